@@ -1,0 +1,1 @@
+"""forq-trio: a durable, instant, self-hosted message queue on one writer actor."""

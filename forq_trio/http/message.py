@@ -1,0 +1,71 @@
+"""One request and one response, the same for every transport (our own HTTP/1.1, Hypercorn's HTTP/2).
+
+Handlers see only these. A transport makes the Request, awaits the handler, writes the Response, and calls
+`response.on_unsent` when it could not hand the whole response to the client's socket.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+
+JSON = b"application/json"
+
+
+class Response:
+    """Status, headers and body. on_unsent: called (synchronously, at most once) if the client never got it."""
+
+    __slots__ = ("body", "content_type", "headers", "on_unsent", "status")
+
+    def __init__(
+        self,
+        status: int,
+        body: bytes = b"",
+        content_type: bytes = JSON,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        on_unsent: Callable[[], None] | None = None,
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+        self.headers = headers
+        self.on_unsent = on_unsent
+
+
+NO_CONTENT = Response(204)
+
+
+class Request:
+    """A whole request: the body has been read.
+
+    path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
+    joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
+    """
+
+    __slots__ = ("body", "client", "headers", "method", "path", "query", "watch")
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query: str,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        client: str,
+        watch: "Callable[[], AbstractAsyncContextManager[None]]",
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.body = body
+        self.client = client
+        self.watch = watch
+
+    def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
+        """`async with` around a long wait: cancels the handler as soon as the client goes away.
+
+        Outside of it a disconnect is only noticed when the response is written, which costs short requests nothing.
+        """
+        return self.watch()
+
+
+Handler = Callable[[Request], Awaitable[Response]]

@@ -1,0 +1,157 @@
+"""The nouns: messages as they are sent, delivered and looked at, and the receipt that proves a delivery.
+
+All are immutable `msgspec.Struct`s: cheap to make, and JSON without further code. Times are milliseconds since
+the Unix epoch. The meaning of Forq's own columns is Forq's (contract F).
+"""
+
+import re
+from enum import IntEnum
+from typing import NamedTuple, Self
+
+from msgspec import Struct
+
+from forq_trio import limits
+from forq_trio.errors import InvalidQueueName, MalformedReceipt
+
+DLQ_SUFFIX = "-dlq"
+REASON_MAX_ATTEMPTS = "max_attempts_reached"
+REASON_EXPIRED = "message_expired"
+
+_QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}")
+
+
+class Status(IntEnum):
+    """Where a message stands. 0 to 2 are Forq's; a delayed message is in no claim index until it falls due."""
+
+    READY = 0
+    PROCESSING = 1
+    FAILED = 2
+    DELAYED = 3
+
+
+def check_queue_name(name: str) -> str:
+    """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0."""
+    if _QUEUE_NAME.fullmatch(name) is None:
+        raise InvalidQueueName
+    return name
+
+
+def is_dead_letter_queue(name: str) -> bool:
+    """True for a name that ends in -dlq: Forq's convention, there is no other mark."""
+    return name.endswith(DLQ_SUFFIX)
+
+
+class Receipt(NamedTuple):
+    """Proof of one delivery: names the message (`seq`) and the claim (`token`, 62 random bits, new at every claim).
+
+    Its text form is a UUID of version 8, so that clients that expect receipts to be UUIDs are content.
+    """
+
+    seq: int
+    token: int
+
+    def __str__(self) -> str:
+        seq, token = self
+        return (
+            f"{seq >> 16:08x}-{seq & 0xFFFF:04x}-8000-"
+            f"{0x8000 | token >> 48:04x}-{token & 0xFFFF_FFFF_FFFF:012x}"
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text form. Any UUID is accepted (one that is not ours matches no message).
+
+        Raises MalformedReceipt when `text` is not a UUID.
+        """
+        if len(text) != 36 or text[8] != "-" or text[13] != "-" or text[18] != "-" or text[23] != "-":
+            raise MalformedReceipt
+        try:
+            number = int(text.replace("-", ""), 16)
+        except ValueError:
+            raise MalformedReceipt from None
+        if number >> 64 & 0xFFFF != 0x8000 or len(text.replace("-", "")) != 32:
+            return cls(0, 0)
+        return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
+
+
+class NewMessage(Struct, frozen=True, gc=False):
+    """A message as a producer hands it over, already validated.
+
+    process_after_ms: when it falls due; None means at once. deduplication_id: a second message with the same id
+    in the same queue within `deduplication_window_ms` is not stored; its sender is answered with the first one.
+    """
+
+    content: str
+    process_after_ms: int | None = None
+    priority: int = limits.PRIORITY_DEFAULT
+    deduplication_id: str | None = None
+    deduplication_window_ms: int = limits.DEDUPLICATION_WINDOW_MS_DEFAULT
+
+
+class Produced(Struct, frozen=True, gc=False):
+    """Answer to a send. `sequence` grows strictly in order of arrival and is never used twice.
+
+    duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
+    """
+
+    id: str
+    sequence: int
+    duplicate: bool = False
+
+
+class Delivery(Struct, frozen=True, gc=False, rename="camel"):
+    """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms)."""
+
+    id: str
+    content: str
+    receipt: str
+    attempts: int
+    sequence: int
+    received_at: int
+    lease_until: int
+
+
+class QueueCounts(Struct, frozen=True, gc=False):
+    """How many messages of a queue are in each status."""
+
+    ready: int = 0
+    processing: int = 0
+    failed: int = 0
+    delayed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.ready + self.processing + self.failed + self.delayed
+
+
+class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A queue as one looks at it. oldest_ready_at: when the oldest ready message was received, None without one."""
+
+    queue: str
+    is_dlq: bool
+    ready: int
+    delayed: int
+    processing: int
+    failed: int
+    oldest_ready_at: int | None = None
+
+
+class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A stored message as one looks at it, without touching it."""
+
+    id: str
+    queue: str
+    sequence: int
+    status: Status
+    content: str
+    attempts: int
+    priority: int
+    received_at: int
+    process_after: int
+    updated_at: int
+    expires_after: int
+    processing_started_at: int | None = None
+    lease_until: int | None = None
+    failure_reason: str | None = None
+    source_queue: str | None = None
+    last_error: str | None = None
