@@ -6,7 +6,10 @@ try may succeed.
 
 
 class ForqError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose. Raised without arguments, its docstring is its message."""
+
+    def __str__(self) -> str:
+        return super().__str__() or (self.__doc__ or type(self).__name__)
 
 
 class CallerError(ForqError):

@@ -1,0 +1,273 @@
+"""The face of the queue: validates what a caller asks, sends it to the writer actor as a command, reads through the pool.
+
+It holds no state of its own, so HTTP handlers, the UI and applications that embed the queue all use the same one.
+
+Cancellation, for every method that changes something: cancelled before the writer took the command, nothing happens;
+cancelled later, it happens all the same and the caller does not learn it. A cancelled `receive` gives its messages
+back with the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from forq_trio import commands, limits
+from forq_trio.clock import Clock
+from forq_trio.commands import Swept, SweepKind
+from forq_trio.errors import (
+    ContentTooLarge,
+    InvalidContent,
+    MalformedMessageId,
+    MessageNotFound,
+    OutOfRange,
+    ProcessAfterInPast,
+    ProcessAfterTooFar,
+    ProduceToDeadLetterQueue,
+)
+from forq_trio.model import (
+    Delivery,
+    MessageInfo,
+    NewMessage,
+    Produced,
+    QueueCounts,
+    QueueInfo,
+    Receipt,
+    check_queue_name,
+    is_dead_letter_queue,
+)
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.writer_actor import WriterActor
+
+
+def check_range(name: str, value: int, low: int, high: int) -> int:
+    """Return `value`, or raise OutOfRange naming it and its bounds (both included)."""
+    if low <= value <= high:
+        return value
+    raise OutOfRange(f"{name} must be between {low} and {high}, not {value}")
+
+
+class Broker:
+    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
+
+    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    def check_message(self, message: NewMessage) -> NewMessage:
+        """Return `message` if it may be stored.
+
+        Raises ContentTooLarge, InvalidContent, ProcessAfterInPast, ProcessAfterTooFar or OutOfRange.
+        """
+        content = message.content
+        if len(content) * 4 > limits.CONTENT_BYTES_MAX or not content.isascii():
+            try:
+                size = len(content.encode())
+            except UnicodeEncodeError:
+                raise InvalidContent from None
+            if size > limits.CONTENT_BYTES_MAX:
+                raise ContentTooLarge
+        if message.process_after_ms is not None:
+            now_ms = self._clock.now_ms()
+            if message.process_after_ms < now_ms - limits.PROCESS_AFTER_GRACE_MS:
+                raise ProcessAfterInPast
+            if message.process_after_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
+                raise ProcessAfterTooFar
+        check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
+        if message.deduplication_id is not None:
+            length = len(message.deduplication_id)
+            check_range("length of deduplication_id", length, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)
+            check_range(
+                "deduplication_window_ms",
+                message.deduplication_window_ms,
+                1,
+                limits.DEDUPLICATION_WINDOW_MS_MAX,
+            )
+        return message
+
+    async def produce(
+        self,
+        queue: str,
+        content: str,
+        *,
+        process_after_ms: int | None = None,
+        priority: int = limits.PRIORITY_DEFAULT,
+        deduplication_id: str | None = None,
+        deduplication_window_ms: int = limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
+    ) -> Produced:
+        """Store one message; returns once it is durable (see FORQ_DURABILITY).
+
+        Raises what `check_message` raises, InvalidQueueName, ProduceToDeadLetterQueue, Overloaded, Stopping,
+        StorageUnavailable (nothing stored) or OutcomeUnknown.
+        """
+        message = NewMessage(content, process_after_ms, priority, deduplication_id, deduplication_window_ms)
+        return await self.produce_message(queue, message)
+
+    async def produce_message(self, queue: str, message: NewMessage) -> Produced:
+        """`produce` for a message that is already a value."""
+        self.check_producible(queue)
+        return await self._writer.execute(commands.Produce(queue, self.check_message(message)))
+
+    async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> tuple[Produced, ...]:
+        """Store up to 1,000 messages in one commit, all or none; results in their order. Raises like `produce`."""
+        self.check_producible(queue)
+        check_range("number of messages", len(messages), 1, limits.PRODUCE_BATCH_MAX)
+        checked = tuple(self.check_message(message) for message in messages)
+        return await self._writer.execute(commands.ProduceMany(queue, checked))
+
+    def check_producible(self, queue: str) -> None:
+        """Raise InvalidQueueName or ProduceToDeadLetterQueue unless messages may be sent to `queue`."""
+        if is_dead_letter_queue(check_queue_name(queue)):
+            raise ProduceToDeadLetterQueue
+
+    async def receive(
+        self,
+        queue: str,
+        *,
+        max_messages: int = 1,
+        wait_ms: int = 0,
+        lease_ms: int = limits.LEASE_MS_DEFAULT,
+    ) -> tuple[Delivery, ...]:
+        """Lease up to `max_messages` (1-100) for `lease_ms`, waiting up to `wait_ms` (0-30,000) for the first one.
+
+        Returns () when none came. Among waiting receivers the one that waits longest is served first.
+        Raises InvalidQueueName, OutOfRange, Overloaded, Stopping, StorageUnavailable or OutcomeUnknown.
+        """
+        check_queue_name(queue)
+        check_range("max_messages", max_messages, 1, limits.RECEIVE_BATCH_MAX)
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
+        return await self._writer.execute(commands.Claim(queue, max_messages, lease_ms, wait_ms))
+
+    def undeliver(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        """Give back messages whose consumer has gone before it got them, the attempt uncounted. Does not wait."""
+        receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
+        self._writer.post(commands.Release(queue, receipts))
+
+    async def ack(self, queue: str, receipts: Sequence[str]) -> tuple[bool, ...]:
+        """Remove up to 1,000 delivered messages; per receipt, False if it is not the current one.
+
+        Raises MalformedReceipt (nothing is removed then), and what `receive` raises.
+        """
+        return await self._writer.execute(commands.Ack(queue, self._parse_receipts(queue, receipts)))
+
+    async def nack(
+        self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
+    ) -> tuple[bool, ...]:
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
+
+        A message whose attempts are used up fails instead and goes to the dead-letter queue. Results like `ack`.
+        """
+        if delay_ms is not None:
+            check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
+        if reason is not None:
+            check_range("length of reason", len(reason), 0, limits.REASON_LENGTH_MAX)
+        parsed = self._parse_receipts(queue, receipts)
+        return await self._writer.execute(commands.Nack(queue, parsed, delay_ms, reason))
+
+    async def extend(self, queue: str, receipts: Sequence[str], lease_ms: int) -> tuple[int | None, ...]:
+        """Let leases end `lease_ms` from now; per receipt the new end in epoch ms, None if it is not current."""
+        check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
+        return await self._writer.execute(
+            commands.Extend(queue, self._parse_receipts(queue, receipts), lease_ms)
+        )
+
+    async def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> tuple[bool, ...]:
+        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results like `ack`."""
+        check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
+        return await self._writer.execute(
+            commands.Release(queue, self._parse_receipts(queue, receipts), delay_ms)
+        )
+
+    async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
+        """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.
+
+        Without one: removes the message if it is in process, and is content if it is not (Forq's guide).
+        Raises MalformedMessageId, MalformedReceipt, and what `receive` raises.
+        """
+        self._check_message_id(queue, message_id)
+        if receipt is None:
+            await self._writer.execute(commands.AckById(queue, message_id.lower()))
+            return
+        command = commands.Ack(queue, (Receipt.parse(receipt),), message_id.lower())
+        if not (await self._writer.execute(command))[0]:
+            raise MessageNotFound
+
+    async def nack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
+        """Forq's nack of one message, with the back-off by attempt; receipts and errors as for `ack_message`."""
+        self._check_message_id(queue, message_id)
+        if receipt is None:
+            await self._writer.execute(commands.NackById(queue, message_id.lower()))
+            return
+        command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id.lower())
+        if not (await self._writer.execute(command))[0]:
+            raise MessageNotFound
+
+    async def sweep(self, kind: SweepKind) -> Swept:
+        """Run one clean-up of contract F13, a bounded part of it."""
+        return await self._writer.execute(commands.Sweep(kind))
+
+    async def optimize(self) -> None:
+        """Let the database refresh its statistics."""
+        await self._writer.execute(commands.Optimize())
+
+    async def ping(self) -> None:
+        """Return if the write connection works; raise a ServiceError if not."""
+        await self._writer.execute(commands.Ping())
+
+    def counts(self) -> Mapping[str, QueueCounts]:
+        """Messages by status of every known queue, as of the last commit; from memory, no database involved."""
+        return self._writer.counts()
+
+    def waiting(self, queue: str) -> int:
+        """How many receivers are parked on `queue`."""
+        return self._writer.parked.count(queue)
+
+    async def queues(self) -> list[QueueInfo]:
+        """All known queues by name, without oldest_ready_at. Reads: cancelled, they are interrupted.
+
+        Raises ReadDeadlineExceeded, StorageUnavailable or Stopping, as do all reads.
+        """
+        return await self._readers.run(lambda reader: reader.queues())
+
+    async def stats(self, queue: str) -> QueueInfo:
+        """One queue; zeros for one that nobody ever used."""
+        check_queue_name(queue)
+        return await self._readers.run(lambda reader: reader.queue(queue))
+
+    async def message(self, queue: str, message_id: str) -> MessageInfo:
+        """Look at one message without touching it. Raises MalformedMessageId or MessageNotFound."""
+        self._check_message_id(queue, message_id)
+        found = await self._readers.run(lambda reader: reader.message(queue, message_id.lower()))
+        if found is None:
+            raise MessageNotFound
+        return found
+
+    async def peek(self, queue: str, *, limit: int = 1) -> list[MessageInfo]:
+        """The next ready messages (1-100) in claim order, untouched."""
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
+        return await self._readers.run(lambda reader: reader.peek(queue, limit))
+
+    async def browse(
+        self, queue: str, *, before_sequence: int | None = None, limit: int = 50
+    ) -> list[MessageInfo]:
+        """Messages newest first, those below `before_sequence` (None: from the newest), 1-100 a page."""
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
+        return await self._readers.run(lambda reader: reader.browse(queue, before_sequence, limit))
+
+    @staticmethod
+    def _parse_receipts(queue: str, receipts: Sequence[str]) -> tuple[Receipt, ...]:
+        check_queue_name(queue)
+        check_range("number of receipts", len(receipts), 1, limits.RECEIPTS_BATCH_MAX)
+        return tuple(map(Receipt.parse, receipts))
+
+    @staticmethod
+    def _check_message_id(queue: str, message_id: str) -> None:
+        check_queue_name(queue)
+        try:
+            canonical = str(UUID(message_id))
+        except ValueError:
+            raise MalformedMessageId from None
+        if canonical != message_id.lower():
+            raise MalformedMessageId
