@@ -1,0 +1,103 @@
+"""The decisions every engine shares, as plain functions over values: nothing here reads a clock or touches a store.
+
+A message that comes back from a consumer (by nack, or because its lease ended) goes one of three ways: ready,
+delayed, or failed once its attempts are used up. `after_nack`, `after_lease_end` and `after_release` say which. In
+all three the message's lease and start of processing are cleared; its receipt is cleared too, except that a message
+made ready by the end of its lease keeps it (a slow consumer may still acknowledge, until somebody else claims).
+Every change of a message sets its `updated_at` to the batch's now.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from forq_trio.model import DLQ_SUFFIX, Status
+from forq_trio.storage.engine import EngineSettings
+
+ItemT = TypeVar("ItemT")
+
+
+class Returned(NamedTuple):
+    """What becomes of a message that came back. process_after: when it is due again (ms); None keeps what it has."""
+
+    status: Status
+    process_after: int | None
+
+
+def dead_letter_name(queue: str) -> str:
+    """The queue that takes what failed or expired in the standard queue `queue`."""
+    return queue + DLQ_SUFFIX
+
+
+def initial_status(process_after: int, now_ms: int) -> Status:
+    """READY, or DELAYED for a message that is due later than now."""
+    return Status.DELAYED if process_after > now_ms else Status.READY
+
+
+def expires_after(process_after: int, queue_ttl_ms: int) -> int:
+    """When a message expires: its time to live starts when it falls due, not when it was sent (contract F2)."""
+    return process_after + queue_ttl_ms
+
+
+def backoff_ms(attempts: int, steps_ms: Sequence[int]) -> int:
+    """The delay before the next attempt when `attempts` (from 1) were made; the last step serves all later ones."""
+    return steps_ms[min(max(attempts, 1), len(steps_ms)) - 1]
+
+
+def attempts_used_up(attempts: int, max_attempts: int | None, settings: EngineSettings) -> bool:
+    """True if a message may not be tried again. max_attempts: its own bound, None for that of the settings."""
+    return attempts >= (settings.attempts_max if max_attempts is None else max_attempts)
+
+
+def after_nack(
+    attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, settings: EngineSettings
+) -> Returned:
+    """A failed attempt: failed at the last one, else back after delay_ms; None means the back-off by attempt."""
+    if attempts_used_up(attempts, max_attempts, settings):
+        return Returned(Status.FAILED, None)
+    delay = backoff_ms(attempts, settings.backoff_ms) if delay_ms is None else delay_ms
+    return after_release(delay, now_ms)
+
+
+def after_lease_end(
+    attempts: int, max_attempts: int | None, now_ms: int, settings: EngineSettings
+) -> Returned:
+    """A consumer that did not answer in time: ready again at once, or failed when attempts are used up."""
+    return after_nack(attempts, max_attempts, 0, now_ms, settings)
+
+
+def after_release(delay_ms: int, now_ms: int) -> Returned:
+    """A delivery that is undone: ready at its old place, or after delay_ms. Its attempt is uncounted elsewhere."""
+    process_after = now_ms + delay_ms
+    return Returned(initial_status(process_after, now_ms), process_after)
+
+
+def uncounted(attempts: int) -> int:
+    """The attempts of a message whose latest delivery is undone."""
+    return max(attempts - 1, 0)
+
+
+def share(available: int, wanted: Sequence[int]) -> list[int]:
+    """How many of `available` messages each claim gets; wanted: the most each one takes, first come first.
+
+    Every claim in turn gets one, so that nobody waits while another takes a heap; what is then left fills the
+    earliest claims. The sum is min(available, sum(wanted)).
+    """
+    given = [0] * len(wanted)
+    for index, most in enumerate(wanted):
+        given[index] = min(1, most, available)
+        available -= given[index]
+    for index, most in enumerate(wanted):
+        if available == 0:
+            break
+        extra = min(most - given[index], available)
+        given[index] += extra
+        available -= extra
+    return given
+
+
+def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[ItemT]]:
+    """Cut `items` into consecutive parts of these sizes: what `share` gave, dealt in claim order."""
+    start = 0
+    for size in sizes:
+        yield items[start : start + size]
+        start += size
