@@ -1,10 +1,10 @@
-"""The decisions every engine shares, as plain functions over values: nothing here reads a clock or touches a store.
+"""The decisions every engine shares, as plain functions over values: no clock is read here, no store touched.
 
 A message that comes back from a consumer (by nack, or because its lease ended) goes one of three ways: ready,
-delayed, or failed once its attempts are used up. `after_nack`, `after_lease_end` and `after_release` say which. In
-all three the message's lease and start of processing are cleared; its receipt is cleared too, except that a message
-made ready by the end of its lease keeps it (a slow consumer may still acknowledge, until somebody else claims).
-Every change of a message sets its `updated_at` to the batch's now.
+delayed, or failed once its attempts are used up. `after_nack`, `after_lease_end` and `after_release` say which.
+In all of them the lease and the start of processing are cleared. The receipt is cleared too, with one exception:
+a message made ready by the end of its lease keeps it, so that a slow consumer may still acknowledge until
+somebody else claims. Every change of a message sets its `updated_at` to the batch's now.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Returned(NamedTuple):
-    """What becomes of a message that came back. process_after: when it is due again (ms); None keeps what it has."""
+    """What becomes of a message that came back. process_after: when it is due again, None leaves it as it is."""
 
     status: Status
     process_after: int | None
@@ -34,24 +34,24 @@ def initial_status(process_after: int, now_ms: int) -> Status:
 
 
 def expires_after(process_after: int, queue_ttl_ms: int) -> int:
-    """When a message expires: its time to live starts when it falls due, not when it was sent (contract F2)."""
+    """When a message expires: its time to live starts when it falls due, not when it is sent (F2)."""
     return process_after + queue_ttl_ms
 
 
 def backoff_ms(attempts: int, steps_ms: Sequence[int]) -> int:
-    """The delay before the next attempt when `attempts` (from 1) were made; the last step serves all later ones."""
+    """The delay before the next attempt after `attempts` of them (from 1); the last step serves all later ones."""
     return steps_ms[min(max(attempts, 1), len(steps_ms)) - 1]
 
 
 def attempts_used_up(attempts: int, max_attempts: int | None, settings: EngineSettings) -> bool:
-    """True if a message may not be tried again. max_attempts: its own bound, None for that of the settings."""
+    """True if a message may not be tried again. max_attempts: its own bound, None for the settings' one."""
     return attempts >= (settings.attempts_max if max_attempts is None else max_attempts)
 
 
 def after_nack(
     attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, settings: EngineSettings
 ) -> Returned:
-    """A failed attempt: failed at the last one, else back after delay_ms; None means the back-off by attempt."""
+    """A failed attempt: failed at the last one, else back after delay_ms (None: the back-off by attempt)."""
     if attempts_used_up(attempts, max_attempts, settings):
         return Returned(Status.FAILED, None)
     delay = backoff_ms(attempts, settings.backoff_ms) if delay_ms is None else delay_ms
@@ -66,7 +66,7 @@ def after_lease_end(
 
 
 def after_release(delay_ms: int, now_ms: int) -> Returned:
-    """A delivery that is undone: ready at its old place, or after delay_ms. Its attempt is uncounted elsewhere."""
+    """A message given back untouched: ready at its old place, or after delay_ms. See also `uncounted`."""
     process_after = now_ms + delay_ms
     return Returned(initial_status(process_after, now_ms), process_after)
 
