@@ -1,10 +1,10 @@
 """The decisions every engine shares, as plain functions over values: no clock is read here, no store touched.
 
-A message that comes back from a consumer (by nack, or because its lease ended) goes one of three ways: ready,
-delayed, or failed once its attempts are used up. `after_nack`, `after_lease_end` and `after_release` say which.
-In all of them the lease and the start of processing are cleared. The receipt is cleared too, with one exception:
-a message made ready by the end of its lease keeps it, so that a slow consumer may still acknowledge until
-somebody else claims. Every change of a message sets its `updated_at` to the batch's now.
+A message that comes back from a consumer (by nack, or because its lease ended) goes one of three ways:
+ready, delayed, or failed once its attempts are used up. `after_nack`, `after_lease_end` and `after_release`
+say which. In all of them the lease and the start of processing are cleared. The receipt is cleared too, with
+one exception: a message made ready by the end of its lease keeps it, so that a slow consumer may still
+acknowledge until somebody else claims. Every change of a message sets its `updated_at` to the batch's now.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Returned(NamedTuple):
-    """What becomes of a message that came back. process_after: when it is due again, None leaves it as it is."""
+    """What becomes of a message that came back. process_after: when it is due, None keeps the old one."""
 
     status: Status
     process_after: int | None
@@ -39,7 +39,7 @@ def expires_after(process_after: int, queue_ttl_ms: int) -> int:
 
 
 def backoff_ms(attempts: int, steps_ms: Sequence[int]) -> int:
-    """The delay before the next attempt after `attempts` of them (from 1); the last step serves all later ones."""
+    """The delay after `attempts` (from 1) and before the next one; the last step serves all later ones."""
     return steps_ms[min(max(attempts, 1), len(steps_ms)) - 1]
 
 
