@@ -1,0 +1,1 @@
+"""Benchmarks of forq-trio: a load generator, the scenarios, their peers, and the reports. Run `python -m bench`."""

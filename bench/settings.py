@@ -1,0 +1,102 @@
+"""How much each scenario does: the standard set, a quick look, and the least that still exercises everything."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes of all scenarios. Every measurement ends after `seconds` or `answers_max` answers, whichever is first."""
+
+    name: str = "standard"
+    seconds: float = 4.0
+    warm_up_seconds: float = 1.0
+    answers_max: int = 5_000_000
+    rounds: int = 5
+    connections: tuple[int, ...] = (1, 10, 32, 128)
+    content_bytes: int = 200
+
+    batch_messages: int = 100
+    batch_connections: tuple[int, ...] = (1, 8)
+
+    paced_rates: tuple[int, ...] = (1_000, 5_000)
+    paced_connections: int = 128
+    producer_rate: int = 100
+    handoff_seconds: float = 10.0
+
+    idle_connections: int = 1_000
+    idle_settle_seconds: float = 2.0
+    idle_seconds: float = 10.0
+    idle_wakes: int = 50
+
+    backlog_ready: int = 1_000_000
+    backlog_delayed: int = 1_000_000
+    backlog_in_flight: int = 100_000
+    backlog_samples: int = 1_000
+    backlog_page_samples: int = 30
+
+    embedded_tasks: int = 256
+    embedded_batch_tasks: int = 8
+    embedded_messages: int = 100_000
+    embedded_seconds: float = 4.0
+
+    peer_messages: int = 10_000
+    peer_seconds: float = 4.0
+    fsync_probes: int = 200
+
+
+STANDARD = Settings()
+
+QUICK = Settings(
+    name="quick",
+    seconds=0.7,
+    warm_up_seconds=0.3,
+    rounds=2,
+    connections=(1, 32),
+    paced_rates=(1_000,),
+    handoff_seconds=2.0,
+    idle_connections=500,
+    idle_settle_seconds=1.0,
+    idle_seconds=2.0,
+    idle_wakes=20,
+    backlog_ready=20_000,
+    backlog_delayed=20_000,
+    backlog_in_flight=2_000,
+    backlog_samples=200,
+    backlog_page_samples=10,
+    embedded_messages=10_000,
+    embedded_seconds=1.0,
+    peer_messages=1_000,
+    peer_seconds=1.0,
+)
+
+TINY = Settings(
+    name="tiny",
+    seconds=2.0,
+    warm_up_seconds=0.0,
+    answers_max=100,
+    rounds=1,
+    connections=(2,),
+    batch_messages=10,
+    batch_connections=(1,),
+    paced_rates=(1_000,),
+    paced_connections=4,
+    handoff_seconds=0.2,
+    idle_connections=20,
+    idle_settle_seconds=0.2,
+    idle_seconds=0.2,
+    idle_wakes=3,
+    backlog_ready=300,
+    backlog_delayed=300,
+    backlog_in_flight=100,
+    backlog_samples=10,
+    backlog_page_samples=2,
+    embedded_tasks=16,
+    embedded_batch_tasks=2,
+    embedded_messages=200,
+    embedded_seconds=2.0,
+    peer_messages=50,
+    peer_seconds=2.0,
+    fsync_probes=10,
+)
+
+PRESETS = {settings.name: settings for settings in (STANDARD, QUICK, TINY)}
