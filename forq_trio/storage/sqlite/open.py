@@ -1,0 +1,165 @@
+"""Opens a database file: for the one writer, for readers, for the checkpointer.
+
+A file is looked at through a read-only connection first, and nothing is written, neither to it nor beside it,
+until it is known to be empty, ours, or Forq's. Then one server locks it for its life: a flock on
+`<file>.lock`, which the kernel releases however the process ends. The lock file itself stays; removing it
+would let two servers in.
+"""
+
+import fcntl
+import os
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import platformdirs
+
+from forq_trio import limits
+from forq_trio.errors import StorageOpenError
+from forq_trio.storage.sqlite import legacy, migrations
+from forq_trio.storage.sqlite.recognise import Kind, recognise, refusing
+
+DEFAULT_DIRECTORY = platformdirs.user_data_path("forq", appauthor=False)
+_SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
+
+
+class Database:
+    """A locked, up-to-date file with its write connection. Use from one thread at a time."""
+
+    def __init__(self, path: str, connection: apsw.Connection, lock: int) -> None:
+        self.path = path
+        self.connection = connection
+        self._lock = lock
+
+    def close(self) -> None:
+        """Close the connection (the last one to close empties the log), then let another server in."""
+        self.connection.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def open_database(path: str, durability: str) -> Database:
+    """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
+
+    durability: "full" (fsync in every commit) or "normal" (fsync at checkpoints). A missing directory is
+    created only if it is the user's default one. Raises StorageOpenError, one sentence, the file as it was.
+    """
+    place = _check_place(path)
+    with refusing(path):
+        _look(place, path)
+        lock = _lock(place, path)
+    try:
+        with refusing(path):
+            return Database(place, _open_writer(place, path, durability), lock)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def open_reader(path: str) -> apsw.Connection:
+    """A connection that cannot write, for one thread at a time. Raises StorageOpenError."""
+    with refusing(path):
+        connection = apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        connection.pragma("query_only", True)
+        connection.pragma("temp_store", "MEMORY")
+        connection.pragma("mmap_size", 0)
+        return connection
+
+
+def open_checkpointer(path: str) -> apsw.Connection:
+    """The connection that moves the log into the database of a running server, from a thread of its own."""
+    with refusing(path):
+        connection = apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        connection.wal_autocheckpoint(0)
+        return connection
+
+
+def open_alone(path: str) -> apsw.Connection:
+    """A read-only connection that takes no lock and makes no files beside `path`; for a file nobody writes
+    to."""
+    uri = Path(os.path.realpath(path)).as_uri() + "?immutable=1"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def has_log(path: str, suffix: str = "-wal") -> bool:
+    """Whether something lies beside `path` that its committed content may be in."""
+    return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
+
+
+def _check_place(path: str) -> str:
+    """The real path of a place that can hold a database; raises StorageOpenError for any other."""
+    if not path or path == ":memory:":
+        raise StorageOpenError(f"{path!r} is not the path of a database file")
+    place = os.path.realpath(path)
+    directory = os.path.dirname(place)
+    if not os.path.isdir(directory):
+        if Path(directory) != DEFAULT_DIRECTORY.resolve():
+            raise StorageOpenError(f"{path} cannot be created: there is no directory {directory}")
+        with refusing(directory):
+            os.makedirs(directory, mode=0o700, exist_ok=True)
+    if os.path.isdir(place):
+        raise StorageOpenError(f"{path} is a directory, not a database file")
+    if os.path.exists(place):
+        if not os.path.isfile(place):
+            raise StorageOpenError(f"{path} is not a regular file")
+        if not os.access(place, os.R_OK | os.W_OK, effective_ids=True):
+            raise StorageOpenError(f"{path} cannot be read and written by this user")
+    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+        raise StorageOpenError(f"{path} cannot be used: this user may not write to {directory}")
+    return place
+
+
+def _look(place: str, path: str) -> None:
+    """Recognise the file without writing anything, or raise."""
+    if not os.path.exists(place) or os.path.getsize(place) == 0:
+        return
+    if has_log(place, "-journal"):
+        connection = apsw.Connection(
+            place
+        )  # an interrupted transaction of the old kind: only a writer can undo it
+    else:
+        connection = open_reader(place) if has_log(place) else open_alone(place)
+    with closing(connection):
+        recognise(connection, path)
+
+
+def _lock(place: str, path: str) -> int:
+    """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
+    lock = os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StorageOpenError(f"{path} is in use by another forq server") from None
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _open_writer(place: str, path: str, durability: str) -> apsw.Connection:
+    """The write connection, on a file that nobody else may open for writing any more."""
+    connection = apsw.Connection(place)
+    try:
+        connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        if recognise(connection, path) is Kind.FORQ:
+            connection.close()
+            legacy.migrate(place, path)
+            connection = apsw.Connection(place)
+            connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        connection.pragma("journal_mode", "WAL")
+        connection.pragma("synchronous", _SYNCHRONOUS[durability])
+        connection.wal_autocheckpoint(0)
+        connection.pragma("journal_size_limit", limits.LOG_BYTES_KEPT_MAX)
+        connection.pragma("temp_store", "MEMORY")
+        connection.pragma("cache_size", -limits.PAGE_CACHE_BYTES // limits.KIB)
+        connection.pragma("mmap_size", 0)
+        migrations.migrate(connection, path)
+        connection.pragma("optimize", 0x10002)
+        return connection
+    except BaseException:
+        connection.close()
+        raise

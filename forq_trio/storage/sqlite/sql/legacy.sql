@@ -1,0 +1,46 @@
+-- Statements of the one migration that starts from a database of Forq's own.
+
+-- name: unknown
+-- Messages whose status Forq's guide does not have.
+SELECT count(*) FROM messages WHERE status NOT IN (0, 1, 2);
+
+-- name: set_aside
+-- Make room for our table; its indexes go with the old one.
+ALTER TABLE messages RENAME TO forq_messages;
+
+-- name: copy
+-- Every message, in the order Forq claims them. Only ids are sorted: contents may be larger than memory.
+INSERT INTO messages (
+    seq, id, queue, is_dlq, status, attempts, process_after, processing_started_at, failure_reason,
+    received_at, updated_at, expires_after, position, lease_until, content
+)
+SELECT
+    arrival.seq, old.id, old.queue, old.queue LIKE '%-dlq',
+    CASE WHEN old.status = 0 AND old.process_after > unixepoch('subsec') * 1000 THEN 3 ELSE old.status END,
+    old.attempts, old.process_after, old.processing_started_at, old.failure_reason,
+    old.received_at, old.updated_at, old.expires_after, arrival.seq,
+    CASE WHEN old.status = 1 THEN coalesce(old.processing_started_at, old.updated_at) + :lease_ms END,
+    old.content
+FROM (SELECT id, row_number() OVER (ORDER BY received_at, id) AS seq FROM forq_messages) AS arrival
+CROSS JOIN forq_messages AS old ON old.id = arrival.id;
+
+-- name: lost
+-- How many messages did not come along.
+SELECT (SELECT count(*) FROM forq_messages) - (SELECT count(*) FROM messages);
+
+-- name: count
+-- The counts of every queue, from the table, for this once.
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, updated_at)
+SELECT
+    queue,
+    count(*) FILTER (WHERE status = 0),
+    count(*) FILTER (WHERE status = 1),
+    count(*) FILTER (WHERE status = 2),
+    count(*) FILTER (WHERE status = 3),
+    max(updated_at)
+FROM messages GROUP BY queue;
+
+-- name: drop
+-- The old table, and the record of Forq's migrations, so that Forq refuses the file from now on.
+DROP TABLE forq_messages;
+DROP TABLE IF EXISTS schema_migrations;
