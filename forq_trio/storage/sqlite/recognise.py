@@ -1,4 +1,4 @@
-"""Tells what a SQLite file is before anything is written to it, and why it cannot be used, in one sentence."""
+"""Tells what a SQLite file is before anything is written to it, and in one sentence why it cannot be used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

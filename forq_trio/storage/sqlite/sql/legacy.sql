@@ -15,7 +15,7 @@ INSERT INTO messages (
     received_at, updated_at, expires_after, position, lease_until, content
 )
 SELECT
-    arrival.seq, old.id, old.queue, old.queue LIKE '%-dlq',
+    arrival.seq, old.id, old.queue, substr(old.queue, -4) = '-dlq',
     CASE WHEN old.status = 0 AND old.process_after > unixepoch('subsec') * 1000 THEN 3 ELSE old.status END,
     old.attempts, old.process_after, old.processing_started_at, old.failure_reason,
     old.received_at, old.updated_at, old.expires_after, arrival.seq,
