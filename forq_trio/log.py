@@ -78,7 +78,8 @@ EventDict = MutableMapping[str, Any]
 
 
 def _protect(_: Any, __: str, event: EventDict) -> EventDict:
-    """Mask what must not be written, and bound the length of what may."""
+    """Mask what must not be written, bound the length of what may, and put time, level and event first."""
+    event = {name: event.pop(name) for name in ("timestamp", "level", "event") if name in event} | dict(event)
     for name, value in event.items():
         if name.lower().replace("-", "_").rpartition("_")[2] in MASKED_WORDS:
             event[name] = MASK
@@ -112,12 +113,11 @@ class _LibraryHandler(logging.Handler):
 
 
 def _make_logger(level: LevelName, renderer: Any, writer: Any) -> Any:
-    timestamps = structlog.processors.TimeStamper(fmt="iso", utc=True)
     return structlog.wrap_logger(
         writer,
         processors=[
             structlog.processors.add_log_level,
-            timestamps,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
             _protect,
             structlog.processors.format_exc_info,
             renderer,

@@ -1,0 +1,224 @@
+"""Every operation as a value: what to send, how long the answer may take, how to read it. No I/O in here.
+
+The sync and the async client only differ in how they carry a `Call` to the server.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from forq_trio.client.errors import ForqApiError, ForqProtocolError, ForqUnreachable
+from forq_trio.client.types import (
+    Delivery,
+    MessageInfo,
+    NewMessage,
+    Produced,
+    QueueInfo,
+    ReceiptResult,
+    Rejected,
+)
+
+ResultT = TypeVar("ResultT")
+
+# InvalidURL and LocalProtocolError come from a URL or secret that cannot be used; there is no answer then,
+# either.
+TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL)
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 30.0
+IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[ResultT]):
+    """One request.
+
+    read: makes the result of an answer's body. wait_seconds: how long the server may hold the answer back.
+    """
+
+    method: str
+    path: str
+    read: Callable[[bytes], ResultT]
+    body: bytes | None = None
+    wait_seconds: float = 0.0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {} if self.body is None else {"Content-Type": "application/json"}
+
+    @property
+    def timeout(self) -> httpx.Timeout:
+        return httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS, read=ANSWER_SECONDS + self.wait_seconds)
+
+    def result(self, response: httpx.Response) -> ResultT:
+        """Read the answer. Raises ForqApiError or ForqProtocolError."""
+        if not response.is_success:
+            raise ForqApiError(response.status_code, _code(response.content))
+        try:
+            return self.read(response.content)
+        except msgspec.MsgspecError as problem:
+            raise ForqProtocolError(f"the answer is not one of Forq's: {problem}") from problem
+
+
+def unreachable(url: str, problem: Exception) -> ForqUnreachable:
+    """The error for a request that got no answer."""
+    if isinstance(problem, httpx.ConnectError | httpx.ConnectTimeout):
+        return ForqUnreachable(f"no server can be reached at {url} ({_reason(problem)})", sent=False)
+    return ForqUnreachable(f"the server at {url} did not answer ({_reason(problem)})", sent=True)
+
+
+def http_settings(url: str, secret: str) -> dict[str, Any]:
+    """What both clients give to httpx."""
+    return {
+        "base_url": url,
+        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client"},
+        "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
+        "follow_redirects": False,
+    }
+
+
+class _Wire(msgspec.Struct):
+    """Base of the bodies that are no public types themselves."""
+
+
+class _ProduceResult(_Wire):
+    id: str | None = None
+    sequence: int | None = None
+    code: str | None = None
+
+
+class _ProduceResults(_Wire):
+    results: list[_ProduceResult]
+
+
+class _Deliveries(_Wire):
+    messages: list[Delivery]
+
+
+class _ReceiptResults(_Wire):
+    results: list[ReceiptResult]
+
+
+class _Queues(_Wire):
+    queues: list[QueueInfo]
+
+
+class _Messages(_Wire):
+    messages: list[MessageInfo]
+
+
+class _Error(_Wire):
+    code: str
+
+
+def produce_many(queue: str, messages: Sequence[NewMessage]) -> Call[list[Produced | Rejected]]:
+    def read(body: bytes) -> list[Produced | Rejected]:
+        return [_produced(result) for result in msgspec.json.decode(body, type=_ProduceResults).results]
+
+    return Call("POST", f"{_queue(queue)}/messages/batch", read, _json({"messages": messages}))
+
+
+def produce(queue: str, message: NewMessage) -> Call[Produced]:
+    """A batch of one: unlike the plain send, it is answered with the message's id."""
+    batch = produce_many(queue, [message])
+
+    def read(body: bytes) -> Produced:
+        results = batch.read(body)
+        if len(results) != 1:
+            raise ForqProtocolError("the answer does not hold one result for one message")
+        if isinstance(results[0], Rejected):
+            raise ForqApiError(400, results[0].code)
+        return results[0]
+
+    return Call(batch.method, batch.path, read, batch.body)
+
+
+def receive(queue: str, max_messages: int, wait_ms: int, lease_ms: int) -> Call[list[Delivery]]:
+    body = _json({"max": max_messages, "waitMs": wait_ms, "leaseMs": lease_ms})
+    return Call(
+        "POST",
+        f"{_queue(queue)}/messages/receive",
+        lambda answer: msgspec.json.decode(answer, type=_Deliveries).messages,
+        body,
+        wait_ms / 1000,
+    )
+
+
+def settle(
+    verb: str,
+    queue: str,
+    receipts: Sequence[str],
+    *,
+    delay_ms: int | None = None,
+    reason: str | None = None,
+    lease_ms: int | None = None,
+) -> Call[list[ReceiptResult]]:
+    """verb: ack, nack, extend or release; what is None is left out, so that the server's default holds."""
+    members = {"receipts": receipts, "delayMs": delay_ms, "reason": reason, "leaseMs": lease_ms}
+    return Call(
+        "POST",
+        f"{_queue(queue)}/messages/{verb}",
+        lambda answer: msgspec.json.decode(answer, type=_ReceiptResults).results,
+        _json({name: value for name, value in members.items() if value is not None}),
+    )
+
+
+def queues() -> Call[list[QueueInfo]]:
+    return Call("GET", "/api/v1/queues", lambda answer: msgspec.json.decode(answer, type=_Queues).queues)
+
+
+def queue_stats(queue: str) -> Call[QueueInfo]:
+    return Call("GET", _queue(queue), msgspec.json.Decoder(QueueInfo).decode)
+
+
+def message(queue: str, message_id: str) -> Call[MessageInfo]:
+    path = f"{_queue(queue)}/messages/{quote(message_id, safe='')}"
+    return Call("GET", path, msgspec.json.Decoder(MessageInfo).decode)
+
+
+def peek(queue: str, limit: int) -> Call[list[MessageInfo]]:
+    return Call(
+        "GET",
+        f"{_queue(queue)}/peek?limit={limit}",
+        lambda answer: msgspec.json.decode(answer, type=_Messages).messages,
+    )
+
+
+def healthcheck() -> Call[None]:
+    return Call("GET", "/healthcheck", lambda answer: None)
+
+
+def _queue(name: str) -> str:
+    # A dot or two would be taken as a directory by clients and proxies, even percent-encoded.
+    if name in ("", ".", ".."):
+        raise ForqApiError(400, "bad_request.queue.invalid_name")
+    return f"/api/v1/queues/{quote(name, safe='')}"
+
+
+def _json(members: object) -> bytes:
+    try:
+        return msgspec.json.encode(members)
+    except UnicodeEncodeError:
+        raise ForqApiError(400, "bad_request.body.invalid") from None
+
+
+def _produced(result: _ProduceResult) -> Produced | Rejected:
+    if result.code is not None:
+        return Rejected(result.code)
+    if result.id is None or result.sequence is None:
+        raise ForqProtocolError("the answer has neither an id nor a code for a message")
+    return Produced(result.id, result.sequence)
+
+
+def _code(body: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(body, type=_Error).code
+    except msgspec.MsgspecError:
+        return None
+
+
+def _reason(problem: Exception) -> str:
+    return str(problem) or type(problem).__name__

@@ -1,0 +1,144 @@
+"""The blocking client. Safe to share between threads."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from forq_trio.client import calls
+from forq_trio.client.calls import Call, ResultT
+from forq_trio.client.retry import Retries
+from forq_trio.client.types import (
+    DEFAULT_URL,
+    LEASE_MS_DEFAULT,
+    WAIT_MS_MAX,
+    Delivery,
+    MessageInfo,
+    NewMessage,
+    Produced,
+    QueueInfo,
+    ReceiptResult,
+    Rejected,
+)
+
+
+class ForqClient:
+    """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET). Close it, or use it with `with`.
+
+    retry_seconds: how long a call may go on trying while no connection can be made or the server says that
+    it is overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and
+    special networks.
+
+    Every method raises ForqApiError when the server refuses, ForqUnreachable when no answer comes, and
+    ForqProtocolError when the answer is not one of Forq's.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        secret: str = "",
+        *,
+        retry_seconds: float = 10.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._url = url
+        self._retry_seconds = retry_seconds
+        self._http = httpx.Client(transport=transport, **calls.http_settings(url, secret))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def produce(self, queue: str, content: str, *, process_after: int | None = None) -> Produced:
+        """Store one message; returns when it is durable. process_after: epoch ms it falls due, None: at once."""
+        return self._run(calls.produce(queue, NewMessage(content, process_after)))
+
+    def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:
+        """Store up to 1,000 messages (4 MiB) in one commit, each judged alone; results in their order.
+
+        `forq_trio.client.batches` cuts more than that into such requests.
+        """
+        return self._run(calls.produce_many(queue, messages))
+
+    def receive(
+        self,
+        queue: str,
+        *,
+        max_messages: int = 1,
+        wait_ms: int = WAIT_MS_MAX,
+        lease_ms: int = LEASE_MS_DEFAULT,
+    ) -> list[Delivery]:
+        """Lease up to `max_messages` (1-100) for `lease_ms`; wait up to `wait_ms` (0-30,000) for the first.
+
+        Returns an empty list when none came. A message whose lease ends before it is settled comes again.
+        """
+        return self._run(calls.receive(queue, max_messages, wait_ms, lease_ms))
+
+    def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
+        """Remove up to 1,000 received messages; a receipt that is no longer current is refused alone."""
+        return self._run(calls.settle("ack", queue, receipts))
+
+    def nack(
+        self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
+    ) -> list[ReceiptResult]:
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt)."""
+        return self._run(calls.settle("nack", queue, receipts, delay_ms=delay_ms, reason=reason))
+
+    def extend(
+        self, queue: str, receipts: Sequence[str], lease_ms: int = LEASE_MS_DEFAULT
+    ) -> list[ReceiptResult]:
+        """Let leases end `lease_ms` from now; each result has the new end."""
+        return self._run(calls.settle("extend", queue, receipts, lease_ms=lease_ms))
+
+    def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
+        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`."""
+        return self._run(calls.settle("release", queue, receipts, delay_ms=delay_ms))
+
+    def queues(self) -> list[QueueInfo]:
+        """All queues by name."""
+        return self._run(calls.queues())
+
+    def queue_stats(self, queue: str) -> QueueInfo:
+        """One queue; zeros for one that nobody ever used."""
+        return self._run(calls.queue_stats(queue))
+
+    def message(self, queue: str, message_id: str) -> MessageInfo:
+        """Look at one message without touching it."""
+        return self._run(calls.message(queue, message_id))
+
+    def peek(self, queue: str, *, limit: int = 1) -> list[MessageInfo]:
+        """The next ready messages (1-100) in the order they will be received, untouched."""
+        return self._run(calls.peek(queue, limit))
+
+    def healthcheck(self) -> None:
+        """Return if the server and its database work."""
+        self._run(calls.healthcheck())
+
+    def _run(self, call: Call[ResultT]) -> ResultT:
+        retries = Retries(self._retry_seconds)
+        while True:
+            try:
+                response = self._http.request(
+                    call.method, call.path, content=call.body, headers=call.headers, timeout=call.timeout
+                )
+            except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
+                delay = retries.after_no_connection()
+                if delay is None:
+                    raise calls.unreachable(self._url, problem) from problem
+            except calls.TRANSPORT_ERRORS as problem:
+                raise calls.unreachable(self._url, problem) from problem
+            else:
+                delay = retries.after_answer(response)
+                if delay is None:
+                    return call.result(response)
+            time.sleep(delay)
