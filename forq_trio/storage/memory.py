@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.commands import Claim, Command
-from forq_trio.errors import InvalidContent
+from forq_trio.errors import ForqError
 from forq_trio.model import Delivery, MessageInfo, QueueCounts, QueueInfo
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
 from forq_trio.storage.memory_batch import ORDER, Transaction
@@ -72,7 +72,7 @@ def _execute_commands(transaction: Transaction, commands: Sequence[Command[Any]]
             continue
         try:
             outcomes[index] = transaction.execute(command)
-        except InvalidContent as error:
+        except ForqError as error:
             outcomes[index] = error
     return outcomes
 

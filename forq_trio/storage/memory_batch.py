@@ -26,7 +26,7 @@ from forq_trio.commands import (
     SweepKind,
     Swept,
 )
-from forq_trio.errors import InvalidContent
+from forq_trio.errors import InvalidContent, Overloaded
 from forq_trio.model import (
     REASON_EXPIRED,
     REASON_MAX_ATTEMPTS,
@@ -42,20 +42,25 @@ from forq_trio.storage.engine import EngineSettings, Event
 from forq_trio.storage.memory_state import FirstSend, Row, State
 
 ORDER: dict[type[Command[Any]], int] = {
-    Produce: 0,
-    ProduceMany: 0,
-    Ack: 1,
-    AckById: 1,
-    Nack: 2,
-    NackById: 2,
-    Extend: 3,
-    Release: 4,
-    Sweep: 5,
-    Optimize: 6,
-    Ping: 7,
-    Claim: 8,
+    kind: place
+    for place, kind in enumerate(
+        (
+            Produce,
+            ProduceMany,
+            Ack,
+            AckById,
+            Nack,
+            NackById,
+            Extend,
+            Release,
+            Sweep,
+            Optimize,
+            Ping,
+            Claim,
+        )
+    )
 }
-"""Which commands of a batch go first; those of one number keep their order."""
+"""Which kinds of command of a batch go first; those of one kind keep their order."""
 
 
 class Transaction:
@@ -115,7 +120,7 @@ class Transaction:
         if row.status is Status.READY:
             self._expire(row)
         elif row.status is Status.PROCESSING:
-            self._end_lease(row)
+            self._recover(row)
         else:
             self._change(row, status=Status.READY)
 
@@ -143,9 +148,12 @@ class Transaction:
             source_queue=row.queue,
         )
 
+    def _recover(self, row: Row) -> None:
+        self._end_lease(row)
+        self._count(engine.STALE_RECOVERED, row.queue)
+
     def _end_lease(self, row: Row) -> None:
         fate = rules.after_lease_end(row.attempts, row.max_attempts, self.now_ms, self.settings)
-        self._count(engine.STALE_RECOVERED, row.queue)
         self._give_back(row, fate, token=row.token if fate.status is Status.READY else None)
 
     def _give_back(self, row: Row, fate: rules.Returned, **changes: Any) -> None:
@@ -188,6 +196,9 @@ class Transaction:
         raise TypeError(f"not a command of this step: {command!r}")
 
     def _produce(self, queue: str, messages: Sequence[NewMessage]) -> tuple[Produced, ...]:
+        """Store all messages or none: what can be refused is refused before the first one is stored."""
+        if queue not in self.state.queues and len(self.state.queues) >= limits.QUEUES_MAX:
+            raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
         try:
             for message in messages:
                 message.content.encode()
@@ -256,8 +267,7 @@ class Transaction:
         if row is None:
             return None
         if lease_ms == 0:
-            if row.status is Status.PROCESSING:
-                self._end_lease(row)
+            self._end_lease(row)
             return self.now_ms
         started_at = self.now_ms if row.processing_started_at is None else row.processing_started_at
         lease_until = self.now_ms + lease_ms
@@ -285,7 +295,7 @@ class Transaction:
                 return self._sweep_rows(self._failed(in_dlq=True), self._bury_failed)
             case SweepKind.STALE:
                 stale = [row for row in self._due() if row.status is Status.PROCESSING]
-                return self._sweep_rows(stale, self._end_lease)
+                return self._sweep_rows(stale, self._recover)
 
     def _sweep_rows(self, rows: list[Row], deal_with: Callable[[Row], None]) -> Swept:
         swept = rows[: limits.SWEEP_BATCH_MAX]

@@ -1,0 +1,100 @@
+"""The few words this suite is written in. Times are milliseconds; `now` is what the batch is told."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from forq_trio.commands import Ack, Claim, Command, Nack, Produce, Sweep, SweepKind, Swept
+from forq_trio.model import Delivery, MessageInfo, NewMessage, Produced, Receipt
+from forq_trio.storage.engine import Batch, BatchResult, Engine
+
+T0 = 1_700_000_000_000
+LEASE_MS = 300_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+
+
+def run(
+    engine: Engine,
+    *commands: Command[Any],
+    now: int = T0,
+    parked: Mapping[str, Sequence[Claim]] | None = None,
+) -> BatchResult:
+    """Execute one batch and commit it."""
+    result = engine.execute_batch(Batch(commands, now, parked or {}))
+    engine.commit()
+    return result
+
+
+def do(engine: Engine, command: Command[Any], now: int = T0) -> Any:
+    """The outcome of a command in a batch of its own."""
+    return run(engine, command, now=now).outcomes[0]
+
+
+def send(engine: Engine, content: str = "x", *, queue: str = "q", now: int = T0, **fields: Any) -> Produced:
+    return do(engine, Produce(queue, NewMessage(content, **fields)), now)
+
+
+def claim(most: int = 1, *, queue: str = "q", lease_ms: int = LEASE_MS) -> Claim:
+    return Claim(queue, most, lease_ms)
+
+
+def receive(
+    engine: Engine, most: int = 1, *, queue: str = "q", lease_ms: int = LEASE_MS, now: int = T0
+) -> tuple[Delivery, ...]:
+    return do(engine, claim(most, queue=queue, lease_ms=lease_ms), now)
+
+
+def receive_one(
+    engine: Engine, *, queue: str = "q", lease_ms: int = LEASE_MS, now: int = T0
+) -> tuple[Delivery, Receipt]:
+    """The one message that is there for the taking, and its receipt."""
+    (delivery,) = receive(engine, queue=queue, lease_ms=lease_ms, now=now)
+    return delivery, Receipt.parse(delivery.receipt)
+
+
+def receipts(deliveries: Sequence[Delivery]) -> tuple[Receipt, ...]:
+    return tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
+
+
+def contents(deliveries: Sequence[Delivery | MessageInfo]) -> list[str]:
+    return [delivery.content for delivery in deliveries]
+
+
+def ack(engine: Engine, receipt: Receipt, *, queue: str = "q", now: int = T0) -> bool:
+    return do(engine, Ack(queue, (receipt,)), now)[0]
+
+
+def nack(
+    engine: Engine,
+    receipt: Receipt,
+    delay_ms: int | None = None,
+    reason: str | None = None,
+    *,
+    queue: str = "q",
+    now: int = T0,
+) -> bool:
+    return do(engine, Nack(queue, (receipt,), delay_ms, reason), now)[0]
+
+
+def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Swept:
+    return do(engine, Sweep(kind), now)
+
+
+def look(engine: Engine, message_id: str, queue: str = "q") -> MessageInfo | None:
+    """The message as a reader sees it."""
+    reader = engine.open_reader()
+    try:
+        return reader.message(queue, message_id)
+    finally:
+        reader.close()
+
+
+def fail(engine: Engine, *, queue: str = "q", now: int = T0, attempts: int = 5) -> None:
+    """Use up all attempts of the one message of `queue`, at one moment."""
+    for _ in range(attempts):
+        _, receipt = receive_one(engine, queue=queue, now=now)
+        assert nack(engine, receipt, 0, queue=queue, now=now)
+
+
+def has_no_message(engine: Engine, queue: str = "q", now: int = T0) -> bool:
+    return receive(engine, queue=queue, lease_ms=0, now=now) == ()

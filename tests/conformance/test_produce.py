@@ -1,0 +1,96 @@
+"""Sending: contract F1, F2."""
+
+from uuid import UUID
+
+from forq_trio.commands import Ack, Produce, ProduceMany
+from forq_trio.model import NewMessage, Produced, QueueCounts, Status
+
+from .script import DAY_MS, T0, ack, contents, do, look, receipts, receive, receive_one, run, send
+
+
+def test_f2_the_answer_names_a_uuid_v7_and_a_growing_sequence(engine):
+    first, second = send(engine), send(engine)
+    assert (first.sequence, second.sequence) == (1, 2)
+    assert not first.duplicate
+    for produced in (first, second):
+        assert UUID(produced.id).version == 7
+        assert str(UUID(produced.id)) == produced.id
+    assert first.id < second.id
+
+
+def test_f1_a_sent_message_is_stored_as_it_was(engine):
+    produced = send(engine, "größe \x00 \U0001f980", priority=7)
+    message = look(engine, produced.id)
+    assert message.content == "größe \x00 \U0001f980"
+    assert (message.queue, message.sequence, message.priority) == ("q", 1, 7)
+    assert (message.status, message.attempts) == (Status.READY, 0)
+    assert message.received_at == message.updated_at == message.process_after == T0
+    assert message.expires_after == T0 + DAY_MS
+    assert (message.processing_started_at, message.lease_until) == (None, None)
+    assert (message.failure_reason, message.source_queue, message.last_error) == (None, None, None)
+
+
+def test_f1_empty_and_large_contents_survive(engine):
+    large = "€" * 87_381
+    send(engine, "")
+    send(engine, large)
+    assert contents(receive(engine, 2)) == ["", large]
+
+
+def test_f2_time_to_live_starts_at_process_after(engine):
+    produced = send(engine, process_after_ms=T0 + 5_000)
+    message = look(engine, produced.id)
+    assert (message.status, message.process_after) == (Status.DELAYED, T0 + 5_000)
+    assert message.expires_after == T0 + 5_000 + DAY_MS
+    assert message.received_at == T0
+
+
+def test_f1_process_after_in_the_past_or_now_is_ready(engine):
+    past = send(engine, process_after_ms=T0 - 9_000)
+    now = send(engine, process_after_ms=T0)
+    assert look(engine, past.id).status is Status.READY
+    assert look(engine, past.id).expires_after == T0 - 9_000 + DAY_MS
+    assert look(engine, now.id).status is Status.READY
+    assert receive(engine, 2)[0].id == past.id
+
+
+def test_many_are_answered_in_their_order(engine):
+    messages = tuple(NewMessage(str(number)) for number in range(100))
+    produced = do(engine, ProduceMany("q", messages))
+    assert [each.sequence for each in produced] == list(range(1, 101))
+    assert len({each.id for each in produced}) == 100
+    deliveries = receive(engine, 100)
+    assert contents(deliveries) == [str(number) for number in range(100)]
+    assert [each.id for each in deliveries] == [each.id for each in produced]
+
+
+def test_sends_of_one_batch_keep_their_order(engine):
+    result = run(engine, *(Produce("q", NewMessage(str(number))) for number in range(10)))
+    assert [outcome.sequence for outcome in result.outcomes] == list(range(1, 11))
+    assert contents(receive(engine, 10)) == [str(number) for number in range(10)]
+
+
+def test_sequence_numbers_are_never_used_again(engine):
+    send(engine)
+    _, receipt = receive_one(engine)
+    assert ack(engine, receipt)
+    assert send(engine).sequence == 2
+
+
+def test_sequence_numbers_run_across_queues(engine):
+    assert [send(engine, queue=queue).sequence for queue in ("a", "b", "a")] == [1, 2, 3]
+
+
+def test_a_queue_comes_into_being_by_its_first_message(engine):
+    assert engine.counts() == {}
+    send(engine, queue="new")
+    assert engine.counts() == {"new": QueueCounts(ready=1)}
+
+
+def test_a_batch_may_send_and_settle_at_once(engine):
+    send(engine)
+    deliveries = receive(engine)
+    result = run(engine, Produce("q", NewMessage("next")), Ack("q", receipts(deliveries)))
+    assert isinstance(result.outcomes[0], Produced)
+    assert result.outcomes[1] == (True,)
+    assert engine.counts() == {"q": QueueCounts(ready=1)}
