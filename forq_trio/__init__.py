@@ -1,1 +1,51 @@
-"""forq-trio: a durable, instant, self-hosted message queue on one writer actor."""
+"""forq-trio: a durable, instant, self-hosted message queue on one writer actor.
+
+The names below are the ones to use from an application that embeds the queue; `forq serve` runs it as a server.
+They are imported when first used, so that a program which only needs `forq_trio.client` loads nothing of the server.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forq_trio.broker import Broker
+    from forq_trio.clock import Clock
+    from forq_trio.errors import CallerError, ForqError, ServiceError
+    from forq_trio.model import Delivery, MessageInfo, NewMessage, Produced, QueueInfo, Status
+    from forq_trio.system import open_broker
+
+_HOMES = {
+    "Broker": "broker",
+    "CallerError": "errors",
+    "Clock": "clock",
+    "Delivery": "model",
+    "ForqError": "errors",
+    "MessageInfo": "model",
+    "NewMessage": "model",
+    "Produced": "model",
+    "QueueInfo": "model",
+    "ServiceError": "errors",
+    "Status": "model",
+    "open_broker": "system",
+}
+
+__all__ = [
+    "Broker",
+    "CallerError",
+    "Clock",
+    "Delivery",
+    "ForqError",
+    "MessageInfo",
+    "NewMessage",
+    "Produced",
+    "QueueInfo",
+    "ServiceError",
+    "Status",
+    "open_broker",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -72,6 +72,10 @@ class StorageUnavailable(ServiceError):
     """The database refused the operation; nothing was changed"""
 
 
+class CommandRefused(ServiceError):
+    """The database refused this one command; nothing was changed by it"""
+
+
 class OutcomeUnknown(ServiceError):
     """The commit itself failed: the change may or may not be on disk"""
 

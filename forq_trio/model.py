@@ -17,7 +17,7 @@ DLQ_SUFFIX = "-dlq"
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
 
-_QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}")
+_QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
 
 
 class Status(IntEnum):
@@ -30,7 +30,10 @@ class Status(IntEnum):
 
 
 def check_queue_name(name: str) -> str:
-    """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0."""
+    """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0.
+
+    The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name.
+    """
     if _QUEUE_NAME.fullmatch(name) is None:
         raise InvalidQueueName
     return name

@@ -126,7 +126,9 @@ class Engine(Protocol):
 
     def execute_batch(self, batch: Batch) -> BatchResult: ...
 
-    def commit(self) -> None: ...
+    def commit(self) -> bool:
+        """Make the batch durable. False when the batch changed nothing and there was nothing to do."""
+        ...
 
     def counts(self) -> Mapping[str, QueueCounts]:
         """Messages by status of every known queue, as of the last batch. Costs nothing: kept in memory."""

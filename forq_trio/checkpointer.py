@@ -1,0 +1,70 @@
+"""Moves the write-ahead log into the database file, from a thread and a connection of its own, never inside a commit.
+
+The writer tells it after each commit that left a long log. A passive checkpoint copies what it can while commits go on,
+so under steady load some pages are always left and the log would grow for ever. So when it has become too long, and
+repeated passive checkpoints have left only a short rest, the writer is held between two batches for that rest; the next
+commit then starts the log over. When nothing was committed for a while the log is emptied the same way.
+"""
+
+import trio
+
+from forq_trio import limits
+from forq_trio.errors import StorageUnavailable
+from forq_trio.log import LogEvent, log
+from forq_trio.storage.engine import CheckpointResult, Engine
+from forq_trio.writer_actor import WriterActor
+
+
+class Checkpointer:
+    """A job: `run` until cancelled."""
+
+    name = "checkpoint"
+
+    def __init__(self, engine: Engine, writer: WriterActor) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._limiter = trio.CapacityLimiter(1)
+        self._grew = trio.Event()
+        writer.on_log_grew = self._note_growth
+
+    def _note_growth(self, log_pages: int) -> None:
+        self._grew.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._grew.wait()
+            self._grew = trio.Event()
+            result = await self._checkpoint()
+            if result.log_pages >= limits.CHECKPOINT_HOLD_PAGES:
+                await self._restart_log(result)
+            else:
+                await self._empty_when_idle()
+
+    async def _restart_log(self, result: CheckpointResult) -> None:
+        """Bring the log to its start: let the rest become short, then finish it while the writer pauses."""
+        for _ in range(limits.CHECKPOINT_PASSES_MAX):
+            if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
+                break
+            result = await self._checkpoint()
+        async with self._writer.held():
+            result = await self._checkpoint()
+        if result.moved_pages < result.log_pages:
+            log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, moved_pages=result.moved_pages)
+
+    async def _empty_when_idle(self) -> None:
+        """Wait for more growth; if there is none for a while, empty the log."""
+        with trio.move_on_after(limits.CHECKPOINT_IDLE_SECONDS):
+            await self._grew.wait()
+            return
+        async with self._writer.held():
+            await self._checkpoint(truncate=True)
+
+    async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult:
+        """One checkpoint in a thread; a database that refuses it (a reader in the way) is asked again later."""
+        try:
+            return await trio.to_thread.run_sync(
+                lambda: self._engine.checkpoint(truncate=truncate), limiter=self._limiter
+            )
+        except StorageUnavailable as error:
+            log(LogEvent.CHECKPOINT_FAILED, error=str(error))
+            return CheckpointResult(0, 0)

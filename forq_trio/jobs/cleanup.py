@@ -1,0 +1,37 @@
+"""The sweeps of contract F13 at Forq's intervals.
+
+Expiry, delays and leases are already settled on time by the writer's due timer, so these normally find nothing; the
+two for failed messages are nudged by the writer, so that a failed message reaches its dead-letter queue at once.
+"""
+
+from functools import partial
+
+from forq_trio.broker import Broker
+from forq_trio.commands import SweepKind
+from forq_trio.jobs.periodic import Periodic
+
+_MINUTE = 60.0
+INTERVAL_SECONDS = {
+    SweepKind.EXPIRED: 5 * _MINUTE,
+    SweepKind.EXPIRED_DLQ: 62 * _MINUTE,
+    SweepKind.FAILED: 6 * _MINUTE,
+    SweepKind.FAILED_DLQ: 89 * _MINUTE,
+    SweepKind.STALE: 3 * _MINUTE,
+}
+NUDGED_KINDS = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
+
+
+def cleanup_jobs(broker: Broker) -> dict[SweepKind, Periodic]:
+    """One job per sweep. Those that are nudged also start with a run: a crash may have left failed messages."""
+    return {
+        kind: Periodic(
+            f"sweep.{kind.value}", seconds, partial(sweep_all, broker, kind), nudged=kind in NUDGED_KINDS
+        )
+        for kind, seconds in INTERVAL_SECONDS.items()
+    }
+
+
+async def sweep_all(broker: Broker, kind: SweepKind) -> None:
+    """Sweep until nothing is left; each part is a commit of its own, so others get their turn in between."""
+    while (await broker.sweep(kind)).more:
+        pass

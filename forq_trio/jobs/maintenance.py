@@ -1,0 +1,11 @@
+"""Upkeep of the database: hourly statistics (F13)."""
+
+from forq_trio.broker import Broker
+from forq_trio.jobs.periodic import Periodic
+
+OPTIMIZE_INTERVAL_SECONDS = 60 * 60.0
+
+
+def optimize_job(broker: Broker) -> Periodic:
+    """PRAGMA optimize, once an hour, on the write connection."""
+    return Periodic("optimize", OPTIMIZE_INTERVAL_SECONDS, broker.optimize)

@@ -1,0 +1,40 @@
+"""Keeps jobs running: an actor each, restarted with back-off when it fails, never taking the server down with it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import trio
+
+from forq_trio import limits
+from forq_trio.errors import Stopping
+from forq_trio.log import LogEvent, log
+
+
+class Job(Protocol):
+    """Something that runs until it is cancelled."""
+
+    name: str
+
+    async def run(self) -> None: ...
+
+
+async def supervise(job: Job, sleep: Callable[[float], Awaitable[None]] = trio.sleep) -> None:
+    """Run `job` until cancelled or until the queue stops, restarting it after each failure.
+
+    The pause doubles with each failure up to JOB_RESTART_SECONDS_MAX, and starts over once the job held out that long.
+    """
+    pause = limits.JOB_RESTART_SECONDS_MIN
+    while True:
+        started = trio.current_time()
+        try:
+            await job.run()
+            return
+        except Stopping:
+            return
+        except Exception as error:
+            log(LogEvent.JOB_FAILED, job=job.name, error=f"{type(error).__name__}: {error}")
+        if trio.current_time() - started >= limits.JOB_RESTART_SECONDS_MAX:
+            pause = limits.JOB_RESTART_SECONDS_MIN
+        await sleep(pause)
+        log(LogEvent.JOB_RESTARTED, job=job.name, after_seconds=pause)
+        pause = min(2 * pause, limits.JOB_RESTART_SECONDS_MAX)

@@ -1,0 +1,90 @@
+"""The readers: a bounded pool of read-only connections, each used by one worker thread at a time.
+
+A read holds up nobody but itself: it has its own limiter, so it never competes with a commit for a thread, and a
+deadline after which it is interrupted.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import trio
+
+from forq_trio import limits
+from forq_trio.errors import ReadDeadlineExceeded, Stopping
+from forq_trio.storage.engine import Reader
+
+T = TypeVar("T")
+
+
+class ReaderPool:
+    """Up to `size` connections, opened when first needed. Forq's own figure for the size is 2 x cores + 1."""
+
+    def __init__(
+        self,
+        open_reader: Callable[[], Reader],
+        size: int,
+        deadline_seconds: float = limits.READ_DEADLINE_SECONDS,
+    ) -> None:
+        self._open_reader = open_reader
+        self._limiter = trio.CapacityLimiter(size)
+        self._deadline_seconds = deadline_seconds
+        self._idle: list[Reader] = []
+        self._closed = False
+
+    async def run(self, read: Callable[[Reader], T]) -> T:
+        """Return `read(reader)`, called in a worker thread.
+
+        Waiting for a connection and reading share one deadline: past it the read is interrupted and
+        ReadDeadlineExceeded raised. Cancellation interrupts the read as well. Raises Stopping after `close`.
+        """
+        with trio.move_on_after(self._deadline_seconds) as deadline:
+            async with self._limiter:
+                if self._closed:
+                    raise Stopping
+                return await self._read(read)
+        assert deadline.cancelled_caught
+        raise ReadDeadlineExceeded
+
+    async def _read(self, read: Callable[[Reader], T]) -> T:
+        reader = self._idle.pop() if self._idle else await self._in_thread(self._open_reader)
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_interrupt_on_cancel, reader)
+                with trio.CancelScope(shield=True):
+                    result = await self._in_thread(lambda: _capture(read, reader))
+                nursery.cancel_scope.cancel()
+        finally:
+            if self._closed:
+                reader.close()
+            else:
+                self._idle.append(reader)
+        if isinstance(result, BaseException):
+            await trio.lowlevel.checkpoint_if_cancelled()
+            raise result
+        return result
+
+    @staticmethod
+    async def _in_thread(work: Callable[[], T]) -> T:
+        # The pool's own limiter already bounds these threads, so each takes a token of its own.
+        return await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1))
+
+    def close(self) -> None:
+        """Close all idle connections; those in use close when their read ends."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _capture(read: Callable[[Reader], T], reader: Reader) -> T | Exception:
+    """The read's result, or its error as a value: raised inside the nursery it would come out in a group."""
+    try:
+        return read(reader)
+    except Exception as error:
+        return error
+
+
+async def _interrupt_on_cancel(reader: Reader) -> None:
+    try:
+        await trio.sleep_forever()
+    finally:
+        reader.interrupt()

@@ -1,0 +1,32 @@
+"""Message ids: UUIDs of version 7 that grow in the order they are made.
+
+`uuid6.uuid7` gives the first id of each millisecond; the others of that millisecond add a random step to it (RFC 9562,
+section 6.2, method 2), which costs a fifth and, unlike calling uuid7 again, never runs ahead of the clock.
+"""
+
+from random import getrandbits
+
+from uuid6 import uuid7
+
+_STEP_BITS = 32
+_ROOM_BIT = 1 << 61  # cleared in the first id of a millisecond, so that the steps never reach the variant bits
+
+
+class MessageIds:
+    """Makes ids; `at` tells it the time of the batch."""
+
+    def __init__(self) -> None:
+        self._now_ms = -1
+        self._number = 0
+
+    def at(self, now_ms: int) -> None:
+        """Ids from here on belong to this millisecond."""
+        if now_ms != self._now_ms:
+            self._now_ms = now_ms
+            self._number = max(uuid7().int & ~_ROOM_BIT, self._number)
+
+    def next(self) -> str:
+        """A new id, in the usual text form."""
+        self._number += getrandbits(_STEP_BITS) + 1
+        digits = f"{self._number:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,0 +1,116 @@
+"""The actor system: writer, readers, checkpointer and jobs around one engine, started and stopped in order.
+
+    engine -> writer actor -> jobs            start
+    jobs -> receivers answered -> inbox drained -> readers, engine closed      stop
+
+`open_system` is what the server builds on; `open_broker` is the same for an application that embeds the queue.
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import trio
+
+from forq_trio import limits
+from forq_trio.broker import Broker, check_range
+from forq_trio.checkpointer import Checkpointer
+from forq_trio.clock import Clock, SystemClock
+from forq_trio.engines import open_engine
+from forq_trio.jobs.cleanup import NUDGED_KINDS, cleanup_jobs
+from forq_trio.jobs.maintenance import optimize_job
+from forq_trio.jobs.metrics import depth_job
+from forq_trio.jobs.supervisor import Job, supervise
+from forq_trio.model import QueueCounts
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.engine import Engine, EngineSettings
+from forq_trio.tally import Tally
+from forq_trio.writer_actor import WriterActor
+
+
+@dataclass(frozen=True)
+class System:
+    """A running actor system."""
+
+    engine: Engine
+    writer: WriterActor
+    broker: Broker
+    tally: Tally
+
+
+@asynccontextmanager
+async def open_system(
+    engine: Engine,
+    clock: Clock,
+    *,
+    refresh_depth: Callable[[Mapping[str, QueueCounts]], None] | None = None,
+) -> AsyncIterator[System]:
+    """Run the actors around `engine` (which is closed at the end) while the body runs.
+
+    Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
+    the engine. A commit that fails cancels the body and comes out as CommitFailed inside an exception group.
+    """
+    tally = Tally()
+    writer = WriterActor(engine, clock, tally)
+    readers = ReaderPool(engine.open_reader, size=2 * (os.cpu_count() or 1) + 1)
+    broker = Broker(writer, readers, clock)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(writer.run)
+        async with trio.open_nursery() as helpers:
+            for job in _jobs(engine, writer, broker, refresh_depth):
+                helpers.start_soon(supervise, job, name=job.name)
+            try:
+                yield System(engine, writer, broker, tally)
+            finally:
+                helpers.cancel_scope.cancel()
+                readers.close()
+                writer.stop()
+
+
+def _jobs(
+    engine: Engine,
+    writer: WriterActor,
+    broker: Broker,
+    refresh_depth: Callable[[Mapping[str, QueueCounts]], None] | None,
+) -> list[Job]:
+    sweeps = cleanup_jobs(broker)
+
+    def nudge() -> None:
+        for kind in NUDGED_KINDS:
+            sweeps[kind].nudge()
+
+    writer.on_failed_queued = nudge
+    jobs: list[Job] = [*sweeps.values(), optimize_job(broker), Checkpointer(engine, writer)]
+    if refresh_depth is not None:
+        jobs.append(depth_job(broker, refresh_depth))
+    return jobs
+
+
+@asynccontextmanager
+async def open_broker(
+    url: str,
+    *,
+    durability: Literal["full", "normal"] = "full",
+    queue_ttl_hours: int = limits.QUEUE_TTL_HOURS_DEFAULT,
+    dlq_ttl_hours: int = limits.DLQ_TTL_HOURS_DEFAULT,
+    clock: Clock | None = None,
+) -> AsyncIterator[Broker]:
+    """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
+
+    url: `sqlite:///<path>` (created if missing) or `memory:`. durability: "full" fsyncs before a send is answered;
+    "normal" may lose the last commits at a power cut, never at a crash. Only one process at a time may open a file.
+    clock: the wall clock for messages, None for the system's.
+
+    Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the commit under
+    way and refuses the rest with Stopping.
+    """
+    settings = EngineSettings(
+        queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)
+        * limits.HOUR_MS,
+        dlq_ttl_ms=check_range("dlq_ttl_hours", dlq_ttl_hours, 1, limits.TTL_HOURS_MAX) * limits.HOUR_MS,
+    )
+    engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
+    async with open_system(engine, clock or SystemClock()) as system:
+        yield system.broker

@@ -1,0 +1,167 @@
+"""Calls on their way through the writer, and the receivers among them that wait for a message.
+
+A `Call` is one command with the slot for its outcome. Its life: sent -> taken into a batch -> (for a claim that found
+nothing: parked ->) resolved. Its caller may leave at any moment by cancellation:
+
+- before it was taken, the writer drops it: nothing happens;
+- while it is parked, it is forgotten at once: nobody pays for it any longer;
+- while its batch runs, it is executed; `resolve` then returns False and the writer gives back what it claimed.
+
+A parked receiver belongs to one queue and waits in line, first come first served, until the writer resolves it with
+messages or its time is over. Waiting is measured on trio's clock.
+
+An outcome travels in a slot, never in a channel: resolving a call whose caller has left must not fail.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, islice
+from typing import Any, Generic, overload
+
+import trio
+
+from forq_trio.commands import Claim, Command, OutcomeT
+
+_UNRESOLVED: Any = object()
+
+
+class Call(Generic[OutcomeT]):
+    """One command and the slot for its outcome."""
+
+    __slots__ = ("_outcome", "_task", "abandoned", "command", "parked_in")
+
+    def __init__(self, command: Command[OutcomeT]) -> None:
+        self.command = command
+        self.abandoned = False
+        self.parked_in: ParkedReceivers | None = None
+        self._outcome: OutcomeT | BaseException = _UNRESOLVED
+        self._task: trio.lowlevel.Task | None = None
+
+    def resolve(self, outcome: OutcomeT | BaseException) -> bool:
+        """Give the call its outcome and wake its caller. False when the caller has left."""
+        self._outcome = outcome
+        if self._task is not None:
+            trio.lowlevel.reschedule(self._task)
+            self._task = None
+        return not self.abandoned
+
+    async def wait(self) -> OutcomeT:
+        """Return the outcome or raise it. For one task, once; cancelled, the call is abandoned."""
+        if self._outcome is _UNRESOLVED:
+            self._task = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(self._abandon)
+        outcome = self._outcome
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def _abandon(self, _: object) -> trio.lowlevel.Abort:
+        self._task = None
+        self.abandoned = True
+        if self.parked_in is not None:
+            self.parked_in.remove(self)
+        return trio.lowlevel.Abort.SUCCEEDED
+
+
+ClaimCall = Call[Any]
+
+
+class ParkedQueue(Sequence[Claim]):
+    """The line of one queue, as the engine sees it: a sequence of claims, the longest waiting first.
+
+    What was last looked at is remembered, so that the engine's answer "the i-th is served" still means the same
+    receiver when others have left in the meantime.
+    """
+
+    def __init__(self) -> None:
+        self.line: dict[ClaimCall, None] = {}
+        self.offered: list[ClaimCall] = []
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    @overload
+    def __getitem__(self, index: int) -> Claim: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Claim]: ...
+    def __getitem__(self, index: int | slice) -> Claim | Sequence[Claim]:
+        if isinstance(index, slice):
+            self.offered = list(islice(self.line, index.stop))
+            return [call.command for call in self.offered[index]]
+        self.offered = list(islice(self.line, index + 1))
+        return self.offered[index].command
+
+    def __iter__(self) -> Iterator[Claim]:
+        self.offered = list(self.line)
+        return (call.command for call in self.offered)
+
+
+class ParkedReceivers(Mapping[str, ParkedQueue]):
+    """All parked receivers, by queue, with the time each of them gives up."""
+
+    def __init__(self, limit: int) -> None:
+        self._queues: dict[str, ParkedQueue] = {}
+        self._deadlines: list[tuple[float, int, ClaimCall]] = []
+        self._order = count()
+        self._limit = limit
+        self._total = 0
+
+    def __getitem__(self, queue: str) -> ParkedQueue:
+        return self._queues[queue]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._queues)
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    @property
+    def full(self) -> bool:
+        return self._total >= self._limit
+
+    def count(self, queue: str) -> int:
+        """How many receivers wait on `queue`."""
+        parked = self._queues.get(queue)
+        return 0 if parked is None else len(parked)
+
+    def add(self, call: ClaimCall, deadline: float) -> None:
+        """Park a claim at the end of its queue's line until `deadline` (trio's clock)."""
+        call.parked_in = self
+        queue = call.command.queue
+        if queue not in self._queues:
+            self._queues[queue] = ParkedQueue()
+        self._queues[queue].line[call] = None
+        self._total += 1
+        heapq.heappush(self._deadlines, (deadline, next(self._order), call))
+        if len(self._deadlines) > 2 * self._total + 1_000:
+            self._deadlines = [entry for entry in self._deadlines if entry[2].parked_in is not None]
+            heapq.heapify(self._deadlines)
+
+    def remove(self, call: ClaimCall) -> None:
+        """Take a parked call out of its line."""
+        call.parked_in = None
+        queue = call.command.queue
+        parked = self._queues[queue]
+        del parked.line[call]
+        self._total -= 1
+        if not parked.line:
+            del self._queues[queue]
+
+    def next_deadline(self) -> float:
+        """When the first receiver gives up (trio's clock); infinity when none waits."""
+        while self._deadlines and self._deadlines[0][2].parked_in is None:
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else float("inf")
+
+    def give_up(self, now: float) -> None:
+        """Answer every receiver whose time is over with no messages. `now` infinite: all of them."""
+        while self.next_deadline() <= now:
+            if not self._deadlines:
+                return
+            call = heapq.heappop(self._deadlines)[2]
+            self.remove(call)
+            call.resolve(())

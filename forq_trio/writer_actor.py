@@ -1,0 +1,319 @@
+"""The writer actor: the only task that changes the database.
+
+Everybody else sends it commands through a bounded memory channel and waits for the outcome. The loop is short:
+
+    take every call that waits (up to a cap) -> execute them as one transaction -> commit -> resolve them
+
+While a batch is made durable the next one gathers, so commits are shared without any artificial delay: one caller
+alone gets a commit of its own, a hundred share one.
+
+Rules
+- Nothing is answered before the commit that contains it returned, and there is no checkpoint between that return and
+  the answers: nobody can be told "stopped" about a change that is on disk.
+- A claim that finds nothing and may wait is parked (waiters.py). A batch that makes messages of its queue ready serves
+  it in the same transaction.
+- One timer: the engine says when the next thing falls due; the writer sleeps until then, until a receiver's time is
+  over, or until the next call, whichever is first. Without any of them it runs nothing at all.
+- A caller who left (cancelled) after its call was taken has its claim released in the next batch, the attempt uncounted.
+- The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
+- A batch that the database refuses (StorageUnavailable) is answered so and changed nothing; the writer goes on. A
+  commit that fails leaves the truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed, which
+  ends the process; the next one reads the truth from the database.
+"""
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from forq_trio import limits
+from forq_trio.clock import Clock
+from forq_trio.commands import Claim, Command, OutcomeT, Produce, ProduceMany, Release
+from forq_trio.commit_policy import CommitPolicy
+from forq_trio.errors import OutcomeUnknown, Overloaded, ServiceError, StorageUnavailable, Stopping
+from forq_trio.model import Delivery, QueueCounts, Receipt
+from forq_trio.storage.engine import Batch, Engine
+from forq_trio.tally import Tally
+from forq_trio.waiters import Call, ParkedReceivers
+
+
+class CommitFailed(Exception):
+    """A commit failed, so what is on disk is unknown; only a restart can tell"""
+
+
+class _Hold(Command[None], frozen=True, gc=False):
+    """Asks the writer to pause between two batches."""
+
+
+class WriterActor:
+    """Owns the engine's write side. `run` is its task; `execute` and `post` are how others reach it.
+
+    on_failed_queued: called when failed messages wait for a sweep; on_log_grew: with the pages of the write-ahead log,
+    after each commit that found many. Both are called from the writer's task and must not wait.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        tally: Tally,
+        *,
+        policy: CommitPolicy | None = None,
+        inbox_calls_max: int = limits.INBOX_CALLS_MAX,
+        parked_max: int = limits.PARKED_RECEIVERS_MAX,
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._tally = tally
+        self._policy = policy or CommitPolicy()
+        self._thread_limiter = trio.CapacityLimiter(1)
+        self._send, self._receive = trio.open_memory_channel[Call[Any]](inbox_calls_max)
+        self._overflow: deque[Call[Any]] = deque()
+        self._holds: list[Call[None]] = []
+        self._resume = trio.Event()
+        self._next_due_ms: int | None = clock.now_ms()
+        self._draining = False
+        self._stopping = False
+        self.parked = ParkedReceivers(parked_max)
+        self.on_failed_queued: Callable[[], None] = lambda: None
+        self.on_log_grew: Callable[[int], None] = lambda _: None
+
+    async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
+        """Have `command` executed and return its outcome; raises what failed it, Overloaded or Stopping.
+
+        Cancelled before the writer took the command, nothing happens. Cancelled later, it is executed, and what it
+        claimed is given back.
+        """
+        if self._stopping:
+            raise Stopping
+        call = Call(command)
+        try:
+            self._send.send_nowait(call)
+        except trio.WouldBlock:
+            await self._send_when_room(call)
+        return await call.wait()
+
+    async def _send_when_room(self, call: Call[Any]) -> None:
+        with trio.move_on_after(limits.INBOX_FULL_WAIT_SECONDS):
+            try:
+                await self._send.send(call)
+            except trio.ClosedResourceError:
+                raise Stopping from None
+            return
+        raise Overloaded
+
+    def post(self, command: Command[Any]) -> None:
+        """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
+        call = Call(command)
+        try:
+            self._send.send_nowait(call)
+        except trio.WouldBlock:
+            self._overflow.append(call)
+        except (trio.ClosedResourceError, trio.BrokenResourceError):
+            return
+
+    def counts(self) -> Mapping[str, QueueCounts]:
+        """Messages by status of every known queue, as of the last batch."""
+        return self._engine.counts()
+
+    @property
+    def average_commit_seconds(self) -> float:
+        return self._policy.average_seconds
+
+    def drain_receivers(self) -> None:
+        """Answer all parked receivers with nothing, and from now on park none: the first step of a shutdown."""
+        self._draining = True
+        self.parked.give_up(float("inf"))
+
+    def stop(self) -> None:
+        """Refuse new calls, finish those that were sent, then let `run` return."""
+        if not self._stopping:
+            self._stopping = True
+            self.drain_receivers()
+            self._send.close()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """While inside, no batch runs. For a final checkpoint, which must be short; calls gather meanwhile."""
+        await self.execute(_Hold())
+        resume = self._resume
+        try:
+            yield
+        finally:
+            resume.set()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """The actor's life, until `stop` (returns) or a failed commit (raises CommitFailed).
+
+        Cancelled, it finishes the commit under way, answers it, refuses the rest with Stopping, and closes the engine.
+        """
+        task_status.started()
+        try:
+            while True:
+                calls = await self._gather()
+                if calls is None:
+                    return
+                await self._execute_batch(calls)
+                while self._holds:
+                    await self._pause(self._holds.pop())
+        finally:
+            self._stopping = True
+            self._send.close()
+            self._refuse_waiting()
+            self._engine.close()
+
+    async def _gather(self) -> list[Call[Any]] | None:
+        """Wait for something to do. An empty list: something falls due. None: stopped and nothing is left."""
+        while True:
+            calls: list[Call[Any]] = []
+            with trio.move_on_after(self._seconds_idle()):
+                try:
+                    calls.append(await self._receive.receive())
+                except trio.EndOfChannel:
+                    return [self._overflow.popleft()] if self._overflow else None
+            self.parked.give_up(trio.current_time())
+            if not calls and self._overflow:
+                calls.append(self._overflow.popleft())
+            if calls:
+                self._take_waiting(calls)
+                return calls
+            if self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms():
+                return calls
+
+    def _take_waiting(self, calls: list[Call[Any]]) -> None:
+        """Add what else waits, up to the caps of one commit."""
+        messages = _message_count(calls[0].command)
+        while len(calls) < limits.COMMIT_CALLS_MAX and messages < limits.COMMIT_MESSAGES_MAX:
+            if self._overflow:
+                call = self._overflow.popleft()
+            else:
+                try:
+                    call = self._receive.receive_nowait()
+                except (trio.WouldBlock, trio.EndOfChannel):
+                    return
+            calls.append(call)
+            messages += _message_count(call.command)
+
+    def _seconds_idle(self) -> float:
+        """How long the writer may sleep when no call comes."""
+        if self._overflow:
+            return 0.0
+        seconds = self.parked.next_deadline() - trio.current_time()
+        if self._next_due_ms is not None:
+            due_seconds = (self._next_due_ms - self._clock.now_ms()) / 1_000
+            # The wall clock can be set while we sleep: look at it again now and then. No query is run for that.
+            seconds = min(seconds, due_seconds, limits.CLOCK_CHECK_SECONDS_MAX)
+        return max(seconds, 0.0)
+
+    async def _execute_batch(self, calls: list[Call[Any]]) -> None:
+        live = []
+        for call in calls:
+            if type(call.command) is _Hold:
+                self._holds.append(call)
+            elif not call.abandoned:
+                live.append(call)
+        batch = Batch([call.command for call in live], self._clock.now_ms(), self.parked)
+        try:
+            result = self._engine.execute_batch(batch)
+        except StorageUnavailable as error:
+            _fail(live, type(error), str(error))
+            self._next_due_ms = self._clock.now_ms() + limits.STORAGE_RETRY_MS
+            return
+        served = [
+            (self.parked[queue].offered[index], deliveries)
+            for queue, shares in result.served.items()
+            for index, deliveries in shares
+        ]
+        try:
+            await self._commit()
+        except Exception as error:
+            _fail(live, OutcomeUnknown)
+            _fail([call for call, _ in served], OutcomeUnknown)
+            raise CommitFailed(str(error)) from error
+        # No checkpoint from here to the last answer.
+        self._next_due_ms = result.next_due_ms
+        self._tally.record(result.events)
+        for call, deliveries in served:
+            if call.parked_in is not None:
+                self.parked.remove(call)
+            self._answer(call, deliveries)
+        for call, outcome in zip(live, result.outcomes, strict=True):
+            self._answer(call, outcome)
+        if result.failed_queued:
+            self.on_failed_queued()
+        log_pages = self._engine.log_pages()
+        if log_pages >= limits.CHECKPOINT_PAGES:
+            self.on_log_grew(log_pages)
+
+    async def _commit(self) -> None:
+        """Make the open transaction durable, where the policy says. Cancellation waits until it is done."""
+        if self._policy.inline:
+            self._timed_commit()
+        else:
+            # The shield closes the window before the thread starts; the thread itself is never abandoned.
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(
+                    self._timed_commit, abandon_on_cancel=False, limiter=self._thread_limiter
+                )
+
+    def _timed_commit(self) -> None:
+        started = time.perf_counter()
+        if self._engine.commit():
+            self._policy.record(time.perf_counter() - started)
+
+    def _answer(self, call: Call[Any], outcome: Any) -> None:
+        command = call.command
+        if outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
+            self._park(call, command.wait_ms)
+        elif not call.resolve(outcome) and type(command) is Claim and outcome:
+            self._give_back(command.queue, outcome)
+
+    def _park(self, call: Call[Any], wait_ms: int) -> None:
+        if self._draining:
+            call.resolve(())
+        elif self.parked.full:
+            call.resolve(Overloaded())
+        else:
+            self.parked.add(call, trio.current_time() + wait_ms / 1_000)
+
+    def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
+        """Undo a claim whose caller has left, before anything else that waits."""
+        receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
+        self._overflow.append(Call(Release(queue, receipts)))
+
+    async def _pause(self, hold: Call[None]) -> None:
+        """Run nothing until the holder resumes us."""
+        self._resume = trio.Event()
+        if hold.resolve(None):
+            await self._resume.wait()
+
+    def _refuse_waiting(self) -> None:
+        waiting = list(self._overflow)
+        while True:
+            try:
+                waiting.append(self._receive.receive_nowait())
+            except (trio.WouldBlock, trio.EndOfChannel):
+                break
+        _fail(waiting + self._holds, Stopping)
+        self.parked.give_up(float("inf"))
+
+
+def _message_count(command: Command[Any]) -> int:
+    """How many messages a command can touch: what bounds the length of a commit."""
+    kind = type(command)
+    if kind is Produce:
+        return 1
+    if kind is ProduceMany:
+        return len(command.messages)  # type: ignore[attr-defined]  # narrowed by the line above, at no cost
+    if kind is Claim:
+        return command.max_messages  # type: ignore[attr-defined]
+    return len(getattr(command, "receipts", "1"))
+
+
+def _fail(calls: list[Call[Any]], kind: type[ServiceError], *args: str) -> None:
+    """Resolve every call with an exception of its own: one shared by many tasks would collect all their tracebacks."""
+    for call in calls:
+        call.resolve(kind(*args))
