@@ -1,4 +1,4 @@
-"""The face of the queue: validates what a caller asks, sends it to the writer actor as a command, reads through the pool.
+"""The face of the queue: validates what a caller asks, sends it to the writer actor, reads through the pool.
 
 It holds no state of its own, so HTTP handlers, the UI and applications that embed the queue all use the same one.
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from forq_trio import commands, limits
 from forq_trio.clock import Clock
-from forq_trio.commands import Swept, SweepKind
+from forq_trio.commands import SweepKind, Swept
 from forq_trio.errors import (
     ContentTooLarge,
     InvalidContent,

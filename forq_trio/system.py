@@ -103,8 +103,8 @@ async def open_broker(
     "normal" may lose the last commits at a power cut, never at a crash. Only one process at a time may open a file.
     clock: the wall clock for messages, None for the system's.
 
-    Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the commit under
-    way and refuses the rest with Stopping.
+    Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the
+    commit under way and refuses the rest with Stopping.
     """
     settings = EngineSettings(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)

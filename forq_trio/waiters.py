@@ -33,7 +33,7 @@ class Call(Generic[OutcomeT]):
     def __init__(self, command: Command[OutcomeT]) -> None:
         self.command = command
         self.abandoned = False
-        self.parked_in: ParkedReceivers | None = None
+        self.parked_in: ParkedQueue | None = None
         self._outcome: OutcomeT | BaseException = _UNRESOLVED
         self._task: trio.lowlevel.Task | None = None
 
@@ -59,11 +59,8 @@ class Call(Generic[OutcomeT]):
         self._task = None
         self.abandoned = True
         if self.parked_in is not None:
-            self.parked_in.remove(self)
+            self.parked_in.owner.remove(self)
         return trio.lowlevel.Abort.SUCCEEDED
-
-
-ClaimCall = Call[Any]
 
 
 class ParkedQueue(Sequence[Claim]):
@@ -73,9 +70,11 @@ class ParkedQueue(Sequence[Claim]):
     receiver when others have left in the meantime.
     """
 
-    def __init__(self) -> None:
-        self.line: dict[ClaimCall, None] = {}
-        self.offered: list[ClaimCall] = []
+    def __init__(self, queue: str, owner: "ParkedReceivers") -> None:
+        self.queue = queue
+        self.owner = owner
+        self.line: dict[Call[Any], Claim] = {}
+        self.offered: list[Call[Any]] = []
 
     def __len__(self) -> int:
         return len(self.line)
@@ -85,15 +84,13 @@ class ParkedQueue(Sequence[Claim]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Claim]: ...
     def __getitem__(self, index: int | slice) -> Claim | Sequence[Claim]:
-        if isinstance(index, slice):
-            self.offered = list(islice(self.line, index.stop))
-            return [call.command for call in self.offered[index]]
-        self.offered = list(islice(self.line, index + 1))
-        return self.offered[index].command
+        stop = index.stop if isinstance(index, slice) else index + 1
+        self.offered = list(islice(self.line, stop))
+        return list(islice(self.line.values(), stop))[index]
 
     def __iter__(self) -> Iterator[Claim]:
         self.offered = list(self.line)
-        return (call.command for call in self.offered)
+        return iter(list(self.line.values()))
 
 
 class ParkedReceivers(Mapping[str, ParkedQueue]):
@@ -101,7 +98,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
 
     def __init__(self, limit: int) -> None:
         self._queues: dict[str, ParkedQueue] = {}
-        self._deadlines: list[tuple[float, int, ClaimCall]] = []
+        self._deadlines: list[tuple[float, int, Call[Any]]] = []
         self._order = count()
         self._limit = limit
         self._total = 0
@@ -128,28 +125,29 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         parked = self._queues.get(queue)
         return 0 if parked is None else len(parked)
 
-    def add(self, call: ClaimCall, deadline: float) -> None:
-        """Park a claim at the end of its queue's line until `deadline` (trio's clock)."""
-        call.parked_in = self
-        queue = call.command.queue
-        if queue not in self._queues:
-            self._queues[queue] = ParkedQueue()
-        self._queues[queue].line[call] = None
+    def add(self, call: Call[Any], claim: Claim, deadline: float) -> None:
+        """Park a call, whose command is `claim`, at the end of its queue's line until `deadline` (trio's clock)."""
+        parked = self._queues.get(claim.queue)
+        if parked is None:
+            parked = self._queues[claim.queue] = ParkedQueue(claim.queue, self)
+        parked.line[call] = claim
+        call.parked_in = parked
         self._total += 1
         heapq.heappush(self._deadlines, (deadline, next(self._order), call))
         if len(self._deadlines) > 2 * self._total + 1_000:
             self._deadlines = [entry for entry in self._deadlines if entry[2].parked_in is not None]
             heapq.heapify(self._deadlines)
 
-    def remove(self, call: ClaimCall) -> None:
-        """Take a parked call out of its line."""
+    def remove(self, call: Call[Any]) -> None:
+        """Take a parked call out of its line; nothing for one that is not parked."""
+        parked = call.parked_in
+        if parked is None:
+            return
         call.parked_in = None
-        queue = call.command.queue
-        parked = self._queues[queue]
         del parked.line[call]
         self._total -= 1
         if not parked.line:
-            del self._queues[queue]
+            del self._queues[parked.queue]
 
     def next_deadline(self) -> float:
         """When the first receiver gives up (trio's clock); infinity when none waits."""

@@ -14,11 +14,12 @@ Rules
   it in the same transaction.
 - One timer: the engine says when the next thing falls due; the writer sleeps until then, until a receiver's time is
   over, or until the next call, whichever is first. Without any of them it runs nothing at all.
-- A caller who left (cancelled) after its call was taken has its claim released in the next batch, the attempt uncounted.
+- A caller who left (cancelled) after its call was taken has its claim released in the next batch, the attempt
+  uncounted.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - A batch that the database refuses (StorageUnavailable) is answered so and changed nothing; the writer goes on. A
-  commit that fails leaves the truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed, which
-  ends the process; the next one reads the truth from the database.
+  commit that fails leaves the truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed,
+  which ends the process; the next one reads the truth from the database.
 """
 
 import time
@@ -31,9 +32,9 @@ import trio
 
 from forq_trio import limits
 from forq_trio.clock import Clock
-from forq_trio.commands import Claim, Command, OutcomeT, Produce, ProduceMany, Release
+from forq_trio.commands import Ack, Claim, Command, Extend, Nack, OutcomeT, ProduceMany, Release
 from forq_trio.commit_policy import CommitPolicy
-from forq_trio.errors import OutcomeUnknown, Overloaded, ServiceError, StorageUnavailable, Stopping
+from forq_trio.errors import OutcomeUnknown, Overloaded, ServiceError, Stopping, StorageUnavailable
 from forq_trio.model import Delivery, QueueCounts, Receipt
 from forq_trio.storage.engine import Batch, Engine
 from forq_trio.tally import Tally
@@ -148,7 +149,8 @@ class WriterActor:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """The actor's life, until `stop` (returns) or a failed commit (raises CommitFailed).
 
-        Cancelled, it finishes the commit under way, answers it, refuses the rest with Stopping, and closes the engine.
+        Cancelled, it finishes the commit under way, answers it, refuses the rest with Stopping, and closes the
+        engine.
         """
         task_status.started()
         try:
@@ -204,7 +206,7 @@ class WriterActor:
         seconds = self.parked.next_deadline() - trio.current_time()
         if self._next_due_ms is not None:
             due_seconds = (self._next_due_ms - self._clock.now_ms()) / 1_000
-            # The wall clock can be set while we sleep: look at it again now and then. No query is run for that.
+            # The wall clock can be set while we sleep: look at it again now and then. That runs no query.
             seconds = min(seconds, due_seconds, limits.CLOCK_CHECK_SECONDS_MAX)
         return max(seconds, 0.0)
 
@@ -237,8 +239,7 @@ class WriterActor:
         self._next_due_ms = result.next_due_ms
         self._tally.record(result.events)
         for call, deliveries in served:
-            if call.parked_in is not None:
-                self.parked.remove(call)
+            self.parked.remove(call)
             self._answer(call, deliveries)
         for call, outcome in zip(live, result.outcomes, strict=True):
             self._answer(call, outcome)
@@ -267,17 +268,17 @@ class WriterActor:
     def _answer(self, call: Call[Any], outcome: Any) -> None:
         command = call.command
         if outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
-            self._park(call, command.wait_ms)
+            self._park(call, command)
         elif not call.resolve(outcome) and type(command) is Claim and outcome:
             self._give_back(command.queue, outcome)
 
-    def _park(self, call: Call[Any], wait_ms: int) -> None:
+    def _park(self, call: Call[Any], claim: Claim) -> None:
         if self._draining:
             call.resolve(())
         elif self.parked.full:
             call.resolve(Overloaded())
         else:
-            self.parked.add(call, trio.current_time() + wait_ms / 1_000)
+            self.parked.add(call, claim, trio.current_time() + claim.wait_ms / 1_000)
 
     def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
         """Undo a claim whose caller has left, before anything else that waits."""
@@ -303,17 +304,18 @@ class WriterActor:
 
 def _message_count(command: Command[Any]) -> int:
     """How many messages a command can touch: what bounds the length of a commit."""
-    kind = type(command)
-    if kind is Produce:
-        return 1
-    if kind is ProduceMany:
-        return len(command.messages)  # type: ignore[attr-defined]  # narrowed by the line above, at no cost
-    if kind is Claim:
-        return command.max_messages  # type: ignore[attr-defined]
-    return len(getattr(command, "receipts", "1"))
+    match command:
+        case ProduceMany():
+            return len(command.messages)
+        case Claim():
+            return command.max_messages
+        case Ack() | Nack() | Extend() | Release():
+            return len(command.receipts)
+        case _:
+            return 1
 
 
 def _fail(calls: list[Call[Any]], kind: type[ServiceError], *args: str) -> None:
-    """Resolve every call with an exception of its own: one shared by many tasks would collect all their tracebacks."""
+    """Resolve every call with an exception of its own: a shared one would collect the tracebacks of all tasks."""
     for call in calls:
         call.resolve(kind(*args))

@@ -12,7 +12,7 @@ DEPTH_INTERVAL_SECONDS = 30.0
 def depth_job(broker: Broker, refresh: Callable[[Mapping[str, QueueCounts]], None]) -> Periodic:
     """Hand the counts to `refresh` now and every 30 s."""
 
-    async def work() -> None:  # noqa: RUF029 (a job's work is awaited; this one has nothing to wait for)
+    async def work() -> None:
         refresh(broker.counts())
 
     return Periodic("metrics.depth", DEPTH_INTERVAL_SECONDS, work, nudged=True)

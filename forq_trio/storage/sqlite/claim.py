@@ -1,4 +1,4 @@
-"""Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first, then their leases.
+"""Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
 
 Splitting the claim into a SELECT and an UPDATE by key is safe because nobody else writes, and costs half of one
 UPDATE ... RETURNING, which builds two temporary tables.

@@ -102,8 +102,8 @@ class SqliteEngine:
         self._counts = {
             queue: QueueCounts(*counts) for queue, *counts in self._connection.execute(SQL["load_counts"])
         }
-        self._last_seq = self._connection.execute(SQL["last_sequence"]).fetchall()[0][0]
-        self._next_due_ms = self._query_next_due()
+        self._last_seq = self._query_number("last_sequence") or 0
+        self._next_due_ms = self._query_number("next_due")
         self._open_transaction: Transaction | None = None
         self._changed: dict[str, QueueCounts] = {}
 
@@ -224,13 +224,13 @@ class SqliteEngine:
     def _find_next_due(self, tx: Transaction) -> int | None:
         """After settling: what the index says. Else: the known time, or an earlier one this batch brought."""
         if tx.due_settled:
-            return self._query_next_due()
+            return self._query_number("next_due")
         times = [time for time in (self._next_due_ms, tx.due_ms) if time is not None]
         return min(times, default=None)
 
-    def _query_next_due(self) -> int | None:
-        rows = self._connection.execute(SQL["next_due"]).fetchall()
-        return rows[0][0] if rows else None
+    def _query_number(self, statement: str) -> int | None:
+        number: Any = self._connection.execute(SQL[statement]).get
+        return None if number is None else int(number)
 
     def _rollback(self) -> None:
         """Forget the open transaction, if there is one. SQLite may have rolled back by itself."""

@@ -9,7 +9,9 @@ from random import getrandbits
 from uuid6 import uuid7
 
 _STEP_BITS = 32
-_ROOM_BIT = 1 << 61  # cleared in the first id of a millisecond, so that the steps never reach the variant bits
+_ROOM_BIT = (
+    1 << 61
+)  # cleared in the first id of a millisecond, so that the steps never reach the variant bits
 
 
 class MessageIds:
