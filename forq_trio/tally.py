@@ -1,7 +1,7 @@
 """Counts what the writer did, by kind, queue and reason: the source of the counters in /metrics.
 
-Fed after every commit, so recording an event costs one dict look-up. The names of at most METRIC_QUEUES_MAX queues
-are kept, first come first served; what happens in further ones is summed under "other".
+Fed after every commit, so recording an event costs two dict look-ups. The names of at most METRIC_QUEUES_MAX
+queues are kept, first come first served; what happens in further ones is summed under "other".
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ OTHER = "other"
 
 
 class Series(NamedTuple):
-    """What is counted apart. queue: a queue's name, or "other" for those past the bound; reason: "" without one."""
+    """What is counted apart. queue: its name, or "other" past the bound; reason: "" without one."""
 
     kind: str
     queue: str
@@ -42,7 +42,7 @@ class Tally:
             counts[series] = counts.get(series, 0) + event.count
 
     def refresh_depth(self, counts: Mapping[str, QueueCounts]) -> None:
-        """Take over how many messages every queue holds, whatever their status; queues not named are forgotten."""
+        """Take over how many messages every queue holds, whatever their status; others are forgotten."""
         depths: dict[tuple[str, bool], int] = {}
         for queue, count in counts.items():
             key = self._label(queue), is_dead_letter_queue(queue)

@@ -1,0 +1,163 @@
+"""Many messages in one request: send, receive, and settle by receipt. Our additions to Forq's API."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from forq_trio import limits
+from forq_trio.broker import Broker
+from forq_trio.errors import CallerError, MalformedReceipt
+from forq_trio.http import codes
+from forq_trio.http.codes import Refused, refused
+from forq_trio.http.forq_api import bodies
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.errors import CODE_BY_ERROR
+from forq_trio.http.forq_api.reading import check_range, receive
+from forq_trio.http.message import Request, Response
+from forq_trio.model import NewMessage, Receipt, check_queue_name
+
+Outcome = bool | int | None
+"""What became of one receipt: False or None when it is not current; the lease's new end if asked for."""
+
+_read_messages = BodyReader(bodies.RawMessages)
+_read_message = BodyReader(bodies.NewMessage)
+_read_receive = BodyReader(bodies.ReceiveRequest)
+_read_ack = BodyReader(bodies.AckRequest)
+_read_nack = BodyReader(bodies.NackRequest)
+_read_extend = BodyReader(bodies.ExtendRequest)
+_read_release = BodyReader(bodies.ReleaseRequest)
+_encode = msgspec.json.Encoder().encode
+
+
+class BatchEndpoints:
+    """Each does its work in one commit and answers 200 with a result per message or receipt."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def send(self, request: Request, queue: str) -> Response:
+        """Store the valid messages of the batch together; each of the others is refused with its code."""
+        self._broker.check_producible(queue)
+        raw_messages = _read_messages(request.body).messages
+        if len(raw_messages) > limits.PRODUCE_BATCH_MAX:
+            raise refused(codes.TOO_MANY_MESSAGES)
+        checked = [self._check(raw) for raw in raw_messages]
+        messages = [entry for entry in checked if isinstance(entry, NewMessage)]
+        if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
+            raise Refused(codes.PAYLOAD_TOO_LARGE)
+        produced = iter(await self._broker.produce_many(queue, messages) if messages else ())
+        results: list[bodies.Stored | bodies.NotStored] = []
+        for entry in checked:
+            if isinstance(entry, NewMessage):
+                stored = next(produced)
+                results.append(bodies.Stored(stored.id, stored.sequence))
+            else:
+                results.append(bodies.NotStored(entry))
+        return Response(200, _encode(bodies.BatchResults(results)))
+
+    def _check(self, raw: msgspec.Raw) -> NewMessage | str:
+        """The message, or the code of why it may not be stored."""
+        try:
+            message = _read_message(raw)
+            return self._broker.check_message(NewMessage(message.content, message.process_after))
+        except Refused:
+            return codes.BODY_INVALID
+        except CallerError as error:
+            return CODE_BY_ERROR[type(error)]
+
+    async def receive(self, request: Request, queue: str) -> Response:
+        """The next messages, waiting for the first one; none after the wait."""
+        wanted = _read_receive(request.body)
+        check_range(wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
+        check_range(wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
+        check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+        deliveries = await receive(
+            self._broker,
+            request,
+            queue,
+            max_messages=wanted.max,
+            wait_ms=wanted.wait_ms,
+            lease_ms=wanted.lease_ms,
+        )
+        body = _encode(bodies.ReceivedMessages(deliveries))
+        if not deliveries:
+            return Response(200, body)
+        return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
+
+    async def ack(self, request: Request, queue: str) -> Response:
+        """Remove messages."""
+        wanted = _read_ack(request.body)
+        return await _settle(queue, wanted.receipts, partial(self._broker.ack, queue))
+
+    async def nack(self, request: Request, queue: str) -> Response:
+        """Give messages back after a failed attempt."""
+        wanted = _read_nack(request.body)
+        if wanted.delay_ms is not None:
+            check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
+        if wanted.reason is not None:
+            check_range(len(wanted.reason), 0, limits.REASON_LENGTH_MAX, codes.REASON_OUT_OF_RANGE)
+        nack = partial(self._broker.nack, queue, delay_ms=wanted.delay_ms, reason=wanted.reason)
+        return await _settle(queue, wanted.receipts, nack)
+
+    async def extend(self, request: Request, queue: str) -> Response:
+        """Let leases end later (or sooner)."""
+        wanted = _read_extend(request.body)
+        check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+        return await _settle(
+            queue, wanted.receipts, partial(self._broker.extend, queue, lease_ms=wanted.lease_ms)
+        )
+
+    async def release(self, request: Request, queue: str) -> Response:
+        """Give messages back unprocessed, the attempt uncounted."""
+        wanted = _read_release(request.body)
+        check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
+        release = partial(self._broker.release, queue, delay_ms=wanted.delay_ms)
+        return await _settle(queue, wanted.receipts, release)
+
+
+def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:
+    """JSON never writes a text in fewer bytes than UTF-8: most bodies need no counting."""
+    return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
+
+
+async def _settle(
+    queue: str, receipts: list[str], apply: Callable[[list[str]], Awaitable[Sequence[Outcome]]]
+) -> Response:
+    """Apply to all receipts at once; malformed ones are left out and answered with their code."""
+    check_queue_name(queue)
+    check_range(len(receipts), 0, limits.RECEIPTS_BATCH_MAX, codes.RECEIPTS_OUT_OF_RANGE)
+    malformed: set[str] = set()
+    try:
+        outcomes = iter(await apply(receipts) if receipts else ())
+    except MalformedReceipt:
+        malformed.update(receipt for receipt in receipts if not _is_receipt(receipt))
+        rest = [receipt for receipt in receipts if receipt not in malformed]
+        outcomes = iter(await apply(rest) if rest else ())
+    results = [
+        _refused(receipt, codes.RECEIPT_INVALID)
+        if receipt in malformed
+        else _settled(receipt, next(outcomes))
+        for receipt in receipts
+    ]
+    return Response(200, _encode(bodies.SettledReceipts(results)))
+
+
+def _is_receipt(text: str) -> bool:
+    try:
+        Receipt.parse(text)
+    except MalformedReceipt:
+        return False
+    return True
+
+
+def _refused(receipt: str, code: str) -> bodies.Settled:
+    return bodies.Settled(receipt, False, code=code)
+
+
+def _settled(receipt: str, outcome: Outcome) -> bodies.Settled:
+    if outcome is False or outcome is None:
+        return _refused(receipt, codes.MESSAGE_NOT_FOUND)
+    if outcome is True:
+        return bodies.Settled(receipt, True)
+    return bodies.Settled(receipt, True, lease_until=outcome)

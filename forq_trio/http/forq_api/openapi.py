@@ -1,0 +1,169 @@
+"""The OpenAPI 3.1 document, made from the routes themselves, and the two places it is served at."""
+
+import re
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from forq_trio.http import codes
+from forq_trio.http.codes import CODES
+from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Answer, Operation, Parameter, Route
+
+PATHS = ("/api/v1/openapi.json", "/openapi.json")
+
+_DESCRIPTION = """\
+A durable message queue: Forq's API, which its published clients use unchanged, and additions beside it.
+
+Times are milliseconds since the Unix epoch, durations milliseconds. Unknown members of a body are ignored.
+Errors are `{"code": "..."}`. Any path answers OPTIONS with its methods, and a GET without effects also HEAD.
+"""
+_PATH_PARAMETERS = {
+    "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
+    "messageId": ("The message's id.", {"type": "string", "format": "uuid"}),
+}
+_SCHEMES = {
+    "ApiKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-API-Key",
+        "description": "FORQ_AUTH_SECRET; for /metrics FORQ_METRICS_AUTH_SECRET.",
+    }
+}
+_DOCUMENT = Operation(
+    name="openapi",
+    tag="Operation",
+    summary="This document",
+    answers=(Answer(200, "OpenAPI 3.1.", dict[str, Any]),),
+)
+
+
+def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
+    """Routes that serve the document about `documented` and themselves. version: the server's."""
+    body = b""
+
+    async def document(request: Request) -> Response:
+        return Response(200, body)
+
+    names = ("openapi", "openapiAtRoot")
+    routes = [
+        Route("GET", path, document, _unexpected, msgspec.structs.replace(_DOCUMENT, name=name))
+        for path, name in zip(PATHS, names, strict=True)
+    ]
+    body = msgspec.json.encode(build_document([*documented, *routes], version))
+    return routes
+
+
+def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
+    """The document as plain values."""
+    types = [route.operation.body for route in routes if route.operation.body is not None]
+    types += [
+        answer.body for route in routes for answer in route.operation.answers if answer.body is not None
+    ]
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    schema_of = dict(zip(map(repr, types), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "forq-trio",
+            "version": version,
+            "description": _DESCRIPTION,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": _SCHEMES},
+    }
+
+
+def _operation(route: Route, schema_of: dict[str, Any]) -> dict[str, Any]:
+    operation = route.operation
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "security": [{"ApiKey": []}] if route.gate is not None else [],
+        "responses": _responses(route, schema_of),
+    }
+    if operation.description:
+        described["description"] = operation.description
+    parameters = [_path_parameter(name) for name in re.findall(r"{(\w+)}", route.path)]
+    parameters += [_parameter(parameter) for parameter in operation.parameters]
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body is not None:
+        described["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema_of[repr(operation.body)]}},
+        }
+    return described
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    meaning, schema = _PATH_PARAMETERS[name]
+    return {"name": name, "in": "path", "required": True, "description": meaning, "schema": schema}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": False,
+        "description": parameter.meaning,
+        "schema": parameter.schema,
+    }
+
+
+def _responses(route: Route, schema_of: dict[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for answer in route.operation.answers:
+        response: dict[str, Any] = {"description": answer.meaning}
+        if answer.body is not None:
+            response["content"] = {answer.content_type: {"schema": schema_of[repr(answer.body)]}}
+        responses[str(answer.status)] = response
+    for status, listed in sorted(_codes_by_status(route).items()):
+        responses[str(status)] = _error(status, listed)
+    return responses
+
+
+def _codes_by_status(route: Route) -> dict[int, list[str]]:
+    listed = dict.fromkeys(route.operation.codes)
+    if route.gate is not None:
+        listed |= dict.fromkeys((codes.UNAUTHORIZED, codes.TOO_MANY_REQUESTS))
+    by_status: dict[int, list[str]] = {}
+    for code in listed:
+        by_status.setdefault(CODES[code].status, []).append(code)
+    if route.operation.body is not None:
+        by_status[413] = [codes.BODY_TOO_LARGE]
+    return by_status
+
+
+def _error(status: int, listed: list[str]) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "required": ["code"],
+        "properties": {"code": {"type": "string", "enum": listed}},
+    }
+    error: dict[str, Any] = {
+        "description": "\n".join(
+            [HTTPStatus(status).phrase, *(f"- `{code}`: {CODES[code].meaning}" for code in listed)]
+        ),
+        "content": {"application/json": {"schema": schema}},
+    }
+    if status in (429, 503):
+        error["headers"] = {
+            "Retry-After": {
+                "description": "Seconds to wait before the next try.",
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        }
+    return error
+
+
+def _unexpected(error: Exception) -> Response:
+    raise error

@@ -1,0 +1,69 @@
+"""Looking at queues and messages without touching them. Our additions to Forq's API."""
+
+import msgspec
+
+from forq_trio import limits
+from forq_trio.broker import Broker
+from forq_trio.clock import Clock
+from forq_trio.http import codes
+from forq_trio.http.forq_api.bodies import MessageView, MessageViews, QueueDetail, QueueList, QueueSummary
+from forq_trio.http.forq_api.reading import query_number
+from forq_trio.http.message import Request, Response
+from forq_trio.model import is_dead_letter_queue
+
+_encode = msgspec.json.Encoder().encode
+
+
+class QueueEndpoints:
+    """Reads only: through the broker's counters in memory, or its pool of readers."""
+
+    def __init__(self, broker: Broker, clock: Clock) -> None:
+        self._broker = broker
+        self._clock = clock
+
+    async def list(self, request: Request) -> Response:
+        """All queues by name, from memory: fast with thousands of them."""
+        broker = self._broker
+        queues = [
+            QueueSummary(
+                queue,
+                is_dead_letter_queue(queue),
+                counts.ready,
+                counts.delayed,
+                counts.processing,
+                counts.failed,
+                broker.waiting(queue),
+            )
+            for queue, counts in sorted(broker.counts().items())
+        ]
+        return Response(200, _encode(QueueList(queues)))
+
+    async def show(self, request: Request, queue: str) -> Response:
+        """One queue; one that nobody ever used has zeros."""
+        info = await self._broker.stats(queue)
+        oldest_ready_age_ms = None
+        if info.oldest_ready_at is not None:
+            oldest_ready_age_ms = max(0, self._clock.now_ms() - info.oldest_ready_at)
+        detail = QueueDetail(
+            queue,
+            info.is_dlq,
+            info.ready,
+            info.delayed,
+            info.processing,
+            info.failed,
+            self._broker.waiting(queue),
+            oldest_ready_age_ms,
+        )
+        return Response(200, _encode(detail))
+
+    async def message(self, request: Request, queue: str, message_id: str) -> Response:
+        """One message, whatever its status."""
+        return Response(200, _encode(MessageView.of(await self._broker.message(queue, message_id))))
+
+    async def peek(self, request: Request, queue: str) -> Response:
+        """The next ready messages in claim order, 10 unless `limit` says otherwise."""
+        limit = query_number(
+            request.query, "limit", limits.PEEK_DEFAULT, 1, limits.BROWSE_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
+        )
+        messages = await self._broker.peek(queue, limit=limit)
+        return Response(200, _encode(MessageViews([MessageView.of(info) for info in messages])))

@@ -1,0 +1,80 @@
+"""`GET /healthcheck` (contract F10), without a key: a real operation on the write connection, or 503."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+import trio
+
+from forq_trio import limits
+from forq_trio.broker import Broker
+from forq_trio.errors import ServiceError
+from forq_trio.http.codes import UNHEALTHY, error_response
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.router import Answer, Operation, Parameter, Route
+
+
+class About(msgspec.Struct, frozen=True):
+    """What the verbose answer says of this server. engine: "sqlite", ...; durability: see FORQ_DURABILITY."""
+
+    version: str
+    engine: str
+    durability: str
+
+
+class Health(msgspec.Struct, frozen=True, rename="camel"):
+    """The verbose answer of a healthy server."""
+
+    status: Literal["ok"]
+    version: str
+    engine: str
+    durability: str
+    uptime_seconds: int
+
+
+class HealthCheck:
+    """Answers health checks; the uptime counts from its making. monotonic: a clock that never goes back."""
+
+    def __init__(self, broker: Broker, about: About, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._broker = broker
+        self._about = about
+        self._monotonic = monotonic
+        self._started = monotonic()
+
+    async def check(self, request: Request) -> Response:
+        """204, or with `?verbose` 200 and a description; 503 when the database did not answer within 5 s."""
+        healthy = False
+        with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
+            try:
+                await self._broker.ping()
+            except ServiceError:
+                return error_response(UNHEALTHY)
+            healthy = True
+        if not healthy:
+            return error_response(UNHEALTHY)
+        if request.query.partition("=")[0] != "verbose":
+            return NO_CONTENT
+        about = self._about
+        uptime_seconds = int(self._monotonic() - self._started)
+        health = Health("ok", about.version, about.engine, about.durability, uptime_seconds)
+        return Response(200, msgspec.json.encode(health))
+
+    def routes(self) -> list[Route]:
+        """The health check's only route."""
+        operation = Operation(
+            name="healthcheck",
+            tag="Operation",
+            summary="Is the server able to work?",
+            description="Runs a real operation on the database. Needs no key and tells no secrets.",
+            parameters=(
+                Parameter("verbose", "query", "If present, describe the server.", {"type": "string"}),
+            ),
+            answers=(Answer(204, "Healthy."), Answer(200, "Healthy; asked with `verbose`.", Health)),
+            codes=(UNHEALTHY,),
+        )
+        return [Route("GET", "/healthcheck", self.check, _unexpected, operation)]
+
+
+def _unexpected(error: Exception) -> Response:
+    raise error
