@@ -13,7 +13,7 @@ class Settings:
     answers_max: int = 5_000_000
     rounds: int = 5
     connections: tuple[int, ...] = (1, 10, 32, 128)
-    content_bytes: int = 200
+    body_bytes: int = 200
 
     batch_messages: int = 100
     batch_connections: tuple[int, ...] = (1, 8)

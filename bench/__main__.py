@@ -1,0 +1,140 @@
+"""`python -m bench`: run scenarios, print their tables, draw their plot."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from rich.console import Console
+
+from bench import machine, results, table
+from bench.context import Context
+from bench.scenarios import SCENARIOS
+from bench.servers import ServerError, running_server
+from bench.settings import PRESETS
+
+# By convention on a disk, which /tmp need not be.
+DATA_DIR = "/var/tmp"
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    pass
+
+
+@main.command("list")
+def list_scenarios() -> None:
+    """Name the scenarios."""
+    for name, scenario in SCENARIOS.items():
+        click.echo(f"{name:10} {scenario.about}")
+
+
+@main.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(SCENARIOS)), metavar="[SCENARIO]...")
+@click.option("--set", "preset", type=click.Choice(list(PRESETS)), default="standard", help="How much to do.")
+@click.option("--connections", metavar="N,N,...", help="Instead of the set's numbers of connections.")
+@click.option("--seconds", type=float, help="Instead of the set's time for each measurement.")
+@click.option("--rounds", type=int, help="Instead of the set's number of rounds.")
+@click.option("--durability", type=click.Choice(["full", "normal"]), default="full", help="FORQ_DURABILITY.")
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False, exists=True), default=DATA_DIR)
+@click.option("--url", help="Measure this running server instead of starting ours.")
+@click.option("--key", default="", help="Its API key.")
+@click.option("--pid", type=int, help="Its process id, for CPU and memory.")
+@click.option("--fsync", "fsync", help="Its durability in words, if it does not say itself.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="The JSON file to write.")
+def run(
+    names: Sequence[str],
+    preset: str,
+    connections: str | None,
+    seconds: float | None,
+    rounds: int | None,
+    durability: Literal["full", "normal"],
+    data_dir: Path,
+    url: str | None,
+    key: str,
+    pid: int | None,
+    fsync: str | None,
+    output: Path | None,
+) -> None:
+    """Run the named scenarios, or all, and write bench/results/*.json."""
+    console = Console(stderr=True)
+    kind = machine.filesystem(data_dir)
+    if kind in machine.MEMORY_FILESYSTEMS:
+        raise click.ClickException(
+            f"{data_dir} is on {kind}, where fsync costs nothing; name a disk: --data-dir"
+        )
+    settings = PRESETS[preset]
+    if connections:
+        settings = replace(settings, connections=tuple(int(part) for part in connections.split(",")))
+    if seconds:
+        settings = replace(settings, seconds=seconds)
+    if rounds:
+        settings = replace(settings, rounds=rounds)
+    try:
+        remote = running_server(url, key, pid, fsync) if url else None
+        context = Context(
+            settings, data_dir, durability, remote, lambda text: console.print(text, highlight=False)
+        )
+        measured = measure(context, names or list(SCENARIOS))
+    except (ServerError, OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    path = output or results.RESULTS_DIR / results.file_name(measured)
+    results.save(measured, path)
+    table.show(measured, Console())
+    click.echo(f"\nwritten to {path}")
+
+
+def measure(context: Context, names: Sequence[str]) -> results.Results:
+    """Run scenarios in order and return their results. Raises what stops one: ServerError or OSError."""
+    promise = context.remote.durability if context.remote else f"fsync={context.durability}"
+    about: dict[str, Any] = {
+        **machine.describe(context.data_dir, context.settings.fsync_probes),
+        "server": context.remote.name if context.remote else "forq-trio",
+        "durability": promise,
+        "settings": context.settings.name,
+        "body_bytes": context.settings.body_bytes,
+    }
+    scenarios = {}
+    for name in names:
+        scenario = SCENARIOS[name]
+        if scenario.needs_own and context.remote:
+            context.say(f"SKIPPED {name}: it does not go through a URL")
+            continue
+        context.say(f"{name}: {scenario.about}")
+        scenarios[name] = {
+            "about": scenario.about,
+            "durability": scenario.durability or promise,
+            "rows": scenario.run(context),
+        }
+    return {"about": about, "scenarios": scenarios}
+
+
+@main.command("table")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--markdown", is_flag=True, help="As Markdown, for the documentation.")
+def show_table(path: Path, markdown: bool) -> None:
+    """Print the tables of a results file."""
+    loaded = results.load(path)
+    if markdown:
+        click.echo(table.markdown(loaded), nl=False)
+    else:
+        table.show(loaded, Console())
+
+
+@main.command("plot")
+@click.argument("path", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), default="docs/benchmarks.svg")
+def draw_plot(path: Path, output: Path) -> None:
+    """Draw the plot of a results file; the output's ending says its format (.svg, .png)."""
+    try:
+        from bench.plot import draw
+    except ImportError as error:
+        raise click.ClickException(f"drawing needs matplotlib, of the extra bench: {error}") from error
+    draw(results.load(path), output)
+    click.echo(f"drawn to {output}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
