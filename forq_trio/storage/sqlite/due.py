@@ -63,7 +63,7 @@ def _expire(tx: Transaction, rows: Sequence[DueRow]) -> None:
     for seq, queue, status, *_ in rows:
         if is_dead_letter_queue(queue):
             deleted.append(seq)
-            tx.add(queue, Status(status), -1)
+            tx.add(queue, status, -1)
             tx.note(CLEANED_UP, queue, reason="expired")
         else:
             moved.append((seq, queue, status))
@@ -79,7 +79,7 @@ def _dead_letter(tx: Transaction, messages: Sequence[tuple[int, str, int]], reas
     for seq, queue, status in messages:
         target = dead_letter_name(queue)
         rows.append((target, tx.now_ms, reason, queue, tx.now_ms, expires_after, seq))
-        tx.add(queue, Status(status), -1)
+        tx.add(queue, status, -1)
         tx.add(target, Status.READY)
         tx.due(expires_after)
     tx.run("dead_letter", rows)

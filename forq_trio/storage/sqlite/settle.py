@@ -128,7 +128,7 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
 def _remove(tx: Transaction, messages: _Messages, found: Found, removed: list[int]) -> None:
     messages.forget(found)
     removed.append(found.seq)
-    tx.add(found.queue, Status(found.status), -1)
+    tx.add(found.queue, found.status, -1)
     tx.note(ACKED, found.queue)
 
 

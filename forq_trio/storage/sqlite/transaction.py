@@ -11,7 +11,7 @@ import apsw
 
 from forq_trio import limits
 from forq_trio.errors import Overloaded
-from forq_trio.model import QueueCounts, Status
+from forq_trio.model import QueueCounts
 from forq_trio.storage.engine import EngineSettings, Event
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.sql import load
@@ -62,7 +62,7 @@ class Transaction:
         if seqs:
             self.connection.execute(SQL["delete_messages"], (str(seqs),))
 
-    def add(self, queue: str, status: Status, count: int = 1) -> None:
+    def add(self, queue: str, status: int, count: int = 1) -> None:
         """Note that `queue` has `count` more (or fewer) messages in `status`."""
         changes = self._changes.get(queue)
         if changes is None:
@@ -73,9 +73,9 @@ class Transaction:
         if status == 0 and count > 0:
             self.woken.add(queue)
 
-    def move(self, queue: str, source: int, target: Status) -> None:
+    def move(self, queue: str, source: int, target: int) -> None:
         """Note that a message of `queue` went from one status to another."""
-        self.add(queue, Status(source), -1)
+        self.add(queue, source, -1)
         self.add(queue, target)
 
     def note(self, kind: str, queue: str, count: int = 1, reason: str = "") -> None:
