@@ -1,0 +1,35 @@
+"""What every test may use: random numbers that can be had again, from a seed that the run shows.
+
+FORQ_TEST_SEED=<number> repeats a run. Each test's own seed also depends on its name, so that running it alone or in
+another order gives it the same numbers.
+"""
+
+import os
+import random
+import secrets
+import zlib
+
+import pytest
+
+SEED = int(os.environ.get("FORQ_TEST_SEED") or secrets.randbits(32))
+
+
+def pytest_report_header() -> str:
+    return f"FORQ_TEST_SEED={SEED}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    if exitstatus != 0:
+        terminalreporter.write_line(f"to have the same random numbers again: FORQ_TEST_SEED={SEED}")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """This test's seed."""
+    return zlib.crc32(f"{SEED} {request.node.nodeid}".encode())
+
+
+@pytest.fixture
+def rng(seed: int) -> random.Random:
+    """This test's random numbers."""
+    return random.Random(seed)
