@@ -86,6 +86,7 @@ def _dead_letter(tx: Transaction, messages: Sequence[tuple[int, str, int]], reas
 
 
 def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Swept]:
+    tx.due_settled = True
     return [_sweep(tx, command.kind) for command in commands]
 
 

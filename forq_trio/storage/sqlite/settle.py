@@ -27,6 +27,7 @@ class Found(NamedTuple):
     receipt: int | None
     attempts: int
     max_attempts: int | None
+    expires_after: int
 
 
 class _Messages:
@@ -79,9 +80,10 @@ class _Messages:
         tx.move(found.queue, found.status, status)
         if status is Status.FAILED:
             tx.failed_queued = True
-        elif status is Status.DELAYED:
-            assert process_after is not None
+        elif status is Status.DELAYED and process_after is not None:
             tx.due(process_after)
+        else:
+            tx.due(found.expires_after)
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)

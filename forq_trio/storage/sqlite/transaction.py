@@ -23,6 +23,7 @@ class Transaction:
     """What one batch has changed so far.
 
     woken: queues in which messages became ready. due_ms: the earliest moment that this batch made something due.
+    due_settled: due messages were looked at, so the next due time has to be read from the index.
     """
 
     def __init__(

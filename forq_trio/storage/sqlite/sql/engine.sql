@@ -59,12 +59,12 @@ WHERE seq = ?;
 
 -- name: find_by_sequence
 -- What settling needs to know of messages named by their receipts.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts FROM messages
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_by_id
 -- What settling needs to know of messages named by their ids.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts FROM messages
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after FROM messages
 WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: delete_messages
