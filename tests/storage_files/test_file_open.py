@@ -27,6 +27,7 @@ def test_settings_of_the_write_connection(path, durability, synchronous) -> None
         assert connection.pragma("temp_store") == 2
         assert connection.pragma("mmap_size") == 0
         assert connection.pragma("wal_autocheckpoint") == 0
+        assert connection.pragma("analysis_limit") == limits.ANALYSIS_ROWS_MAX
         assert connection.pragma("journal_size_limit") == limits.LOG_BYTES_KEPT_MAX
         assert connection.pragma("cache_size") * -1024 == limits.PAGE_CACHE_BYTES
 

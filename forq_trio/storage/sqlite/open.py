@@ -159,6 +159,7 @@ def _open_writer(place: str, path: str, durability: str) -> apsw.Connection:
         connection.pragma("cache_size", -limits.PAGE_CACHE_BYTES // limits.KIB)
         connection.pragma("mmap_size", 0)
         migrations.migrate(connection, path)
+        connection.pragma("analysis_limit", limits.ANALYSIS_ROWS_MAX)  # a start must not read the whole file
         connection.pragma("optimize", 0x10002)
         return connection
     except BaseException:
