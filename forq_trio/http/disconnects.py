@@ -1,0 +1,85 @@
+"""Noticing that a client has gone while its request waits: what `Request.cancelled_on_disconnect` does on HTTP/1.1.
+
+Most long polls are answered at once, so starting a task for each would cost more than the request. A watch that is
+opened is only noted; one task per server looks at the notes a moment later and starts a watcher for the requests that
+still wait. Being noticed `SETTLE_SECONDS` later is what a client that leaves at once pays, and it has left.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Self
+
+import trio
+
+SETTLE_SECONDS = 0.01
+
+
+class DisconnectWatchers:
+    """The watchers of one server. `run` must be running for watches to notice anything."""
+
+    def __init__(self) -> None:
+        self._noted: dict[DisconnectWatch, None] = {}
+        self._anything_noted = trio.Event()
+
+    def note(self, watch: "DisconnectWatch") -> None:
+        self._noted[watch] = None
+        self._anything_noted.set()
+
+    def forget(self, watch: "DisconnectWatch") -> None:
+        self._noted.pop(watch, None)
+
+    async def run(self) -> None:
+        """Start watchers until cancelled."""
+        async with trio.open_nursery() as nursery:
+            while True:
+                await self._anything_noted.wait()
+                self._anything_noted = trio.Event()
+                await trio.sleep(SETTLE_SECONDS)
+                due, self._noted = self._noted, {}
+                for watch in due:
+                    watch.start(nursery)
+
+
+class DisconnectWatch(AbstractAsyncContextManager[None]):
+    """The watch of one connection, used again for each of its requests; not to be nested.
+
+    watch: waits until the client has gone or no more can be told; its own cancellation must lose nothing.
+    """
+
+    __slots__ = ("_scope", "_stopped", "_watch", "_watchers")
+
+    def __init__(self, watchers: DisconnectWatchers, watch: Callable[[], Awaitable[None]]) -> None:
+        self._watchers = watchers
+        self._watch = watch
+        self._scope: trio.CancelScope | None = None
+        self._stopped = trio.Event()
+
+    def open(self) -> Self:
+        return self
+
+    async def __aenter__(self) -> None:
+        self._watchers.note(self)
+
+    def start(self, nursery: trio.Nursery) -> None:
+        self._scope = trio.CancelScope()
+        self._stopped = trio.Event()
+        nursery.start_soon(self._run, self._scope, self._stopped)
+
+    async def _run(self, scope: trio.CancelScope, stopped: trio.Event) -> None:
+        try:
+            with scope:
+                await self._watch()
+        finally:
+            stopped.set()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._watchers.forget(self)
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            # The watcher reads the same socket as the connection: it must be out before the connection goes on.
+            scope.cancel()
+            with trio.CancelScope(shield=True):
+                await self._stopped.wait()

@@ -1,0 +1,185 @@
+"""A server on listening sockets: accepts, keeps count, watches the clock for all connections, and ends in good order.
+
+Time-outs without a timer per request: every connection keeps a deadline, and one reaper task sleeps until the
+earliest of them. A deadline that is set meanwhile lies at least the shortest time-out ahead, so the reaper never
+sleeps longer than that and is never late.
+"""
+
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+
+import trio
+
+from forq_trio.http.connection import Connection, Services
+from forq_trio.http.disconnects import DisconnectWatchers
+from forq_trio.http.handover import Hypercorn
+from forq_trio.http.message import Handler, Response
+from forq_trio.http.response_bytes import CLOSE, ResponseEncoder
+from forq_trio.http.transport_config import TransportConfig
+from forq_trio.http.wire import SocketWire
+
+ACCEPT_ROUND_MAX = 64
+ACCEPT_PAUSE_SECONDS = 0.1
+REAP_PAUSE_SECONDS_MAX = 0.1
+_OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+
+class Server:
+    """HTTP/1.1, h2c and, with an `ssl_context`, TLS with ALPN on the given non-blocking listening sockets.
+
+    handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
+    transport did not expect; the client has been answered 500 or cut off. The server owns the listeners from now on.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        listeners: Sequence[socket.socket],
+        config: TransportConfig | None = None,
+        *,
+        on_error: Callable[[Exception], None],
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._config = config or TransportConfig()
+        self._handler = handler
+        self._listeners = list(listeners)
+        self._on_error = on_error
+        self._ssl_context = ssl_context
+        self._encoder = ResponseEncoder(hsts=self._config.hsts)
+        self._hypercorn = Hypercorn(handler, self._config, on_error)
+        self._connections: set[Connection] = set()
+        self._all_gone = trio.Event()
+        self._drained = trio.Event()
+        self._stopped = trio.Event()
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The port of every listener that still accepts."""
+        return tuple(listener.getsockname()[1] for listener in self._listeners)
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until `drain` has ended, to be called once. Cancelled: everything is cut at once."""
+        now = trio.lowlevel.current_clock().current_time
+        services = Services(
+            self._handler,
+            self._config,
+            self._ssl_context,
+            self._encoder,
+            DisconnectWatchers(),
+            self._hypercorn,
+            now,
+            self._on_error,
+        )
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._reap, now)
+                nursery.start_soon(services.watchers.run)
+                for listener in self._listeners:
+                    nursery.start_soon(self._accept, listener, services, nursery)
+                task_status.started()
+                await self._drained.wait()
+                nursery.cancel_scope.cancel()
+        finally:
+            self.stop_accepting()
+            for connection in self._connections:
+                connection.cut()
+            self._stopped.set()
+
+    def stop_accepting(self) -> None:
+        """Close the listeners; open connections go on."""
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            trio.lowlevel.notify_closing(listener)
+            listener.close()
+
+    async def drain(self, seconds: float) -> None:
+        """Stop accepting, let requests under way finish for `seconds`, cut the rest; returns when `serve` has ended.
+
+        Idle connections are closed at once; the others get their answer with `Connection: close`. Cancelled, the
+        rest is cut by whoever cancels `serve`.
+        """
+        self.stop_accepting()
+        await self._hypercorn.stop()
+        for connection in self._connections:
+            connection.finish()
+        if self._connections:
+            with trio.move_on_after(seconds):
+                await self._all_gone.wait()
+        for connection in self._connections:
+            connection.cut()
+        self._drained.set()
+        await self._stopped.wait()
+
+    async def _accept(self, listener: socket.socket, services: Services, nursery: trio.Nursery) -> None:
+        while True:
+            try:
+                await trio.lowlevel.wait_readable(listener)
+                for _ in range(ACCEPT_ROUND_MAX):
+                    accepted, address = listener.accept()
+                    self._admit(accepted, str(address[0]), services, nursery)
+            except BlockingIOError:
+                continue
+            except trio.ClosedResourceError:
+                return
+            except OSError as error:
+                if error.errno == errno.EBADF:
+                    return
+                if error.errno in _OUT_OF_RESOURCES:
+                    await trio.sleep(ACCEPT_PAUSE_SECONDS)
+
+    def _admit(self, accepted: socket.socket, client: str, services: Services, nursery: trio.Nursery) -> None:
+        try:
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            accepted.close()
+            return
+        if len(self._connections) >= self._config.connections_max:
+            self._turn_away(accepted, services)
+            return
+        connection = Connection(services, SocketWire(accepted), client)
+        self._connections.add(connection)
+        nursery.start_soon(self._run, connection)
+
+    def _turn_away(self, accepted: socket.socket, services: Services) -> None:
+        error = services.error_response(503)
+        response = Response(503, error.body, headers=((b"retry-after", b"1"),))
+        with accepted:
+            try:
+                if self._ssl_context is None:
+                    accepted.send(self._encoder.encode(response, CLOSE))
+                    accepted.shutdown(socket.SHUT_WR)
+                    accepted.recv(self._config.receive_chunk_bytes)
+            except OSError:
+                return
+
+    async def _run(self, connection: Connection) -> None:
+        try:
+            await connection.run()
+        except Exception as error:
+            self._on_error(error)
+        finally:
+            self._connections.discard(connection)
+            if not self._connections and not self._listeners:
+                self._all_gone.set()
+
+    async def _reap(self, now: Callable[[], float]) -> None:
+        config = self._config
+        shortest = min(config.header_seconds, config.body_seconds, config.idle_seconds, config.send_seconds)
+        pause = min(REAP_PAUSE_SECONDS_MAX, shortest / 10)
+        while True:
+            time = now()
+            next_time = time + shortest
+            for connection in tuple(self._connections):
+                if connection.deadline <= time:
+                    connection.expire()
+                else:
+                    next_time = min(next_time, connection.deadline)
+            await trio.sleep_until(max(next_time, time + pause))
