@@ -33,8 +33,9 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A form of value. allowed: completes the sentence "allowed: ..."."""
+    """A form of value. allowed: completes the sentence "allowed: ..."; metavar: stands for a value in help texts."""
 
+    metavar: str
     allowed: str
     parse: Callable[[str], Any]
 
@@ -115,7 +116,7 @@ def choice(*words: str) -> Kind:
             raise ValueError(f"{shown(text)} is not known")
         return text
 
-    return Kind(f"{', '.join(words[:-1])} or {words[-1]}", parse)
+    return Kind("|".join(words), f"{', '.join(words[:-1])} or {words[-1]}", parse)
 
 
 def whole_number(low: int, high: int) -> Kind:
@@ -128,11 +129,11 @@ def whole_number(low: int, high: int) -> Kind:
             raise ValueError(f"{int(text)} is out of range")
         return int(text)
 
-    return Kind(f"a whole number from {low} to {high}", parse)
+    return Kind("NUMBER", f"a whole number from {low} to {high}", parse)
 
 
-SECRET = Kind(f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters", _parse_secret)
-BOOLEAN = Kind("true or false", _parse_boolean)
-ADDRESS = Kind("host:port, :port or [IPv6]:port, with port 0 for any free one", _parse_address)
-DATABASE_PATH = Kind("a file path in a directory that exists", _parse_database_path)
-READABLE_FILE = Kind("the path of a readable file", _parse_readable_file)
+SECRET = Kind("SECRET", f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters", _parse_secret)
+BOOLEAN = Kind("true|false", "true or false", _parse_boolean)
+ADDRESS = Kind("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one", _parse_address)
+DATABASE_PATH = Kind("FILE", "a file path in a directory that exists", _parse_database_path)
+READABLE_FILE = Kind("FILE", "the path of a readable file", _parse_readable_file)

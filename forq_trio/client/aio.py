@@ -62,7 +62,7 @@ class AsyncForqClient:
         await self._http.aclose()
 
     async def produce(self, queue: str, content: str, *, process_after: int | None = None) -> Produced:
-        """Store one message; returns when it is durable. process_after: epoch ms it falls due, None: at once."""
+        """Store one message; returns once durable. process_after: epoch ms of its due time (None: now)."""
         return await self._run(calls.produce(queue, NewMessage(content, process_after)))
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:

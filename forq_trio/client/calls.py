@@ -3,6 +3,7 @@
 The sync and the async client only differ in how they carry a `Call` to the server.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -221,4 +222,5 @@ def _code(body: bytes) -> str | None:
 
 
 def _reason(problem: Exception) -> str:
-    return str(problem) or type(problem).__name__
+    """The error's own words without an error number, else its name."""
+    return re.sub(r"^\[Errno -?\d+\] ", "", str(problem)) or type(problem).__name__

@@ -60,7 +60,7 @@ class ForqClient:
         self._http.close()
 
     def produce(self, queue: str, content: str, *, process_after: int | None = None) -> Produced:
-        """Store one message; returns when it is durable. process_after: epoch ms it falls due, None: at once."""
+        """Store one message; returns once durable. process_after: epoch ms of its due time (None: now)."""
         return self._run(calls.produce(queue, NewMessage(content, process_after)))
 
     def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:

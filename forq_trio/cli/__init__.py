@@ -1,0 +1,87 @@
+"""The command `forq`. Each command lives in a module of its own, imported only when it is called.
+
+Commands return an exit code (None: OK) and raise errors of our own trees; `run` turns those into one sentence on
+stderr and the exit code that docs/cli.md promises. Nobody ever sees a traceback for what can be foreseen.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+import click
+
+from forq_trio.cli.exits import Exit, explain
+
+_MODULES = {
+    "serve": "serve",
+    "config": "serve",
+    "send": "send",
+    "receive": "receive",
+    "ack": "settle",
+    "nack": "settle",
+    "queues": "look",
+    "peek": "look",
+    "check": "files",
+    "verify": "files",
+    "backup": "files",
+}
+
+
+class _Commands(click.Group):
+    """Finds a command in its module when it is asked for, so that no command waits for another's imports."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _MODULES:
+            return None
+        module = importlib.import_module(f"forq_trio.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+def _version() -> str:
+    try:
+        return metadata.version("forq-trio")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        click.echo(f"forq-trio {_version()}")
+        context.exit()
+
+
+@click.command(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Print the version and exit.",
+)
+def forq() -> None:
+    """A durable, instant message queue: the server, and what one does with it."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command line (None: the process's own) and return the exit code."""
+    try:
+        outcome = forq.main(args=arguments, prog_name="forq", standalone_mode=False)
+    except Exception as problem:
+        lines, code = explain(problem)
+        for line in lines:
+            click.echo(line, err=True)
+        return code
+    return int(outcome) if outcome is not None else Exit.OK
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run())

@@ -1,0 +1,96 @@
+"""`forq check`, `forq verify` and `forq backup`: work on a database file, whether a server has it open or not."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.options import db_option, json_option
+from forq_trio.cli.output import count_of, errors_on_terminal, print_json
+from forq_trio.config import load_db_path
+
+if TYPE_CHECKING:
+    from forq_trio.storage.sqlite.files import CheckReport
+
+
+@click.command(short_help="Check a database file.")
+@db_option
+@json_option
+def check(db_path: str | None, as_json: bool) -> int:
+    """Check the database: the file's own structure, then what forq-trio promises about its contents."""
+    from forq_trio.storage.sqlite.files import check_file
+
+    path = str(load_db_path(db_path))
+    return _report(path, check_file(path), as_json)
+
+
+@click.command(short_help="Check a backup.")
+@click.argument("backup", metavar="BACKUP")
+@json_option
+def verify(backup: str, as_json: bool) -> int:
+    """Check a backup: a complete database in one closed file."""
+    from forq_trio.storage.sqlite.files import verify_backup
+
+    return _report(backup, verify_backup(backup), as_json)
+
+
+@click.command(short_help="Copy a database, also one in use.")
+@click.argument("target", metavar="TARGET")
+@click.option("--overwrite", is_flag=True, help="Replace TARGET if it is there.")
+@db_option
+@json_option
+def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> int:
+    """Copy the database to the file TARGET as of now, while a server goes on working with it."""
+    from forq_trio.storage.sqlite.files import backup_file
+
+    source = str(load_db_path(db_path))
+    with ExitStack() as stack:
+        copied_bytes = backup_file(source, target, _progress(stack), overwrite=overwrite)
+    if as_json:
+        print_json({"source": source, "target": target, "bytes": copied_bytes})
+    else:
+        click.echo(f"{source} is backed up to {target}: {copied_bytes:,} bytes")
+    return Exit.OK
+
+
+def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
+    """A progress bar on a terminal, as what to call with (pages done, pages in all)."""
+    if not errors_on_terminal():
+        return None
+    progress = Progress(
+        TextColumn("copying"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = stack.enter_context(progress).add_task("copying", total=None)
+    return lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _report(path: str, report: "CheckReport", as_json: bool) -> int:
+    if as_json:
+        print_json(
+            {
+                "path": path,
+                "ok": report.ok,
+                "messages": report.messages,
+                "queues": report.queues,
+                "schemaVersion": report.schema_version,
+                "problems": report.problems,
+            }
+        )
+        return Exit.OK if report.ok else Exit.FAILED
+    contents = f"{count_of(report.messages, 'message')} in {count_of(report.queues, 'queue')}"
+    if report.ok:
+        click.echo(f"{path} is sound: {contents}, schema version {report.schema_version}")
+        return Exit.OK
+    for problem in report.problems:
+        click.echo(problem)
+    click.echo(f"forq: {path} has {count_of(len(report.problems), 'problem')}: {contents}", err=True)
+    return Exit.FAILED

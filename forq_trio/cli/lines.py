@@ -1,0 +1,59 @@
+"""Cuts a stream of bytes into lines, each a message. No I/O in here; bounded whatever the stream holds.
+
+An empty line is no message, and CR LF ends a line like LF. A line that cannot be a message is reported with the API's
+code for it, and the stream goes on behind it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LINE_BYTES_MAX = 256 * 1024
+TOO_LONG = "bad_request.body.content.exceeds_limit"
+NOT_UTF8 = "bad_request.body.invalid"
+
+
+class Line(NamedTuple):
+    """A line by its number, counted from 1. Either `text` or `code` (why it cannot be sent) is there."""
+
+    number: int
+    text: str | None
+    code: str | None = None
+
+
+class LineCutter:
+    """Give it chunks with `feed`, and `finish` once at the end."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._rest = b""
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> Iterator[Line]:
+        """The lines that are complete by now."""
+        *complete, rest = (self._rest + chunk).split(b"\n")
+        for raw in complete:
+            yield from self._line(raw)
+        self._rest = rest
+        if len(rest) > LINE_BYTES_MAX + 1:
+            if not self._skipping:
+                yield Line(self._number + 1, None, TOO_LONG)
+            self._skipping, self._rest = True, b""
+
+    def finish(self) -> Iterator[Line]:
+        """The last line, if it did not end with a line feed."""
+        yield from self._line(self._rest)
+        self._rest = b""
+
+    def _line(self, raw: bytes) -> Iterator[Line]:
+        self._number += 1
+        if self._skipping:
+            self._skipping = False
+            return
+        raw = raw.removesuffix(b"\r")
+        if len(raw) > LINE_BYTES_MAX:
+            yield Line(self._number, None, TOO_LONG)
+        elif raw:
+            try:
+                yield Line(self._number, raw.decode())
+            except UnicodeDecodeError:
+                yield Line(self._number, None, NOT_UTF8)

@@ -1,0 +1,73 @@
+"""`forq queues` and `forq peek`: looking without touching."""
+
+import time
+
+import click
+
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.options import connect, json_option, url_option
+from forq_trio.cli.output import length_of_time, one_line, print_json, print_table
+
+_PREVIEW_LENGTH_MAX = 60
+_COUNTS = ("ready", "delayed", "processing", "failed", "waiting")
+
+
+@click.command(short_help="List all queues.")
+@json_option
+@url_option
+def queues(as_json: bool, url: str) -> int:
+    """List all queues: their messages by status, and the consumers that wait for one."""
+    with connect(url) as client:
+        found = client.queues()
+    if as_json:
+        for each in found:
+            print_json(each)
+    elif found:
+        print_table(
+            ("queue", *_COUNTS),
+            [(each.queue, *(getattr(each, name) for name in _COUNTS)) for each in found],
+            numbers=_COUNTS,
+        )
+    else:
+        click.echo("There is no queue yet; sending a message makes one.", err=True)
+    return Exit.OK
+
+
+@click.command(short_help="Show the next messages without receiving them.")
+@click.argument("queue")
+@click.option(
+    "-n",
+    "limit",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="How many messages to show.",
+)
+@json_option
+@url_option
+def peek(queue: str, limit: int, as_json: bool, url: str) -> int:
+    """Show the messages that will be received next, without receiving them."""
+    with connect(url) as client:
+        messages = client.peek(queue, limit=limit)
+    now_ms = time.time_ns() // 1_000_000
+    if as_json:
+        for message in messages:
+            print_json(message)
+    elif messages:
+        print_table(
+            ("sequence", "id", "age", "attempts", "content"),
+            [
+                (
+                    message.sequence,
+                    message.id,
+                    length_of_time(now_ms - message.received_at),
+                    message.attempts,
+                    one_line(message.content, _PREVIEW_LENGTH_MAX),
+                )
+                for message in messages
+            ],
+            numbers=("sequence", "age", "attempts"),
+        )
+    else:
+        click.echo(f"No message of {queue} is ready.", err=True)
+    return Exit.OK if messages else Exit.NOTHING

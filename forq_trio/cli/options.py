@@ -1,0 +1,77 @@
+"""Options and arguments that several commands share, and the way from them to a client."""
+
+import os
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+import httpx
+
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.client.sync import ForqClient
+from forq_trio.client.types import DEFAULT_URL
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+RETRY_SECONDS = 1.0
+
+
+def duration_ms(text: str) -> int:
+    """A length of time in milliseconds, from seconds or a number with a unit. For use as an option's type."""
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(ms|s|m|h|d)?", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 500ms, 5m, 2h or 1d")
+    return round(float(found[1]) * _UNITS_MS[found[2] or "s"])
+
+
+def moment_ms(text: str) -> int:
+    """Milliseconds since the epoch, from just that or from ISO 8601 (local time unless it says otherwise)."""
+    if re.fullmatch(r"[0-9]{1,16}", text):
+        return int(text)
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text!r} is neither ISO 8601 nor milliseconds since the epoch") from None
+
+
+def url_option(command: CommandT) -> CommandT:
+    """--url, or FORQ_URL."""
+    return click.option(
+        "--url",
+        envvar="FORQ_URL",
+        show_envvar=True,
+        default=DEFAULT_URL,
+        show_default=True,
+        help="Where the server is.",
+    )(command)
+
+
+def json_option(command: CommandT) -> CommandT:
+    """--json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")(command)
+
+
+def db_option(command: CommandT) -> CommandT:
+    """--db-path or --db; FORQ_DB_PATH and the rest of the configuration are looked at by the command."""
+    return click.option(
+        "--db-path", "--db", "db_path", metavar="FILE", help="The database file.  [env var: FORQ_DB_PATH]"
+    )(command)
+
+
+def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> ForqClient:
+    """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is no good."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
+    secret = os.environ.get("FORQ_AUTH_SECRET", "")
+    if not secret:
+        raise Failure("FORQ_AUTH_SECRET is not set; it has to hold the server's secret", Exit.USAGE)
+    if not (secret.isascii() and secret.isprintable()):
+        raise Failure("FORQ_AUTH_SECRET has characters that an HTTP header cannot carry", Exit.USAGE)
+    return ForqClient(url, secret, retry_seconds=retry_seconds)

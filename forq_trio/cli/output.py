@@ -1,0 +1,72 @@
+"""Printing: for people on a terminal, plain tab-separated text into a pipe, JSON where it is asked for.
+
+Data goes to stdout, everything about it (progress, hints, errors) to stderr.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def on_terminal() -> bool:
+    """Whether a person reads stdout."""
+    return sys.stdout.isatty()
+
+
+def errors_on_terminal() -> bool:
+    """Whether a person reads stderr, so that a progress bar makes sense."""
+    return sys.stderr.isatty()
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on a line of its own, flushed."""
+    click.echo(msgspec.json.encode(value))
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Sequence[str] = ()
+) -> None:
+    """A table; `numbers` names the columns that are set flush right. Without a terminal: lines with tabs between."""
+    if not on_terminal():
+        for row in (columns, *rows):
+            click.echo("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in row))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible(str(cell))) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def visible(text: str) -> str:
+    """`text` with control characters spelled out, so that a message cannot command the terminal."""
+    return text.translate(_CONTROL)
+
+
+def one_line(text: str, length_max: int) -> str:
+    """`text` on one line, cut where it is long."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
+
+
+def length_of_time(ms: int) -> str:
+    """A length of time in its largest whole unit: "3 s", "2 h"."""
+    for unit_ms, name in _AGES:
+        if ms >= unit_ms:
+            return f"{ms // unit_ms} {name}"
+    return f"{max(ms, 0)} ms"
+
+
+def count_of(number: int, noun: str) -> str:
+    """ "1 message", "2,000 messages"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

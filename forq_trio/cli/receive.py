@@ -1,0 +1,171 @@
+"""`forq receive`: messages as they come, one after the other, acknowledged only after they are printed."""
+
+import time
+from collections.abc import Iterator
+
+import click
+
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.options import connect, duration_ms, json_option, url_option
+from forq_trio.cli.output import count_of, length_of_time, on_terminal, print_json, visible
+from forq_trio.client.errors import ForqClientError, ForqUnreachable
+from forq_trio.client.sync import ForqClient
+from forq_trio.client.types import LEASE_MS_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX, Delivery
+
+_FOLLOW_RETRY_SECONDS = 30.0
+_BROKEN_POLLS_MAX = 5
+
+
+@click.command(short_help="Receive messages, once or as they come.")
+@click.argument("queue")
+@click.option(
+    "--max",
+    "max_messages",
+    type=click.IntRange(min=1),
+    help="Stop after this many messages.  [default: 1; with --follow no limit]",
+)
+@click.option(
+    "--wait",
+    "wait_ms",
+    type=duration_ms,
+    metavar="DURATION",
+    default="0",
+    show_default=True,
+    help="How long to wait for the first message.",
+)
+@click.option(
+    "--lease",
+    "lease_ms",
+    type=duration_ms,
+    metavar="DURATION",
+    default=f"{LEASE_MS_DEFAULT // 1000}",
+    show_default=True,
+    help="How long the messages are ours before they come again.",
+)
+@click.option("--follow", is_flag=True, help="Go on waiting for messages until Ctrl-C.")
+@click.option("--ack", is_flag=True, help="Acknowledge messages once they are printed.")
+@json_option
+@url_option
+def receive(
+    queue: str,
+    max_messages: int | None,
+    wait_ms: int,
+    lease_ms: int,
+    follow: bool,
+    ack: bool,
+    as_json: bool,
+    url: str,
+) -> int:
+    """Receive messages and print them, with their receipts unless --ack acknowledges them.
+
+    Without --ack a message stays leased and comes again when the lease ends, unless `forq ack` or `forq nack` is
+    called with its receipt.
+    """
+    left = max_messages if max_messages or follow else 1
+    printed = 0
+    code = Exit.OK
+    with connect(url, retry_seconds=_FOLLOW_RETRY_SECONDS if follow else 1.0) as client:
+        polls = (
+            _follow(client, queue, left, lease_ms)
+            if follow
+            else _poll(client, queue, left or 1, wait_ms, lease_ms)
+        )
+        for deliveries in polls:
+            if not _hand_over(client, queue, deliveries, ack=ack, as_json=as_json):
+                code = Exit.FAILED
+            printed += len(deliveries)
+    return code if printed else Exit.NOTHING
+
+
+def _poll(client: ForqClient, queue: str, left: int, wait_ms: int, lease_ms: int) -> Iterator[list[Delivery]]:
+    """Wait for the first messages, then take what is there, up to `left`."""
+    deadline = time.monotonic() + wait_ms / 1000
+    while left > 0:
+        remaining_ms = max(0, round((deadline - time.monotonic()) * 1000))
+        deliveries = client.receive(
+            queue,
+            max_messages=min(left, RECEIVE_BATCH_MAX),
+            wait_ms=min(remaining_ms, WAIT_MS_MAX),
+            lease_ms=lease_ms,
+        )
+        if deliveries:
+            left -= len(deliveries)
+            deadline = time.monotonic()
+            yield deliveries
+        elif time.monotonic() >= deadline:
+            return
+
+
+def _follow(client: ForqClient, queue: str, left: int | None, lease_ms: int) -> Iterator[list[Delivery]]:
+    """Take messages as they come, until `left` are taken (None: for ever); outlives a restart of the server."""
+    broken = 0
+    while left is None or left > 0:
+        wanted = RECEIVE_BATCH_MAX if left is None else min(left, RECEIVE_BATCH_MAX)
+        try:
+            deliveries = client.receive(queue, max_messages=wanted, wait_ms=WAIT_MS_MAX, lease_ms=lease_ms)
+        except ForqUnreachable as problem:
+            # The server went away during the poll. It takes back what it could not deliver: asking again is safe.
+            broken += 1
+            if not problem.sent or broken > _BROKEN_POLLS_MAX:
+                raise
+            continue
+        broken = 0
+        if deliveries:
+            left = None if left is None else left - len(deliveries)
+            yield deliveries
+
+
+def _hand_over(
+    client: ForqClient, queue: str, deliveries: list[Delivery], *, ack: bool, as_json: bool
+) -> bool:
+    """Print messages, then acknowledge them if that is wanted; True if all went well.
+
+    If printing is cut short (Ctrl-C, the reader of our pipe has gone), what nobody has seen goes back at once.
+    """
+    printed = 0
+    try:
+        for delivery in deliveries:
+            _print(delivery, ack=ack, as_json=as_json)
+            printed += 1
+    finally:
+        if printed < len(deliveries):
+            _give_back(client, queue, deliveries[printed:])
+        refused = [
+            result
+            for result in (
+                client.ack(queue, [each.receipt for each in deliveries[:printed]]) if ack and printed else []
+            )
+            if not result.ok
+        ]
+    if refused:
+        click.echo(
+            f"forq: {count_of(len(refused), 'message')} printed above could not be acknowledged, for the lease"
+            " had ended; they come again",
+            err=True,
+        )
+    return not refused
+
+
+def _give_back(client: ForqClient, queue: str, deliveries: list[Delivery]) -> None:
+    try:
+        client.release(queue, [delivery.receipt for delivery in deliveries])
+    except ForqClientError as problem:
+        click.echo(f"forq: unprinted messages come again only when their lease ends: {problem}", err=True)
+
+
+def _print(delivery: Delivery, *, ack: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(delivery)
+    elif on_terminal():
+        age = length_of_time(time.time_ns() // 1_000_000 - delivery.received_at)
+        head = click.style(f"#{delivery.sequence}", bold=True) + click.style(
+            f"  {delivery.id}  attempt {delivery.attempts}  sent {age} ago", dim=True
+        )
+        click.echo(head)
+        if not ack:
+            click.echo(click.style(f"receipt {delivery.receipt}", dim=True))
+        click.echo(visible(delivery.content) + "\n")
+    elif ack:
+        click.echo(delivery.content)
+    else:
+        click.echo(f"{delivery.receipt}\t{delivery.content}")

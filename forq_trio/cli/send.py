@@ -1,0 +1,169 @@
+"""`forq send`: one message from the command line, or one for each line of a file or of stdin."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.lines import Line, LineCutter
+from forq_trio.cli.options import connect, duration_ms, json_option, moment_ms, url_option
+from forq_trio.cli.output import count_of, errors_on_terminal, print_json
+from forq_trio.client.batches import batches
+from forq_trio.client.errors import ForqUnreachable, meaning
+from forq_trio.client.sync import ForqClient
+from forq_trio.client.types import NewMessage, Rejected
+
+_CHUNK_BYTES = 1024 * 1024
+_REJECTIONS_SHOWN_MAX = 10
+
+DueTime = Callable[[], int | None]
+
+
+@click.command(short_help="Send a message, or each line of a file or pipe.")
+@click.argument("queue")
+@click.argument("content", required=False)
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Send each line of this file.",
+)
+@click.option(
+    "--process-after",
+    type=moment_ms,
+    metavar="TIME",
+    help="Not to be received before this (ISO 8601, or epoch ms).",
+)
+@click.option(
+    "--delay",
+    "delay_ms",
+    type=duration_ms,
+    metavar="DURATION",
+    help="Not to be received before this long from now.",
+)
+@json_option
+@url_option
+def send(
+    queue: str,
+    content: str | None,
+    file: Path | None,
+    process_after: int | None,
+    delay_ms: int | None,
+    as_json: bool,
+    url: str,
+) -> int:
+    """Send CONTENT, or each line of stdin (CONTENT is - or left out) or of a file.
+
+    Lines are sent in batches as they come, so a pipe that never ends is sent along. Empty lines are left out.
+    """
+    if content is not None and file is not None:
+        raise click.UsageError("CONTENT and --file exclude each other")
+    if process_after is not None and delay_ms is not None:
+        raise click.UsageError("--process-after and --delay exclude each other")
+
+    def due() -> int | None:
+        return process_after if delay_ms is None else time.time_ns() // 1_000_000 + delay_ms
+
+    with connect(url) as client:
+        if content is None or content == "-":
+            return _send_lines(client, queue, file, due, as_json)
+        produced = client.produce(queue, content, process_after=due())
+    if as_json:
+        print_json(produced)
+    else:
+        click.echo(f"sent {produced.id} to {queue}, sequence {produced.sequence}")
+    return Exit.OK
+
+
+@dataclass
+class _Tally:
+    """What became of the lines so far."""
+
+    sent: int = 0
+    rejected: list[tuple[int, str]] = field(default_factory=list)
+
+
+def _send_lines(client: ForqClient, queue: str, file: Path | None, due: DueTime, as_json: bool) -> int:
+    tally = _Tally()
+    started = time.monotonic()
+    with ExitStack() as stack:
+        stream: IO[bytes] = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
+        advance = _progress(stack, queue, file, stream)
+        # Whatever ends it, also Ctrl-C or an error, it is said how far it got.
+        stack.callback(lambda: _summarise(queue, tally, time.monotonic() - started, as_json))
+        for lines, chunk_bytes in _read(stream):
+            _send_chunk(client, queue, lines, due, tally)
+            advance(chunk_bytes, tally.sent)
+    return Exit.FAILED if tally.rejected else Exit.OK
+
+
+def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
+    """Lines with the size of the chunk that completed them; each chunk is what the stream has ready."""
+    cutter = LineCutter()
+    while chunk := stream.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]  # all binary streams we open have it
+        yield list(cutter.feed(chunk)), len(chunk)
+    yield list(cutter.finish()), 0
+
+
+def _send_chunk(client: ForqClient, queue: str, lines: list[Line], due: DueTime, tally: _Tally) -> None:
+    tally.rejected += [(line.number, line.code) for line in lines if line.code is not None]
+    texts = [(line.number, line.text) for line in lines if line.text is not None]
+    numbers = iter([number for number, _ in texts])
+    for batch in batches(NewMessage(text, due()) for _, text in texts):
+        batch_numbers = [next(numbers) for _ in batch]
+        try:
+            results = client.produce_many(queue, batch)
+        except ForqUnreachable as problem:
+            if problem.sent:
+                span = f"lines {batch_numbers[0]} to {batch_numbers[-1]}"
+                click.echo(f"forq: whether {span} are stored is not known", err=True)
+            raise
+        for number, result in zip(batch_numbers, results, strict=True):
+            if isinstance(result, Rejected):
+                tally.rejected.append((number, result.code))
+            else:
+                tally.sent += 1
+
+
+def _progress(
+    stack: ExitStack, queue: str, file: Path | None, stream: IO[bytes]
+) -> Callable[[int, int], None]:
+    """Show progress on a terminal; returns what to call with (more bytes, messages sent in all)."""
+    if not errors_on_terminal() or stream.isatty():
+        if stream.isatty():
+            click.echo("Each line you type is sent as one message; end with Ctrl-D.", err=True)
+        return lambda chunk_bytes, sent: None
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(show_speed=False),
+        TextColumn("{task.fields[sent]} sent"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    stack.enter_context(progress)
+    task = progress.add_task(queue, total=file.stat().st_size if file else None, sent="0")
+    return lambda chunk_bytes, sent: progress.update(task, advance=chunk_bytes, sent=f"{sent:,}")
+
+
+def _summarise(queue: str, tally: _Tally, seconds: float, as_json: bool) -> None:
+    tally.rejected.sort()
+    if as_json:
+        rejected = [{"line": number, "code": code} for number, code in tally.rejected]
+        print_json({"queue": queue, "sent": tally.sent, "rejected": rejected})
+        return
+    for number, code in tally.rejected[:_REJECTIONS_SHOWN_MAX]:
+        click.echo(f"forq: line {number} was not sent: {meaning(code)}", err=True)
+    if len(tally.rejected) > _REJECTIONS_SHOWN_MAX:
+        click.echo(f"forq: … {count_of(len(tally.rejected), 'line')} in all were not sent", err=True)
+    rate = f" ({tally.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
+    click.echo(f"sent {count_of(tally.sent, 'message')} to {queue} in {seconds:.1f} s{rate}")
