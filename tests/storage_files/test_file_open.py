@@ -2,7 +2,6 @@
 
 import os
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,6 @@ import apsw
 import pytest
 from forq_trio import limits
 from forq_trio.errors import StorageOpenError
-from forq_trio.storage.sqlite import open as opening
 from forq_trio.storage.sqlite.open import open_checkpointer, open_database, open_reader
 
 
@@ -89,13 +87,6 @@ def test_the_lock_ends_with_the_process_however_it_ends(path, read) -> None:
     assert os.path.getsize(path + "-wal") > 0
     open_database(path, "full").close()
     assert read(path, "SELECT * FROM queue_counts") == [("q", 1, 2, 3, 4, 5)]
-
-
-def test_the_users_own_directory_is_created(tmp_path, monkeypatch) -> None:
-    """F14: without FORQ_DB_PATH the file is in the data directory of the system, which need not be there yet."""
-    monkeypatch.setattr(opening, "DEFAULT_DIRECTORY", tmp_path / "share" / "forq")
-    open_database(str(tmp_path / "share" / "forq" / "forq.db"), "full").close()
-    assert stat.S_IMODE((tmp_path / "share" / "forq").stat().st_mode) == 0o700
 
 
 def _directory(path: Path) -> None:

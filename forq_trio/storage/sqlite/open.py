@@ -12,14 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
-import platformdirs
 
 from forq_trio import limits
 from forq_trio.errors import StorageOpenError
 from forq_trio.storage.sqlite import legacy, migrations
 from forq_trio.storage.sqlite.recognise import Kind, recognise, refusing
 
-DEFAULT_DIRECTORY = platformdirs.user_data_path("forq", appauthor=False)
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
 
 
@@ -42,8 +40,8 @@ class Database:
 def open_database(path: str, durability: str) -> Database:
     """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
 
-    durability: "full" (fsync in every commit) or "normal" (fsync at checkpoints). A missing directory is
-    created only if it is the user's default one. Raises StorageOpenError, one sentence, the file as it was.
+    durability: "full" (fsync in every commit) or "normal" (fsync at checkpoints). Raises StorageOpenError,
+    one sentence, and leaves the file as it was.
     """
     place = _check_place(path)
     with refusing(path):
@@ -97,10 +95,7 @@ def _check_place(path: str) -> str:
     place = os.path.realpath(path)
     directory = os.path.dirname(place)
     if not os.path.isdir(directory):
-        if Path(directory) != DEFAULT_DIRECTORY.resolve():
-            raise StorageOpenError(f"{path} cannot be created: there is no directory {directory}")
-        with refusing(directory):
-            os.makedirs(directory, mode=0o700, exist_ok=True)
+        raise StorageOpenError(f"{path} cannot be created: there is no directory {directory}")
     if os.path.isdir(place):
         raise StorageOpenError(f"{path} is a directory, not a database file")
     if os.path.exists(place):
