@@ -13,7 +13,7 @@ from forq_trio.http.codes import Refused, refused
 from forq_trio.http.forq_api import bodies
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.errors import CODE_BY_ERROR
-from forq_trio.http.forq_api.reading import check_range, receive
+from forq_trio.http.forq_api.reading import check_range, wait_for_messages
 from forq_trio.http.message import Request, Response
 from forq_trio.model import NewMessage, Receipt, check_queue_name
 
@@ -47,14 +47,14 @@ class BatchEndpoints:
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
             raise Refused(codes.PAYLOAD_TOO_LARGE)
         produced = iter(await self._broker.produce_many(queue, messages) if messages else ())
-        results: list[bodies.Stored | bodies.NotStored] = []
+        results = []
         for entry in checked:
             if isinstance(entry, NewMessage):
                 stored = next(produced)
-                results.append(bodies.Stored(stored.id, stored.sequence))
+                results.append(bodies.SendResult(id=stored.id, sequence=stored.sequence))
             else:
-                results.append(bodies.NotStored(entry))
-        return Response(200, _encode(bodies.BatchResults(results)))
+                results.append(bodies.SendResult(code=entry))
+        return Response(200, _encode(bodies.SendResults(results)))
 
     def _check(self, raw: msgspec.Raw) -> NewMessage | str:
         """The message, or the code of why it may not be stored."""
@@ -72,14 +72,16 @@ class BatchEndpoints:
         check_range(wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
         check_range(wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
         check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
-        deliveries = await receive(
-            self._broker,
-            request,
-            queue,
-            max_messages=wanted.max,
-            wait_ms=wanted.wait_ms,
-            lease_ms=wanted.lease_ms,
-        )
+        deliveries = await self._broker.receive(queue, max_messages=wanted.max, lease_ms=wanted.lease_ms)
+        if not deliveries and wanted.wait_ms:
+            deliveries = await wait_for_messages(
+                self._broker,
+                request,
+                queue,
+                max_messages=wanted.max,
+                wait_ms=wanted.wait_ms,
+                lease_ms=wanted.lease_ms,
+            )
         body = _encode(bodies.ReceivedMessages(deliveries))
         if not deliveries:
             return Response(200, body)

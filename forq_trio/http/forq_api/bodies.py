@@ -64,23 +64,18 @@ class RawMessages(Struct, frozen=True, rename="camel"):
     messages: list[msgspec.Raw]
 
 
-class Stored(Struct, frozen=True, gc=False, rename="camel"):
-    """A message of a batch that is stored."""
+class SendResult(Struct, frozen=True, gc=False, rename="camel"):
+    """What became of a message of a batch: stored, with id and sequence, or not and the code why."""
 
-    id: str
-    sequence: int
-
-
-class NotStored(Struct, frozen=True, gc=False, rename="camel"):
-    """A message of a batch that was refused, and why."""
-
-    code: str
+    id: str | UnsetType = UNSET
+    sequence: int | UnsetType = UNSET
+    code: str | UnsetType = UNSET
 
 
-class BatchResults(Struct, frozen=True, rename="camel"):
+class SendResults(Struct, frozen=True, rename="camel"):
     """One result per message, in their order."""
 
-    results: list[Stored | NotStored]
+    results: list[SendResult]
 
 
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel"):

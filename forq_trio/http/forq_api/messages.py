@@ -8,7 +8,7 @@ from forq_trio import limits
 from forq_trio.broker import Broker
 from forq_trio.http.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
 from forq_trio.http.forq_api.bodies import BodyReader, NewMessage, ReceivedMessage
-from forq_trio.http.forq_api.reading import receive
+from forq_trio.http.forq_api.reading import wait_for_messages
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import NewMessage as QueuedMessage
 
@@ -35,7 +35,7 @@ class MessageEndpoints:
 
     async def receive(self, request: Request, queue: str) -> Response:
         """200 with a message as soon as there is one, 204 after 30 s without."""
-        deliveries = await receive(
+        deliveries = await self._broker.receive(queue) or await wait_for_messages(
             self._broker,
             request,
             queue,

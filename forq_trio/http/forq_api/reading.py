@@ -1,4 +1,4 @@
-"""What several endpoints need while they read a request: ranges, numbers in the query, and the long poll."""
+"""What several endpoints need while they read a request: ranges, numbers in the query, the long poll."""
 
 from urllib.parse import parse_qs
 
@@ -32,17 +32,16 @@ def query_number(query: str, name: str, default: int, low: int, high: int, code:
     return int(text)
 
 
-async def receive(
+async def wait_for_messages(
     broker: Broker, request: Request, queue: str, *, max_messages: int, wait_ms: int, lease_ms: int
 ) -> tuple[Delivery, ...]:
-    """Lease messages, waiting for the first; while it waits, the client's going away cancels it.
+    """Lease messages, waiting for the first; the client's going away cancels the wait.
 
-    What is there is claimed without watching the client, which costs something. Raises like `Broker.receive`.
-    Cancelled, also by the client: messages that were leased meanwhile are given back, the attempt uncounted.
+    Watching the client costs something, so callers first claim what is there without it. Raises like
+    `Broker.receive`. Cancelled, also by the client: what was leased meanwhile is given back, the attempt
+    uncounted.
     """
-    found = await broker.receive(queue, max_messages=max_messages, lease_ms=lease_ms)
-    if found or not wait_ms:
-        return found
+    found: tuple[Delivery, ...] = ()
     failure: ForqError | None = None
     try:
         async with request.cancelled_on_disconnect():

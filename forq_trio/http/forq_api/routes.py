@@ -91,7 +91,7 @@ SEND_BATCH = Operation(
     summary="Send up to 1,000 messages in one commit",
     description="Each is validated alone: the valid ones are stored, all or none of them.",
     body=bodies.NewMessages,
-    answers=(Answer(200, "One result per message, in their order.", bodies.BatchResults),),
+    answers=(Answer(200, "One result per message, in their order.", bodies.SendResults),),
     codes=(
         *_QUEUE,
         codes.PRODUCE_TO_DLQ,
