@@ -17,6 +17,7 @@ from bench.settings import PRESETS
 
 # By convention on a disk, which /tmp need not be.
 DATA_DIR = "/var/tmp"
+WIDTH_NOT_A_TERMINAL = 170
 
 
 @click.group(help=__doc__)
@@ -82,7 +83,7 @@ def run(
         raise click.ClickException(str(error)) from error
     path = output or results.RESULTS_DIR / results.file_name(measured)
     results.save(measured, path)
-    table.show(measured, Console())
+    table.show(measured, _terminal())
     click.echo(f"\nwritten to {path}")
 
 
@@ -120,7 +121,13 @@ def show_table(path: Path, markdown: bool) -> None:
     if markdown:
         click.echo(table.markdown(loaded), nl=False)
     else:
-        table.show(loaded, Console())
+        table.show(loaded, _terminal())
+
+
+def _terminal() -> Console:
+    """Standard output; wide enough for every column where it is not a terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH_NOT_A_TERMINAL)
 
 
 @main.command("plot")

@@ -11,49 +11,55 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bench.results import Results
 
 OURS, SECOND, YARDSTICK, FAINT = "#1f6f8b", "#e08e45", "#9aa5ab", "#c9d1d5"
-PANEL_INCHES = (5.2, 3.7)
+PANEL_INCHES = (6.4, 3.9)
 COLUMNS = 2
-FOOTER_CHARACTERS = 150
+FOOTER_CHARACTERS_PER_COLUMN = 110
 
 Rows = list[dict[str, Any]]
 Panel = Callable[[Axes, Rows], None]
 
 
 def draw(results: Results, path: Path) -> None:
-    """Draw all panels for which there are results. Raises ValueError if there are none."""
+    """Draw all panels for which there are results, as SVG or PNG by the path's ending.
+
+    Raises ValueError if there are none.
+    """
+    scenarios = results["scenarios"]
     panels = [
-        (PANELS[name], scenario["rows"]) for name, scenario in results["scenarios"].items() if name in PANELS
+        (panel, rows)
+        for names, panel in PANELS.items()
+        if (rows := [row for name in names if name in scenarios for row in scenarios[name]["rows"]])
     ]
     if not panels:
-        raise ValueError("none of these scenarios has a plot: " + ", ".join(results["scenarios"]))
-    lines = -(-len(panels) // COLUMNS)
+        raise ValueError("none of these scenarios has a plot: " + ", ".join(scenarios))
     columns = min(COLUMNS, len(panels))
+    lines = -(-len(panels) // columns)
     with plt.rc_context(
-        {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "forq-trio", "axes.axisbelow": True}
+        {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "forq", "axes.axisbelow": True}
     ):
         figure, axes = plt.subplots(
             lines,
             columns,
-            figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * lines + 0.7),
+            figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * lines + 0.6),
             squeeze=False,
             layout="constrained",
         )
+        figure.get_layout_engine().set(w_pad=0.25, h_pad=0.15)
         for axis, (panel, rows) in zip(axes.flat, panels, strict=False):
             panel(axis, rows)
             axis.spines[["top", "right"]].set_visible(False)
-            axis.title.set_fontweight("bold")
         for axis in axes.flat[len(panels) :]:
             axis.set_visible(False)
-        footer = "\n".join(textwrap.wrap(_footer(results), int(FOOTER_CHARACTERS * columns / COLUMNS)))
+        footer = "\n".join(textwrap.wrap(_footer(results), FOOTER_CHARACTERS_PER_COLUMN * columns))
         figure.supxlabel(footer, fontsize=8, color="#555555", x=0.01, ha="left")
         path.parent.mkdir(parents=True, exist_ok=True)
         # The date is in the results; one in the file would make every drawing of the same results differ.
-        figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.savefig(path, dpi=100, metadata={"Date": None} if path.suffix == ".svg" else None)
         plt.close(figure)
 
 
@@ -72,116 +78,134 @@ def _short(value: float, _: object = None) -> str:
     return f"{value / 1_000:.3g} k" if value >= 1_000 else f"{value:.3g}"
 
 
+def _title(axis: Axes, text: str, *, legend_lines: int = 0) -> None:
+    axis.set_title(text, loc="left", fontweight="bold", pad=8 + 14 * legend_lines)
+
+
 def _grouped_bars(
-    axis: Axes, labels: Sequence[str], groups: Sequence[tuple[str, Sequence[float], str]]
+    axis: Axes, title: str, labels: Sequence[str], groups: Sequence[tuple[str, Sequence[float], str]]
 ) -> None:
     """Bars side by side, each with its value above it. groups: name, one value per label, colour."""
-    width = 0.8 / len(groups)
+    _title(axis, title, legend_lines=1)
+    width = 0.86 / len(groups)
     for number, (name, values, colour) in enumerate(groups):
         places = [index + (number - (len(groups) - 1) / 2) * width for index in range(len(labels))]
-        bars = axis.bar(places, values, width * 0.92, label=name, color=colour)
-        axis.bar_label(bars, [_short(value) for value in values], fontsize=7, padding=1)
+        bars = axis.bar(places, values, width * 0.94, label=name, color=colour)
+        axis.bar_label(bars, [_short(value) for value in values], fontsize=6.5, padding=1)
     axis.set_xticks(range(len(labels)), labels)
+    axis.margins(y=0.08)
+    axis.set_xlim(-0.6, max(len(labels), 2) - 0.4)
     axis.yaxis.set_major_formatter(FuncFormatter(_short))
     axis.grid(axis="y", color=FAINT, linewidth=0.5)
-    axis.legend(fontsize=8, frameon=False)
+    axis.legend(
+        fontsize=8,
+        frameon=False,
+        ncols=len(groups),
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 0.99),
+        borderaxespad=0,
+        columnspacing=1.2,
+        handlelength=1.2,
+    )
+
+
+def _latency_bars(axis: Axes, title: str, labels: Sequence[str], rows: Rows) -> None:
+    groups = (("p50", "p50_ms", OURS), ("p99", "p99_ms", SECOND), ("p99.9", "p99_9_ms", YARDSTICK))
+    values = [(name, [row[key] for row in rows], colour) for name, key, colour in groups]
+    _grouped_bars(axis, title, labels, values)
+    axis.set_yscale("log")
+    axis.set_ylim(bottom=min(min(part) for _, part, _ in values) / 2)
+    axis.yaxis.set_major_formatter(FuncFormatter(_short))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _lying_bars(
+    axis: Axes, title: str, labels: Sequence[str], values: Sequence[float], colours: Sequence[str]
+) -> None:
+    """Bars one below the other, each with its label above it: room for long labels."""
+    _title(axis, title)
+    bars = axis.barh(range(len(labels)), values, height=0.42, color=colours)
+    axis.bar_label(bars, [_short(value) for value in values], fontsize=8, padding=3)
+    for index, label in enumerate(labels):
+        axis.text(0, index - 0.28, f" {label}", fontsize=8, va="bottom", ha="left")
+    axis.set_yticks([])
+    axis.set_ylim(len(labels) - 0.6, -0.75)
+    axis.xaxis.set_major_formatter(FuncFormatter(_short))
+    axis.grid(axis="x", color=FAINT, linewidth=0.5)
+    axis.margins(x=0.12)
 
 
 def _ratio(axis: Axes, rows: Rows) -> None:
-    axis.set_title("Requests per second, by connections")
     _grouped_bars(
         axis,
+        "Requests per second over HTTP, by connections",
         [f"{row['connections']}" for row in rows],
         [
             ("bare loop answering 204", [row["bare_per_second"] for row in rows], FAINT),
-            ("our transport without a queue", [row["noop_per_second"] for row in rows], YARDSTICK),
+            ("our transport, no queue", [row["noop_per_second"] for row in rows], YARDSTICK),
             ("send", [row["send_per_second"] for row in rows], OURS),
-            ("send + receive + ack", [row["cycle_per_second"] for row in rows], SECOND),
+            ("send, receive, ack", [row["cycle_per_second"] for row in rows], SECOND),
         ],
     )
-    axis.margins(y=0.25)
-    axis.set_xlabel("connections")
 
 
 def _produce(axis: Axes, rows: Rows) -> None:
-    axis.set_title("Latency of a send, milliseconds")
-    _latency_bars(axis, [f"{row['connections']}" for row in rows], rows)
-    axis.set_xlabel("connections")
+    labels = [f"{row['connections']}" for row in rows]
+    _latency_bars(axis, "Latency of a send by connections, milliseconds, flat out", labels, rows)
 
 
-def _latency_bars(axis: Axes, labels: Sequence[str], rows: Rows) -> None:
-    groups = (("p50", "p50_ms", OURS), ("p99", "p99_ms", SECOND), ("p99.9", "p99_9_ms", YARDSTICK))
-    _grouped_bars(axis, labels, [(name, [row[key] for row in rows], colour) for name, key, colour in groups])
-    axis.set_yscale("log")
-    axis.yaxis.set_major_formatter(FuncFormatter(_short))
-    axis.margins(y=0.2)
-
-
-def _crowd(axis: Axes, rows: Rows) -> None:
+def _handoff(axis: Axes, rows: Rows) -> None:
     paced = [row for row in rows if row["load"] != "flat out"] or rows
-    row = paced[0]
-    axis.set_title(f"Send to received, {row['consumers']} consumers, {row['load']}, milliseconds")
-    _latency_bars(axis, [f"{row['producers']} producers"], [row])
+    labels = [f"{row['producers']} to {row['consumers']}\n{row['load']}" for row in paced]
+    _latency_bars(axis, "Producer to waiting consumer, milliseconds", labels, paced)
+
+
+def _batch(axis: Axes, rows: Rows) -> None:
+    labels = [f"{row['step']}, {row['connections']} connection{_plural(row['connections'])}" for row in rows]
+    values = [row["messages_per_second"] for row in rows]
+    _lying_bars(axis, "Batches over HTTP, messages per second", labels, values, [OURS] * len(rows))
+
+
+def _embedded(axis: Axes, rows: Rows) -> None:
+    labels = [f"{row['work']}, {row['tasks']} task{_plural(row['tasks'])}" for row in rows]
+    values = [row["messages_per_second"] for row in rows]
+    _lying_bars(axis, "Embedded (Broker), messages per second", labels, values, [OURS] * len(rows))
 
 
 def _backlog(axis: Axes, rows: Rows) -> None:
     steps = [row for row in rows if row["empty_p50_ms"] is not None and row["loaded_p50_ms"] is not None]
-    axis.set_title("p50 on an empty queue and beside the backlog, milliseconds")
     _grouped_bars(
         axis,
-        [
-            row["step"].replace("GET /queues/{queue}", "GET\n/queues/{q}").replace("GET /", "GET\n/")
-            for row in steps
-        ],
+        "With and without a backlog, p50 in milliseconds",
+        [row["step"].replace("GET /", "/").replace("{queue}", "{q}") for row in steps],
         [
             ("empty", [row["empty_p50_ms"] for row in steps], YARDSTICK),
-            ("with backlog", [row["loaded_p50_ms"] for row in steps], OURS),
+            ("beside the backlog", [row["loaded_p50_ms"] for row in steps], OURS),
         ],
     )
-    axis.margins(y=0.25)
-
-
-def _throughput(axis: Axes, labels: Sequence[str], values: Sequence[float], colours: Sequence[str]) -> None:
-    bars = axis.barh(range(len(labels)), values, color=colours)
-    axis.bar_label(bars, [_short(value) for value in values], fontsize=8, padding=2)
-    axis.set_yticks(range(len(labels)), labels)
-    axis.invert_yaxis()
-    axis.xaxis.set_major_formatter(FuncFormatter(_short))
-    axis.grid(axis="x", color=FAINT, linewidth=0.5)
-    axis.margins(x=0.15)
-
-
-def _batch(axis: Axes, rows: Rows) -> None:
-    axis.set_title("Batches over HTTP, messages per second")
-    labels = [f"{row['step']}, {row['connections']} conn." for row in rows]
-    _throughput(axis, labels, [row["messages_per_second"] for row in rows], [OURS] * len(rows))
-
-
-def _embedded(axis: Axes, rows: Rows) -> None:
-    axis.set_title("Embedded Broker, messages per second")
-    labels = [f"{row['work']}, {row['tasks']} task{'s' if row['tasks'] > 1 else ''}" for row in rows]
-    _throughput(axis, labels, [row["messages_per_second"] for row in rows], [OURS] * len(rows))
 
 
 def _peers(axis: Axes, rows: Rows) -> None:
-    axis.set_title("put + get + ack per second, one process")
     labels = [
-        f"{row['queue']}, {row['callers']}\n{row['journal']}, synchronous={row['synchronous']}: "
+        f"{row['queue']}, {row['callers']} - {row['journal']}, {row['synchronous']}: "
         + ("fsync before the answer" if row["fsync_before_answer"] else "no fsync before the answer")
         for row in rows
     ]
     colours = [OURS if row["queue"].startswith("forq") else YARDSTICK for row in rows]
-    _throughput(axis, labels, [row["put_get_ack_per_second"] for row in rows], colours)
-    axis.tick_params(axis="y", labelsize=7)
+    values = [row["put_get_ack_per_second"] for row in rows]
+    _lying_bars(axis, "Queues on SQLite in Python, put + get + ack per second", labels, values, colours)
 
 
-PANELS: dict[str, Panel] = {
-    "ratio": _ratio,
-    "produce": _produce,
-    "1c1p": _crowd,
-    "40c20p": _crowd,
-    "batch": _batch,
-    "embedded": _embedded,
-    "backlog": _backlog,
-    "peers": _peers,
+def _plural(count: int) -> str:
+    return "" if count == 1 else "s"
+
+
+PANELS: dict[tuple[str, ...], Panel] = {
+    ("ratio",): _ratio,
+    ("produce",): _produce,
+    ("1c1p", "10c10p", "40c20p"): _handoff,
+    ("batch",): _batch,
+    ("backlog",): _backlog,
+    ("embedded",): _embedded,
+    ("peers",): _peers,
 }
