@@ -108,16 +108,17 @@ class Transaction:
             for row in due:
                 self._settle_row(row)
 
-    def _due(self) -> list[Row]:
+    def _due(self, *statuses: Status) -> list[Row]:
+        """What is due now, longest due first; statuses: only those, all when none is given."""
         due = [
-            (row.due_at, row.seq, row)
+            (row.due_at, row.seq)
             for row in self.state.rows.values()
-            if row.due_at is not None and row.due_at <= self.now_ms
+            if row.due_at is not None and row.due_at <= self.now_ms and row.status in (statuses or Status)
         ]
-        return [row for _, _, row in sorted(due, key=lambda entry: entry[:2])]
+        return [self.state.rows[seq] for _, seq in sorted(due)]
 
     def _settle_row(self, row: Row) -> None:
-        if row.status is Status.READY:
+        if row.status is not Status.PROCESSING and row.expires_after <= self.now_ms:
             self._expire(row)
         elif row.status is Status.PROCESSING:
             self._recover(row)
@@ -294,8 +295,7 @@ class Transaction:
             case SweepKind.FAILED_DLQ:
                 return self._sweep_rows(self._failed(in_dlq=True), self._bury_failed)
             case SweepKind.STALE:
-                stale = [row for row in self._due() if row.status is Status.PROCESSING]
-                return self._sweep_rows(stale, self._recover)
+                return self._sweep_rows(self._due(Status.PROCESSING), self._recover)
 
     def _sweep_rows(self, rows: list[Row], deal_with: Callable[[Row], None]) -> Swept:
         swept = rows[: limits.SWEEP_BATCH_MAX]
@@ -304,13 +304,7 @@ class Transaction:
         return Swept(len(swept), more=len(rows) > len(swept))
 
     def _expired(self, *, in_dlq: bool) -> list[Row]:
-        return [
-            row
-            for row in self.state.rows.values()
-            if row.status in (Status.READY, Status.DELAYED)
-            and row.expires_after <= self.now_ms
-            and is_dead_letter_queue(row.queue) is in_dlq
-        ]
+        return [row for row in self._due(Status.READY) if is_dead_letter_queue(row.queue) is in_dlq]
 
     def _failed(self, *, in_dlq: bool) -> list[Row]:
         return [

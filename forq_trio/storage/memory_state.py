@@ -37,14 +37,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def due_at(self) -> int | None:
-        """When the clock next concerns this message; never for a failed one."""
+        """When the clock next concerns this message; never for a failed one.
+
+        A delayed one that expires before it falls due becomes ready then, to expire in the same settling.
+        """
         match self.status:
             case Status.READY:
                 return self.expires_after
             case Status.PROCESSING:
                 return self.lease_until
             case Status.DELAYED:
-                return self.process_after
+                return min(self.process_after, self.expires_after)
             case Status.FAILED:
                 return None
 

@@ -60,7 +60,7 @@ def _copy_pages(source: apsw.Connection, copy: apsw.Connection, progress: Progre
     copy.pragma("synchronous", "OFF")  # it is synced once, at the end
     source.execute("BEGIN")
     try:
-        source.execute("SELECT 1 FROM sqlite_schema").fetchall()  # takes the snapshot
+        source.pragma("schema_version")  # the first read takes the snapshot
         with copy.backup("main", source, "main") as backup:
             while not backup.done:
                 backup.step(limits.BACKUP_STEP_PAGES)

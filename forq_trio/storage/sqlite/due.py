@@ -14,38 +14,54 @@ from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED
 from forq_trio.storage.rules import after_lease_end, dead_letter_name
 from forq_trio.storage.sqlite.transaction import Transaction
 
-DueRow = tuple[
-    int, str, int, int, int | None, int | None
-]  # seq, queue, status, attempts, max_attempts, receipt
+
+class Due(NamedTuple):
+    """A message that the clock concerns."""
+
+    seq: int
+    queue: str
+    status: int
+    attempts: int
+    max_attempts: int | None
+    receipt: int | None
+    expires_after: int
+
+    def expired(self, now_ms: int) -> bool:
+        """Past its time to live, and not in process: a consumer may finish what it holds (F7)."""
+        return self.status != Status.PROCESSING and self.expires_after <= now_ms
 
 
 def settle_due(tx: Transaction) -> None:
     """Settle what fell due by now, at most DUE_BATCH_MAX messages; notes in `tx` when the next one does."""
     left = limits.DUE_BATCH_MAX
     while left > 0:
-        rows = tx.query("select_due", tx.now_ms, left)
-        if not rows:
+        due = _select_due(tx, left)
+        if not due:
             break
-        left -= len(rows)
-        _settle(tx, rows)
+        left -= len(due)
+        _settle(tx, due)
     tx.due_settled = True
 
 
-def _settle(tx: Transaction, rows: Sequence[DueRow]) -> None:
+def _select_due(tx: Transaction, limit: int) -> list[Due]:
+    return [Due(*row) for row in tx.query("select_due", tx.now_ms, limit)]
+
+
+def _settle(tx: Transaction, due: Sequence[Due]) -> None:
+    _expire(tx, [message for message in due if message.expired(tx.now_ms)])
+    _end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
     promoted = []
-    for row in rows:
-        if row[2] == Status.DELAYED:
-            promoted.append((tx.now_ms, row[0]))
-            tx.move(row[1], Status.DELAYED, Status.READY)
+    for message in due:
+        if message.status == Status.DELAYED and not message.expired(tx.now_ms):
+            promoted.append((tx.now_ms, message.seq))
+            tx.move(message.queue, Status.DELAYED, Status.READY)
     tx.run("promote", promoted)
-    _end_leases(tx, [row for row in rows if row[2] == Status.PROCESSING])
-    _expire(tx, [row for row in rows if row[2] == Status.READY])
 
 
-def _end_leases(tx: Transaction, rows: Sequence[DueRow]) -> None:
+def _end_leases(tx: Transaction, due: Sequence[Due]) -> None:
     """Leases that ended: ready again, the receipt still good until the next claim; or failed at the last attempt."""
     returned: list[tuple[Any, ...]] = []
-    for seq, queue, status, attempts, max_attempts, receipt in rows:
+    for seq, queue, status, attempts, max_attempts, receipt, _ in due:
         target, process_after = after_lease_end(attempts, max_attempts, tx.now_ms, tx.settings)
         kept = None if target is Status.FAILED else receipt
         returned.append((int(target), attempts, process_after, kept, None, tx.now_ms, seq))
@@ -56,11 +72,11 @@ def _end_leases(tx: Transaction, rows: Sequence[DueRow]) -> None:
     tx.run("give_back", returned)
 
 
-def _expire(tx: Transaction, rows: Sequence[DueRow]) -> None:
+def _expire(tx: Transaction, due: Sequence[Due]) -> None:
     """Messages past their time to live: to the dead-letter queue, or out of it for good."""
     deleted = []
     moved = []
-    for seq, queue, status, *_ in rows:
+    for seq, queue, status, *_ in due:
         if is_dead_letter_queue(queue):
             deleted.append(seq)
             tx.add(queue, status, -1)

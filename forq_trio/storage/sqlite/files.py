@@ -7,6 +7,7 @@ server.
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 
 import apsw
 from msgspec import Struct
@@ -107,18 +108,18 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
     problems: list[str] = []
     messages = queues = 0
     try:
-        problems += _rows(connection, f"PRAGMA integrity_check({limits.CHECK_PROBLEMS_MAX})")
+        problems += _rows(connection, "PRAGMA integrity_check")
         if problems == ["ok"]:
             problems.clear()
         if kind is not Kind.EMPTY:
             messages, queues = connection.execute(_COUNT["messages"]).get
         if kind is Kind.OURS:
             for statement in _CHECK.values():
-                problems += _rows(connection, f"{statement} LIMIT {limits.CHECK_PROBLEMS_MAX}")
+                problems += _rows(connection, statement)
     except apsw.CorruptError as error:
         problems.append(f"SQLite cannot read all of it: {error}")
     return CheckReport(problems, messages, queues, version)
 
 
 def _rows(connection: apsw.Connection, statement: str) -> list[str]:
-    return [str(text) for (text,) in connection.execute(statement)]
+    return [str(text) for (text,) in islice(connection.execute(statement), limits.CHECK_PROBLEMS_MAX)]

@@ -4,7 +4,7 @@
 -- status        0 ready, 1 processing, 2 failed, 3 delayed
 -- position      claim order within a priority (for a standard queue: seq)
 -- due_at        when the clock next concerns the row: ready -> it expires, processing -> its lease ends,
---               delayed -> it becomes ready; never for a failed one
+--               delayed -> it becomes ready or expires; never for a failed one
 -- receipt       the random token of the latest claim
 -- content       last, so that the other columns are read without touching its overflow pages
 CREATE TABLE messages (
@@ -33,7 +33,7 @@ CREATE TABLE messages (
     source_queue          TEXT,
     last_error            TEXT,
     due_at                INTEGER GENERATED ALWAYS AS (
-        CASE status WHEN 0 THEN expires_after WHEN 1 THEN lease_until WHEN 3 THEN process_after END
+        CASE status WHEN 0 THEN expires_after WHEN 1 THEN lease_until WHEN 3 THEN min(process_after, expires_after) END
     ) VIRTUAL,
     content               TEXT    NOT NULL
 );

@@ -1,5 +1,5 @@
--- What holds in every file at every commit. Each statement returns a sentence per breach, and may be cut off by a
--- LIMIT. A row is checked for what its own columns say about each other, queues and sums for what is kept twice.
+-- What holds in every file at every commit. Each statement returns a sentence per breach. A row is checked for what
+-- its own columns say about each other, queues and sums for what is kept twice.
 
 -- name: status
 -- A status is one of ours.
