@@ -113,7 +113,7 @@ class SweepKind(Enum):
 
 
 class Swept(Struct, frozen=True, gc=False):
-    """How many messages a sweep dealt with, and whether its bound left more."""
+    """How many messages a sweep dealt with, and whether its bound may have left more."""
 
     count: int
     more: bool

@@ -5,7 +5,7 @@ The periodic sweeps of contract F13 look at the same index again as a safety net
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from forq_trio import limits
 from forq_trio.commands import Sweep, SweepKind, Swept
@@ -132,14 +132,12 @@ def _sweep_failed(tx: Transaction, dead_letters: bool, bound: int) -> int:
 
 
 def _sweep_due(tx: Transaction, kind: SweepKind, bound: int) -> int:
-    rows: list[DueRow] = tx.query("select_due", tx.now_ms, bound)
+    due = _select_due(tx, bound)
     if kind is SweepKind.STALE:
-        rows = [row for row in rows if row[2] == Status.PROCESSING]
-        _end_leases(tx, rows)
+        due = [message for message in due if message.status == Status.PROCESSING]
+        _end_leases(tx, due)
     else:
-        dead_letters = kind is SweepKind.EXPIRED_DLQ
-        rows = [
-            row for row in rows if row[2] == Status.READY and is_dead_letter_queue(row[1]) == dead_letters
-        ]
-        _expire(tx, rows)
-    return len(rows)
+        dead = kind is SweepKind.EXPIRED_DLQ
+        due = [m for m in due if m.expired(tx.now_ms) and is_dead_letter_queue(m.queue) == dead]
+        _expire(tx, due)
+    return len(due)

@@ -89,7 +89,7 @@ SELECT due_at FROM messages WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
 
 -- name: select_due
 -- What fell due: delayed messages to promote, leases that ended, messages that expired.
-SELECT seq, queue, status, attempts, max_attempts, receipt FROM messages
+SELECT seq, queue, status, attempts, max_attempts, receipt, expires_after FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
 
 -- name: promote
