@@ -28,6 +28,7 @@ IDLE, HEAD, BODY = range(3)
 # The shortest request there is: with it one knows how many requests some bytes can hold at most.
 REQUEST_BYTES_MIN = len(b"GET / HTTP/1.0\r\n\r\n")
 _REQUEST_LINE_PUNCTUATION = len(b"  HTTP/1.1\r\n\r\n")
+_INTERRUPTIONS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
 _HEADER_PUNCTUATION = len(b": \r\n")
 
 
@@ -42,13 +43,16 @@ class RequestParser:
     """
 
     __slots__ = (
-        "_begun_bytes",
         "_body",
         "_body_bytes",
+        "_body_bytes_max",
+        "_body_seen",
         "_client",
-        "_config",
         "_connection",
+        "_header_bytes_max",
         "_headers",
+        "_headers_max",
+        "_held_bytes",
         "_may_upgrade",
         "_measured",
         "_method",
@@ -57,6 +61,7 @@ class RequestParser:
         "_query",
         "_repeated",
         "_upgrade_has_body",
+        "_uri_bytes_max",
         "_url",
         "_watch",
         "asks_continue",
@@ -79,13 +84,17 @@ class RequestParser:
         self.refused = 0
         self.asks_continue = False
         self.asks_h2c = False
-        self._config = config
+        self._header_bytes_max = config.header_bytes_max
+        self._uri_bytes_max = config.uri_bytes_max
+        self._headers_max = config.headers_max
+        self._body_bytes_max = config.body_bytes_max
         self._client = client
         self._watch = watch
         self._may_upgrade = h2c
         self._upgrade_has_body = False
         self._measured = False
-        self._begun_bytes = 0
+        self._held_bytes = 0
+        self._body_seen = 0
         self._parser = httptools.HttpRequestParser(self)
         self._connection = KEEP_DEFAULT
         self._method = self._path = self._query = ""
@@ -102,41 +111,43 @@ class RequestParser:
 
     def feed(self, data: bytes) -> None:
         """Parse the bytes that arrived next. Not to be called again once `refused` or `asks_h2c` is set."""
-        config = self._config
         phase_before = self.phase
-        body_before = len(self._body)
-        self._measured = phase_before == HEAD or len(data) > config.uri_bytes_max
-        self._run(data)
-        if self.phase == IDLE or self.refused or self.asks_h2c:
-            return
-        if self.phase != phase_before or len(self._body) != body_before or self.complete:
-            # Bytes of a head that share a chunk with an earlier request are counted when the head is whole.
-            self._begun_bytes = len(data) if self.phase == HEAD and not self.complete else 0
-        else:
-            self._begun_bytes += len(data)
-        self._check_unfinished()
+        self._measured = phase_before == HEAD or len(data) > self._uri_bytes_max
+        try:
+            self._parser.feed_data(data)
+        except _INTERRUPTIONS as error:
+            self._interrupted(data, error)
+        if self.phase != IDLE:
+            self._check_unfinished(len(data), phase_before)
 
-    def _check_unfinished(self) -> None:
+    def _check_unfinished(self, fed_bytes: int, phase_before: int) -> None:
         """Bound what llhttp holds back from us: an unfinished head, trailers, chunk extensions."""
-        if self.phase == HEAD and len(self._url) > self._config.uri_bytes_max:
+        if self.refused or self.asks_h2c:
+            return
+        if self.phase != phase_before or len(self._body) != self._body_seen or self.complete:
+            # Bytes of a head that share a chunk with an earlier request are counted when the head is whole.
+            self._held_bytes = fed_bytes if self.phase == HEAD and not self.complete else 0
+            self._body_seen = len(self._body)
+        else:
+            self._held_bytes += fed_bytes
+        if self.phase == HEAD and len(self._url) > self._uri_bytes_max:
             self.refused = 414
-        elif self._begun_bytes > self._config.header_bytes_max and self.body_bytes_left <= 0:
+        elif self._held_bytes > self._header_bytes_max:
             self.refused = 431
 
-    def _run(self, data: bytes) -> None:
-        while data:
+    def _interrupted(self, data: bytes, error: Exception) -> None:
+        """llhttp stopped: because the bytes are no good, or because it expects another protocol from here on."""
+        while isinstance(error, httptools.HttpParserUpgrade) and not self.asks_h2c:
+            data = data[error.args[0] :]
+            if self._upgrade_has_body:
+                self._read_declined_body()
             try:
                 self._parser.feed_data(data)
                 return
-            except httptools.HttpParserUpgrade as upgrade:
-                if self.asks_h2c:
-                    return
-                data = data[upgrade.args[0] :]
-                if self._upgrade_has_body:
-                    self._read_declined_body()
-            except httptools.HttpParserError:
-                self.refused = self.refused or 400
-                return
+            except _INTERRUPTIONS as next_error:
+                error = next_error
+        if not self.asks_h2c:
+            self.refused = self.refused or 400
 
     def _read_declined_body(self) -> None:
         """Go on after a head with Upgrade and a body: llhttp takes what follows for another protocol.
@@ -182,11 +193,10 @@ class RequestParser:
             headers[name] = value.strip()
 
     def on_headers_complete(self) -> None:
-        config = self._config
         headers = self._headers
         if self._measured:
             self._check_size()
-        if len(headers) + self._repeated > config.headers_max:
+        if len(headers) + self._repeated > self._headers_max:
             self._refuse(431)
         self._method = self._parser.get_method().decode()
         self._path, _, self._query = self._url.decode("latin-1").partition("?")
@@ -202,7 +212,7 @@ class RequestParser:
             self._refuse(400)
         if b"content-length" in headers:
             self._body_bytes = int(headers[b"content-length"])
-            if self._body_bytes > config.body_bytes_max:
+            if self._body_bytes > self._body_bytes_max:
                 self._refuse(413)
         elif b"transfer-encoding" in headers:
             self._check_coding(version_1_1)
@@ -223,7 +233,7 @@ class RequestParser:
         else:
             self._body = bytearray(body)
             self._body += data
-        if len(self._body) > self._config.body_bytes_max:
+        if len(self._body) > self._body_bytes_max:
             self._refuse(413)
 
     def on_message_complete(self) -> None:
@@ -246,12 +256,12 @@ class RequestParser:
     # The less usual parts of a head.
 
     def _check_size(self) -> None:
-        if len(self._url) > self._config.uri_bytes_max:
+        if len(self._url) > self._uri_bytes_max:
             self._refuse(414)
         size = len(self._parser.get_method()) + len(self._url) + _REQUEST_LINE_PUNCTUATION
         for name, value in self._headers.items():
             size += len(name) + len(value) + _HEADER_PUNCTUATION
-        if size > self._config.header_bytes_max:
+        if size > self._header_bytes_max:
             self._refuse(431)
 
     def _resolve_target(self) -> None:
