@@ -1,0 +1,145 @@
+"""Imports run one way: cli -> app -> {http, ui, jobs} -> {broker, actors, readers} -> storage.engine -> values.
+
+Every module belongs to a group, and a group imports itself and the groups named for it here, no other.
+"""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+
+GROUPS = {
+    "values": {"limits", "errors", "clock", "model", "commands", "log"},
+    "settings": {"config", "config_report", "config_sources", "config_values"},
+    "seam": {"storage.engine"},
+    "storage": {"storage"},
+    "core": {"broker", "writer_actor", "waiters", "commit_policy", "checkpointer", "tally", "readers"},
+    "jobs": {"jobs"},
+    "http": {"http"},
+    "ui": {"ui"},
+    "engines": {"engines"},
+    "system": {"system"},
+    "app": {"app"},
+    "files": {"storage.sqlite.files"},
+    "cli": {"cli", "__main__"},
+    "client": {"client"},
+    "spark": {"spark"},
+    "embedding": {"worker", "delayed"},
+    "names": {""},
+}
+MAY_IMPORT = {
+    "values": set(),
+    "settings": {"values"},
+    "seam": {"values"},
+    "storage": {"values", "seam"},
+    "files": {"values", "storage"},
+    "core": {"values", "seam"},
+    "jobs": {"values", "core"},
+    "http": {"values", "core"},
+    "ui": {"values", "core", "http"},
+    "engines": {"values", "seam", "storage"},
+    "system": {"values", "seam", "core", "jobs", "engines"},
+    "app": {"values", "settings", "core", "jobs", "http", "ui", "engines", "system"},
+    "cli": {"values", "settings", "app", "client", "files"},
+    "client": set(),
+    "spark": {"client"},
+    "embedding": {"values", "core"},
+    "names": {"values", "core", "system", "embedding"},
+}
+AT_HOME = {
+    "apsw": ("storage.sqlite",),
+    "psycopg": ("storage.postgres",),
+    "httptools": ("http",),
+    "hypercorn": ("http",),
+    "httpx": ("client", "cli"),
+    "click": ("cli",),
+    "rich": ("cli",),
+    "pyspark": ("spark",),
+}
+DIALECTS = ("http.forq_api", "http.sasquatch_api", "http.sqs_api")
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def group_of(module: str) -> str:
+    """The group of the longest name that covers the module."""
+    candidates = [
+        (len(name), group)
+        for group, names in GROUPS.items()
+        for name in names
+        if module == name or (name and within(module, name))
+    ]
+    assert candidates, f"{module} belongs to no group: say in GROUPS where it stands"
+    return max(candidates)[1]
+
+
+@pytest.fixture(scope="module")
+def imports(modules) -> dict[str, set[str]]:
+    """Which of our modules each of our modules imports, anywhere in it."""
+    graph = {}
+    for name, tree in modules.items():
+        found: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{name} imports relatively"
+                if within(node.module or "", "forq_trio"):
+                    parent = (node.module or "").removeprefix("forq_trio").lstrip(".")
+                    for alias in node.names:
+                        child = f"{parent}.{alias.name}".lstrip(".")
+                        found.add(child if child in modules else parent)
+            elif isinstance(node, ast.Import):
+                ours = (alias.name for alias in node.names if within(alias.name, "forq_trio"))
+                found.update(module.removeprefix("forq_trio").lstrip(".") for module in ours)
+        graph[name] = found - {name}
+    return graph
+
+
+def test_every_import_goes_down(imports) -> None:
+    wrong = [
+        f"{module or 'forq_trio'} ({group_of(module)}) imports {target or 'forq_trio'} ({group_of(target)})"
+        for module, targets in imports.items()
+        for target in targets
+        if group_of(target) not in MAY_IMPORT[group_of(module)] | {group_of(module)}
+    ]
+    assert wrong == []
+
+
+def test_there_are_no_cycles(imports) -> None:
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        pytest.fail(f"a cycle of imports: {' -> '.join(error.args[1])}")
+
+
+def test_dialects_do_not_know_each_other(imports) -> None:
+    wrong = [
+        f"{module} imports {target}"
+        for module, targets in imports.items()
+        for target in targets
+        for own in DIALECTS
+        for other in DIALECTS
+        if own != other and within(module, own) and within(target, other)
+    ]
+    assert wrong == []
+
+
+def test_libraries_stay_where_they_are_used(modules) -> None:
+    wrong = []
+    for name, tree in modules.items():
+        for node in ast.walk(tree):
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                named = [node.module or ""]
+            wrong += [
+                f"{name} imports {library}"
+                for library in (dotted.partition(".")[0] for dotted in named)
+                if library in AT_HOME and not any(within(name, home) for home in AT_HOME[library])
+            ]
+    assert wrong == []
+
+
+def test_the_rules_have_no_cycle_themselves() -> None:
+    TopologicalSorter(MAY_IMPORT).prepare()
+    assert set(MAY_IMPORT) == set(GROUPS)
