@@ -15,9 +15,9 @@ PREFIX = "FORQ_"
 NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
 """Ours, but no settings: the TOML file's path, and where the client commands find a server."""
 
-# Kubernetes gives every pod such variables for a service that is called "forq"; they are not meant for us.
-_SERVICE_LINK = re.compile(
-    r"FORQ_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+# Not meant for us: what Kubernetes gives every pod for a service that is called "forq", and what steers our tests.
+_FOREIGN = re.compile(
+    r"FORQ_(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
 )
 
 
@@ -41,7 +41,7 @@ def read_environment(
     """The FORQ_* variables. An empty one counts as not set."""
     for variable in sorted(environ):
         name = variable.removeprefix(PREFIX).lower()
-        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or _SERVICE_LINK.fullmatch(variable):
+        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or _FOREIGN.fullmatch(variable):
             continue
         if name not in sections or variable != variable.upper():
             known = [f"{PREFIX}{each.upper()}" for each in sections] + list(NOT_SETTINGS)

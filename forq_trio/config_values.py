@@ -17,7 +17,7 @@ from forq_trio import limits
 _HOST_NAME = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_-]{1,63})*\.?"
 )
-_SHOWN_LENGTH_MAX = 80
+_SHOWN_LENGTH_MAX = 300
 
 
 class Address(NamedTuple):

@@ -33,6 +33,8 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     from forq_trio.config import ConfigError
 
     match problem:
+        case click.exceptions.NoArgsIsHelpError():
+            return [problem.format_message()], Exit.USAGE
         case click.UsageError(ctx=context):
             help_line = [f"Try '{context.command_path} --help'."] if context is not None else []
             return [f"forq: {problem.format_message()}", *help_line], Exit.USAGE
