@@ -7,7 +7,7 @@
 """
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -23,7 +23,6 @@ from forq_trio.jobs.cleanup import NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import depth_job
 from forq_trio.jobs.supervisor import Job, supervise
-from forq_trio.model import QueueCounts
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.tally import Tally
@@ -41,12 +40,7 @@ class System:
 
 
 @asynccontextmanager
-async def open_system(
-    engine: Engine,
-    clock: Clock,
-    *,
-    refresh_depth: Callable[[Mapping[str, QueueCounts]], None] | None = None,
-) -> AsyncIterator[System]:
+async def open_system(engine: Engine, clock: Clock) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
@@ -59,7 +53,7 @@ async def open_system(
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as helpers:
-            for job in _jobs(engine, writer, broker, refresh_depth):
+            for job in _jobs(engine, writer, broker, tally):
                 helpers.start_soon(supervise, job, name=job.name)
             try:
                 yield System(engine, writer, broker, tally)
@@ -69,12 +63,7 @@ async def open_system(
                 writer.stop()
 
 
-def _jobs(
-    engine: Engine,
-    writer: WriterActor,
-    broker: Broker,
-    refresh_depth: Callable[[Mapping[str, QueueCounts]], None] | None,
-) -> list[Job]:
+def _jobs(engine: Engine, writer: WriterActor, broker: Broker, tally: Tally) -> list[Job]:
     sweeps = cleanup_jobs(broker)
 
     def nudge() -> None:
@@ -82,10 +71,12 @@ def _jobs(
             sweeps[kind].nudge()
 
     writer.on_failed_queued = nudge
-    jobs: list[Job] = [*sweeps.values(), optimize_job(broker), Checkpointer(engine, writer)]
-    if refresh_depth is not None:
-        jobs.append(depth_job(broker, refresh_depth))
-    return jobs
+    return [
+        *sweeps.values(),
+        optimize_job(broker),
+        depth_job(broker, tally.refresh_depth),
+        Checkpointer(engine, writer),
+    ]
 
 
 @asynccontextmanager

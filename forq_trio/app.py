@@ -1,0 +1,169 @@
+"""The composition root of `forq serve`: builds every part, starts them in order, stops them in order. No logic.
+
+Start: bind the address, open the database, start the actors, serve.
+Stop, on SIGTERM or SIGINT: accept no more, answer parked receivers with nothing, finish the requests under way
+(SHUTDOWN_SECONDS_MAX), then the actors: every command that was sent is committed, the log is moved into the file.
+"""
+
+import os
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import metadata
+from threading import Timer
+
+import trio
+
+from forq_trio import limits, log
+from forq_trio.clock import SystemClock
+from forq_trio.config import Config
+from forq_trio.config_values import Address
+from forq_trio.engines import SQLITE_PREFIX, open_engine
+from forq_trio.errors import ForqError
+from forq_trio.http.auth import ApiKeyGate
+from forq_trio.http.forq_api.openapi import openapi_routes
+from forq_trio.http.forq_api.routes import forq_routes
+from forq_trio.http.health import About, HealthCheck
+from forq_trio.http.message import Handler
+from forq_trio.http.metrics import Metrics
+from forq_trio.http.router import make_handler
+from forq_trio.http.server import Server
+from forq_trio.http.throttle import Throttle
+from forq_trio.http.transport_config import TransportConfig
+from forq_trio.http.wire import open_listeners
+from forq_trio.log import LogEvent
+from forq_trio.storage.engine import Engine, EngineSettings
+from forq_trio.system import System, open_system
+from forq_trio.writer_actor import CommitFailed
+
+FORCED_EXIT_CODE = 70
+FORCED_EXIT_SECONDS = limits.SHUTDOWN_SECONDS_MAX + 30.0
+
+
+class StartFailed(ForqError):
+    """The server could not start; the message says why in one sentence"""
+
+
+class Died(ForqError):
+    """A commit failed, so the server ended; the database is the truth, start it again"""
+
+
+def run(config: Config) -> int:
+    """Serve until told to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit."""
+    log.configure(config.log_level, config.log_format)
+    try:
+        trio.run(serve, config)
+    except BaseExceptionGroup as group:
+        failed = group.subgroup(CommitFailed)
+        if failed is None:
+            raise
+        log.log(LogEvent.COMMIT_FAILED, exception=failed)
+        raise Died from group
+    log.log(LogEvent.SERVER_STOPPED)
+    return 0
+
+
+async def serve(config: Config) -> None:
+    """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        listeners = await _listen(config.api_addr)
+        try:
+            engine = await _open_engine(config)
+        except BaseException:
+            for listener in listeners:
+                listener.close()
+            raise
+        async with open_system(engine, SystemClock()) as system:
+            server = _build_server(config, system, listeners)
+            async with _serving(server, system):
+                log.log(
+                    LogEvent.SERVER_STARTED,
+                    api=str(config.api_addr._replace(port=server.ports[0])),
+                    database=str(config.db_path),
+                    durability=engine.durability,
+                    version=_version(),
+                    pid=os.getpid(),
+                )
+                async for number in signals:
+                    log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
+                    break
+
+
+async def _listen(address: Address) -> list[socket.socket]:
+    try:
+        return await open_listeners(address.host, address.port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise StartFailed(f"cannot listen on {address}: {reason}") from None
+
+
+async def _open_engine(config: Config) -> Engine:
+    settings = EngineSettings(
+        queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS,
+        dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS,
+    )
+    url = f"{SQLITE_PREFIX}{config.db_path}"
+    return await trio.to_thread.run_sync(open_engine, url, settings, config.durability)
+
+
+@asynccontextmanager
+async def _serving(server: Server, system: System) -> AsyncIterator[None]:
+    """Serve while the body runs, then drain. A process that cannot end in time is ended."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.serve)
+        yield
+        last_resort = Timer(FORCED_EXIT_SECONDS, os._exit, (FORCED_EXIT_CODE,))
+        last_resort.daemon = True
+        last_resort.start()
+        server.stop_accepting()
+        system.writer.drain_receivers()
+        await server.drain(limits.SHUTDOWN_SECONDS_MAX)
+
+
+def _build_server(config: Config, system: System, listeners: list[socket.socket]) -> Server:
+    return Server(
+        _build_handler(config, system),
+        listeners,
+        TransportConfig(hsts=config.env == "pro"),
+        on_error=_log_request_error,
+        ssl_context=_tls_context(config),
+    )
+
+
+def _build_handler(config: Config, system: System) -> Handler:
+    gate = _gate(config, config.auth_secret)
+    about = About(_version(), "sqlite", system.engine.durability)
+    routes = [
+        *forq_routes(system.broker, SystemClock(), gate, require_receipt=config.require_receipt),
+        *HealthCheck(system.broker, about).routes(),
+    ]
+    if config.metrics_enabled and config.metrics_auth_secret is not None:
+        metrics_gate = _gate(config, config.metrics_auth_secret)
+        routes += Metrics(system.tally).routes(metrics_gate)
+    return make_handler([*routes, *openapi_routes(routes, _version())])
+
+
+def _gate(config: Config, secret: str) -> ApiKeyGate:
+    return ApiKeyGate(secret, Throttle(), trust_proxy_headers=config.trust_proxy_headers)
+
+
+def _tls_context(config: Config) -> ssl.SSLContext | None:
+    if config.tls_cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(config.tls_cert, config.tls_key)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    return context
+
+
+def _log_request_error(error: Exception) -> None:
+    log.log(LogEvent.REQUEST_FAILED, exception=error)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("forq-trio")
+    except metadata.PackageNotFoundError:
+        return "unknown"
