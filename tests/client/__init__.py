@@ -1,0 +1,1 @@
+"""Tests of the HTTP clients; `fake_forq` is used by the tests of the command line, too."""

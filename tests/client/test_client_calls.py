@@ -1,0 +1,230 @@
+"""Every operation of both clients, over real sockets: what is sent, what comes back, what is raised."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+from forq_trio import limits
+from forq_trio.client import (
+    AsyncForqClient,
+    ForqApiError,
+    ForqClient,
+    ForqProtocolError,
+    NewMessage,
+    Produced,
+    Rejected,
+    types,
+)
+from forq_trio.client.errors import meaning
+from forq_trio.http.codes import CODES
+
+from client.fake_forq import NOW_MS, SECRET, FakeForq, error
+
+Call = Callable[..., Any]
+
+
+def call_sync(url: str, name: str, *arguments: Any, **options: Any) -> Any:
+    with ForqClient(url, SECRET, retry_seconds=0) as client:
+        return getattr(client, name)(*arguments, **options)
+
+
+async def _call_async(url: str, name: str, *arguments: Any, **options: Any) -> Any:
+    async with AsyncForqClient(url, SECRET, retry_seconds=0) as client:
+        return await getattr(client, name)(*arguments, **options)
+
+
+def call_trio(url: str, name: str, *arguments: Any, **options: Any) -> Any:
+    return trio.run(lambda: _call_async(url, name, *arguments, **options))
+
+
+def call_asyncio(url: str, name: str, *arguments: Any, **options: Any) -> Any:
+    return asyncio.run(_call_async(url, name, *arguments, **options))
+
+
+@pytest.fixture(params=[call_sync, call_trio, call_asyncio], ids=["sync", "trio", "asyncio"])
+def call(request: pytest.FixtureRequest, url: str) -> Call:
+    """Makes one call with a client of its own: call(name, ...)."""
+    return lambda name, *arguments, **options: request.param(url, name, *arguments, **options)
+
+
+def test_a_message_from_send_to_ack(call: Call, fake: FakeForq):
+    produced = call("produce", "orders", "käse", process_after=NOW_MS)
+    assert produced.sequence == 1
+    (delivery,) = call("receive", "orders", max_messages=5, wait_ms=0, lease_ms=1_000)
+    assert (delivery.id, delivery.content, delivery.attempts) == (produced.id, "käse", 1)
+    assert (delivery.received_at, delivery.lease_until) == (NOW_MS, NOW_MS + 300_000)
+    (extended,) = call("extend", "orders", [delivery.receipt], 2_000)
+    assert (extended.ok, extended.lease_until) == (True, NOW_MS + 2_000)
+    (acked,) = call("ack", "orders", [delivery.receipt])
+    assert (acked.receipt, acked.ok, acked.code) == (delivery.receipt, True, None)
+    assert [members for _, _, members in fake.requests] == [
+        {"messages": [{"content": "käse", "processAfter": NOW_MS}]},
+        {"max": 5, "waitMs": 0, "leaseMs": 1_000},
+        {"receipts": [delivery.receipt], "leaseMs": 2_000},
+        {"receipts": [delivery.receipt]},
+    ]
+    assert fake.queues == {"orders": []}
+
+
+def test_nack_and_release_give_a_message_back(call: Call, fake: FakeForq):
+    call("produce", "orders", "a")
+    (first,) = call("receive", "orders")
+    (nacked,) = call("nack", "orders", [first.receipt], delay_ms=0, reason="no paper")
+    assert nacked.ok
+    (second,) = call("receive", "orders")
+    assert second.attempts == 2
+    (released,) = call("release", "orders", [second.receipt], delay_ms=7)
+    assert released.ok
+    (message,) = call("peek", "orders", limit=10)
+    assert (message.attempts, message.last_error, message.status) == (1, "no paper", "ready")
+    sent = [members for _, target, members in fake.requests if target.endswith(("nack", "release"))]
+    assert sent == [
+        {"receipts": [first.receipt], "delayMs": 0, "reason": "no paper"},
+        {"receipts": [second.receipt], "delayMs": 7},
+    ]
+
+
+def test_nack_leaves_the_back_off_to_the_server(call: Call, fake: FakeForq):
+    call("nack", "orders", ["x"])
+    assert fake.requests[-1][2] == {"receipts": ["x"]}
+
+
+def test_a_batch_is_judged_message_by_message(call: Call):
+    results = call("produce_many", "orders", [NewMessage("a"), NewMessage("b", 1), NewMessage("c")])
+    assert [type(result) for result in results] == [Produced, Rejected, Produced]
+    assert results[1].code == "bad_request.body.processAfter.in_past"
+    assert results[0].sequence < results[2].sequence
+
+
+def test_one_refused_message_raises(call: Call):
+    with pytest.raises(ForqApiError) as caught:
+        call("produce", "orders", "a", process_after=1)
+    assert (caught.value.status, caught.value.code) == (400, "bad_request.body.processAfter.in_past")
+    assert str(caught.value) == "processAfter lies in the past (400 bad_request.body.processAfter.in_past)"
+
+
+def test_receipts_that_are_not_current_are_refused_alone(call: Call):
+    call("produce", "orders", "a")
+    (delivery,) = call("receive", "orders")
+    results = call("ack", "orders", ["nonsense", "00000000-0000-8000-8000-000000000000", delivery.receipt])
+    assert [(result.ok, result.code) for result in results] == [
+        (False, "bad_request.receipt.invalid"),
+        (False, "not_found.message"),
+        (True, None),
+    ]
+
+
+def test_looking(call: Call):
+    produced = call("produce", "orders", "a")
+    (listed,) = call("queues")
+    assert (listed.queue, listed.is_dlq, listed.ready, listed.waiting) == ("orders", False, 1, 0)
+    assert listed.oldest_ready_age_ms is None
+    stats = call("queue_stats", "orders")
+    assert (stats.ready, stats.oldest_ready_age_ms) == (1, 5)
+    message = call("message", "orders", produced.id)
+    assert (message.content, message.queue, message.priority, message.lease_until) == (
+        "a",
+        "orders",
+        100,
+        None,
+    )
+    assert call("healthcheck") is None
+    assert call("peek", "nothing") == []
+
+
+@pytest.mark.parametrize("queue", ["", ".", "..", "a/b", "a?b", "grüße", "x" * 65])
+def test_queue_names_reach_the_server_as_they_are_or_not_at_all(call: Call, fake: FakeForq, queue: str):
+    with pytest.raises(ForqApiError) as caught:
+        call("queue_stats", queue)
+    assert caught.value.code == "bad_request.queue.invalid_name"
+    assert len(fake.requests) == (0 if queue in ("", ".", "..") else 1)
+
+
+def test_a_wrong_secret(url: str):
+    with (
+        ForqClient(url, "wrong") as client,
+        pytest.raises(ForqApiError, match="does not accept the secret") as caught,
+    ):
+        client.queues()
+    assert (caught.value.status, caught.value.code) == (401, "unauthorized")
+
+
+def test_content_that_utf8_cannot_carry(call: Call, fake: FakeForq):
+    with pytest.raises(ForqApiError) as caught:
+        call("produce", "orders", "\ud800")
+    assert caught.value.code == "bad_request.body.invalid"
+    assert fake.requests == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"[]", b'{"queues": 1}', b'{"queues": [{"queue": "a"}]}', b'{"queues": [']
+)
+def test_an_answer_that_is_not_forqs(call: Call, fake: FakeForq, body: bytes):
+    fake.answers.append((200, {}, body))
+    with pytest.raises(ForqProtocolError, match="the answer is not one of Forq's"):
+        call("queues")
+
+
+@pytest.mark.parametrize("results", [b"[]", b"[{}]", b'[{"id":"a"}]'])
+def test_an_answer_without_a_result_for_the_message(call: Call, fake: FakeForq, results: bytes):
+    fake.answers.append((200, {}, b'{"results":' + results + b"}"))
+    with pytest.raises(ForqProtocolError):
+        call("produce", "orders", "a")
+
+
+def test_an_error_of_something_before_the_server(call: Call, fake: FakeForq):
+    fake.answers.append((502, {}, b"<html>Bad Gateway"))
+    with pytest.raises(ForqApiError, match="answered HTTP 502") as caught:
+        call("queues")
+    assert (caught.value.status, caught.value.code) == (502, None)
+
+
+def test_a_redirect_is_not_followed(call: Call, fake: FakeForq):
+    fake.answers.append((302, {"Location": "/elsewhere"}, b""))
+    with pytest.raises(ForqApiError, match="answered HTTP 302"):
+        call("queues")
+
+
+def test_a_new_member_in_an_answer_is_no_error(call: Call, fake: FakeForq):
+    fake.answers.append((200, {}, b'{"queues": [], "new": 1}'))
+    assert call("queues") == []
+
+
+def test_connections_are_kept(fake: FakeForq, url: str):
+    with ForqClient(url, SECRET) as client:
+        client.queues()
+        (connection,) = client._http._transport._pool.connections
+        client.produce("orders", "a")
+        assert client._http._transport._pool.connections == [connection]
+
+
+def test_both_clients_have_the_same_methods():
+    def methods(kind: type) -> dict[str, list[str]]:
+        found = inspect.getmembers(kind, inspect.isfunction)
+        return {name: list(inspect.signature(each).parameters) for name, each in found if name[0] != "_"}
+
+    sync, aio = methods(ForqClient), methods(AsyncForqClient)
+    assert sync.pop("close") == aio.pop("aclose")
+    assert sync == aio
+
+
+def test_the_clients_bounds_are_the_servers():
+    for name in ("WAIT_MS_MAX", "LEASE_MS_DEFAULT", "PRODUCE_BATCH_MAX", "PRODUCE_BATCH_BYTES_MAX"):
+        assert getattr(types, name) == getattr(limits, name)
+    assert (types.RECEIVE_BATCH_MAX, types.RECEIPTS_BATCH_MAX) == (
+        limits.RECEIVE_BATCH_MAX,
+        limits.RECEIPTS_BATCH_MAX,
+    )
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_of_the_api_has_words(code: str):
+    assert meaning(code) != code
+
+
+def test_an_unknown_code_is_shown_as_it_is():
+    assert str(ForqApiError(400, "bad_request.new")) == "bad_request.new (400)"
+    assert error(400, "x")[0] == 400

@@ -1,0 +1,218 @@
+"""Repeating a call: only where it certainly did nothing, and not for ever."""
+
+import socket
+from collections.abc import Callable
+
+import httpx
+import pytest
+import trio
+from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, ForqUnreachable
+from forq_trio.client.retry import Retries
+
+from client.fake_forq import SECRET, FakeForq, error
+
+
+class Clock:
+    """Stands in for the passing of time: whoever sleeps moves it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        monkeypatch.setattr("time.sleep", self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def client_with(
+    handler: Callable[[httpx.Request], httpx.Response], retry_seconds: float = 10.0
+) -> ForqClient:
+    transport = httpx.MockTransport(handler)
+    return ForqClient("http://forq", SECRET, retry_seconds=retry_seconds, transport=transport)
+
+
+def empty() -> httpx.Response:
+    return httpx.Response(200, json={"queues": []})
+
+
+def test_a_refused_connection_is_tried_again_with_growing_pauses(clock: Clock):
+    tries = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        tries.append(request)
+        if len(tries) < 4:
+            raise httpx.ConnectError("[Errno 111] Connection refused")
+        return empty()
+
+    assert client_with(handler).queues() == []
+    assert clock.slept == [0.1, 0.2, 0.4]
+
+
+def test_trying_ends_within_the_budget(clock: Clock):
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("[Errno 111] Connection refused")
+
+    with pytest.raises(ForqUnreachable) as caught:
+        client_with(handler, retry_seconds=20.0).queues()
+    assert str(caught.value) == "no server can be reached at http://forq (Connection refused)"
+    assert caught.value.sent is False
+    assert sum(clock.slept) <= 20.0
+    assert max(clock.slept) == 5.0
+
+
+def test_without_a_budget_nothing_is_repeated(clock: Clock):
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectTimeout("")
+
+    with pytest.raises(ForqUnreachable, match="ConnectTimeout"):
+        client_with(handler, retry_seconds=0).queues()
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [httpx.ReadTimeout, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.PoolTimeout],
+)
+def test_what_may_have_reached_the_server_is_never_repeated(
+    clock: Clock, problem: type[httpx.TransportError]
+):
+    tries = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        tries.append(request)
+        raise problem("gone")
+
+    with pytest.raises(ForqUnreachable, match="did not answer") as caught:
+        client_with(handler).produce("orders", "a")
+    assert caught.value.sent is True
+    assert (len(tries), clock.slept) == (1, [])
+
+
+def test_a_server_that_asks_to_come_back_is_obeyed(clock: Clock):
+    answers = [
+        httpx.Response(503, headers={"Retry-After": "2"}, json={"code": "forq.overloaded"}),
+        httpx.Response(503, headers={"Retry-After": "0"}, json={"code": "forq.overloaded"}),
+        empty(),
+    ]
+    assert client_with(lambda request: answers.pop(0)).queues() == []
+    assert clock.slept == [2.0, 0.1]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        httpx.Response(503, json={"code": "forq.overloaded"}),
+        httpx.Response(503, headers={"Retry-After": "6"}, json={"code": "forq.overloaded"}),
+        httpx.Response(503, headers={"Retry-After": "Sat, 21 Nov 2026 09:00:00 GMT"}, json={"code": "x"}),
+        httpx.Response(429, headers={"Retry-After": "1"}, json={"code": "too_many_requests"}),
+        httpx.Response(500, headers={"Retry-After": "1"}, json={"code": "internal"}),
+    ],
+)
+def test_other_answers_are_taken_as_they_are(clock: Clock, response: httpx.Response):
+    with pytest.raises(ForqApiError) as caught:
+        client_with(lambda request: response).queues()
+    assert caught.value.status == response.status_code
+    assert clock.slept == []
+
+
+def test_a_server_that_stays_overloaded_is_given_up(clock: Clock):
+    busy = httpx.Response(503, headers={"Retry-After": "3"}, json={"code": "forq.overloaded"})
+    with pytest.raises(ForqApiError, match="more work waiting"):
+        client_with(lambda request: busy).queues()
+    assert clock.slept == [3.0, 3.0, 3.0]
+
+
+def test_the_budget_is_each_calls_own(clock: Clock):
+    retries = Retries(1.0)
+    clock.now += 2.0
+    assert retries.after_no_connection() is None
+    assert Retries(1.0).after_no_connection() == 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "read_seconds"),
+    [
+        (lambda client: client.receive("q", wait_ms=30_000), 60.0),
+        (lambda client: client.receive("q", wait_ms=0), 30.0),
+        (lambda client: client.ack("q", ["r"]), 30.0),
+    ],
+)
+def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], object], read_seconds: float):
+    seen = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.extensions["timeout"])
+        return httpx.Response(200, json={"messages": [], "results": []})
+
+    call(client_with(handler))
+    assert (seen[0]["read"], seen[0]["connect"]) == (read_seconds, 5.0)
+
+
+async def test_the_asynchronous_client_repeats_too(autojump_clock: trio.testing.MockClock):
+    answers = [503, 0, 200]
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        match answers.pop(0):
+            case 0:
+                raise httpx.ConnectError("refused")
+            case 503:
+                return httpx.Response(503, headers={"Retry-After": "3"}, json={"code": "forq.stopping"})
+        return empty()
+
+    transport = httpx.MockTransport(handler)
+    started = trio.current_time()
+    async with AsyncForqClient("http://forq", SECRET, transport=transport) as client:
+        assert await client.queues() == []
+    assert trio.current_time() - started == pytest.approx(3.1)
+
+
+async def test_the_asynchronous_client_gives_up_like_the_other():
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    def break_off(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadError("gone")
+
+    for handler, sent in ((refuse, False), (break_off, True)):
+        transport = httpx.MockTransport(handler)
+        async with AsyncForqClient("http://forq", SECRET, retry_seconds=0, transport=transport) as client:
+            with pytest.raises(ForqUnreachable) as caught:
+                await client.queues()
+        assert caught.value.sent is sent
+
+
+async def test_cancelling_a_receive_closes_its_connection(fake: FakeForq):
+    """The server learns from the closed connection that nobody waits any more."""
+    listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+    port = listener.socket.getsockname()[1]
+    async with (
+        listener,
+        AsyncForqClient(f"http://127.0.0.1:{port}", SECRET) as client,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(client.receive, "orders")
+        stream = await listener.accept()
+        async with stream:
+            received = b""
+            while b"leaseMs" not in received:
+                received += await stream.receive_some()
+            nursery.cancel_scope.cancel()
+            with trio.CancelScope(shield=True):
+                assert await stream.receive_some() == b""
+
+
+def test_nobody_listens(clock: Clock):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with ForqClient(url, SECRET, retry_seconds=0) as client, pytest.raises(ForqUnreachable) as caught:
+            client.queues()
+    assert str(caught.value) == f"no server can be reached at {url} (Connection refused)"
+    assert error(503, "x")
