@@ -304,7 +304,11 @@ class Transaction:
         return Swept(len(swept), more=len(rows) > len(swept))
 
     def _expired(self, *, in_dlq: bool) -> list[Row]:
-        return [row for row in self._due(Status.READY) if is_dead_letter_queue(row.queue) is in_dlq]
+        return [
+            row
+            for row in self._due(Status.READY, Status.DELAYED)
+            if row.expires_after <= self.now_ms and is_dead_letter_queue(row.queue) is in_dlq
+        ]
 
     def _failed(self, *, in_dlq: bool) -> list[Row]:
         return [

@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def due_at(self) -> int | None:
         """When the clock next concerns this message; never for a failed one.
 
-        A delayed one that expires before it falls due becomes ready then, to expire in the same settling.
+        A delayed message may expire before it falls due: its delay after a nack does not prolong its life.
         """
         match self.status:
             case Status.READY:
