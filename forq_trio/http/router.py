@@ -83,6 +83,9 @@ class _Node:
         self.allow: tuple[tuple[bytes, bytes], ...] = ()
 
 
+_NOWHERE = _Node()
+
+
 def make_handler(routes: Iterable[Route]) -> Handler:
     """The handler that serves `routes`. Raises ValueError when two of them have the same method and path.
 
@@ -92,14 +95,17 @@ def make_handler(routes: Iterable[Route]) -> Handler:
 
     async def handle(request: Request) -> Response:
         segments = request.path.split("/")
-        node: _Node | None = root
+        node = root
         for segment in segments:
-            node = node.segments.get(segment) or node.any_segment  # type: ignore[union-attr]
-            if node is None:
+            node = node.segments.get(segment) or node.any_segment or _NOWHERE
+        if not node.methods:
+            found_later = _search(root, segments, 0)
+            if found_later is None:
                 return error_response(PATH_NOT_FOUND)
-        found = node.methods.get(request.method)  # type: ignore[union-attr]
+            node = found_later
+        found = node.methods.get(request.method)
         if found is None:
-            return _no_such_method(node, request.method)  # type: ignore[arg-type]
+            return _no_such_method(node, request.method)
         route, places = found
         if route.gate is not None and (refusal := route.gate(request)) is not None:
             return refusal
@@ -113,6 +119,17 @@ def make_handler(routes: Iterable[Route]) -> Handler:
     return handle
 
 
+def _search(node: _Node, segments: list[str], place: int) -> _Node | None:
+    """What the straight walk missed by taking a literal segment that leads nowhere, as in `/messages/ack/ack`."""
+    if place == len(segments):
+        return node if node.methods else None
+    for below in (node.segments.get(segments[place]), node.any_segment):
+        found = None if below is None else _search(below, segments, place + 1)
+        if found is not None:
+            return found
+    return None
+
+
 def _build_tree(routes: Iterable[Route]) -> _Node:
     root = _Node()
     for route in routes:
@@ -120,50 +137,21 @@ def _build_tree(routes: Iterable[Route]) -> _Node:
         places = tuple(place for place, segment in enumerate(segments) if segment.startswith("{"))
         node = root
         for segment in segments:
-            if segment.startswith("{"):
-                if node.any_segment is None:
-                    node.any_segment = _Node()
-                node = node.any_segment
-            else:
+            if not segment.startswith("{"):
                 node = node.segments.setdefault(segment, _Node())
+            else:
+                node.any_segment = node.any_segment or _Node()
+                node = node.any_segment
         methods = (route.method, "HEAD") if route.method == "GET" and route.head else (route.method,)
         for method in methods:
             if method in node.methods:
                 raise ValueError(f"two routes for {method} {route.path}")
             node.methods[method] = route, places
-    _finish(root)
+        node.allow = ((b"allow", ", ".join(sorted((*node.methods, "OPTIONS"))).encode()),)
     return root
 
 
-def _finish(node: _Node) -> None:
-    """Give every literal child what its sibling in braces can do beyond it, and write the Allow headers."""
-    if node.any_segment is not None:
-        for child in node.segments.values():
-            _inherit(child, node.any_segment)
-        _finish(node.any_segment)
-    for child in node.segments.values():
-        _finish(child)
-    if node.methods:
-        allow = ", ".join(sorted((*node.methods, "OPTIONS")))
-        node.allow = ((b"allow", allow.encode()),)
-
-
-def _inherit(literal: _Node, wildcard: _Node) -> None:
-    """Let `/messages/ack/ack` reach `/messages/{id}/ack`; a literal path's own methods stay its own."""
-    for segment, below in wildcard.segments.items():
-        if segment in literal.segments:
-            _inherit(literal.segments[segment], below)
-        else:
-            literal.segments[segment] = below
-    if literal.any_segment is None:
-        literal.any_segment = wildcard.any_segment
-    if not literal.methods:
-        literal.methods = wildcard.methods
-
-
 def _no_such_method(node: _Node, method: str) -> Response:
-    if not node.methods:
-        return error_response(PATH_NOT_FOUND)
     if method == "OPTIONS":
         return Response(204, headers=node.allow)
     return Response(405, error_body(METHOD_NOT_ALLOWED), headers=node.allow)

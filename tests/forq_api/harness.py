@@ -1,4 +1,4 @@
-"""The whole dialect without sockets: real broker, writer and readers over the memory engine, called as transports do."""
+"""The dialect without sockets: real broker, writer and readers over the memory engine, called like a transport."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 import trio
-
 from forq_trio.broker import Broker
 from forq_trio.http.auth import ApiKeyGate
 from forq_trio.http.forq_api import forq_routes, openapi_routes
@@ -74,9 +73,10 @@ def json_of(response: Response) -> Any:
 class Api:
     """The handler with everything behind it."""
 
-    def __init__(self, broker: Broker, writer: WriterActor, clock: SetClock, tally: Tally) -> None:
-        self.broker = broker
+    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: SetClock, tally: Tally) -> None:
+        self.broker = Broker(writer, readers, clock)
         self.writer = writer
+        self.readers = readers
         self.clock = clock
         self.tally = tally
         self.seconds = Seconds()
@@ -132,6 +132,6 @@ async def open_api() -> AsyncIterator[Api]:
     readers = ReaderPool(engine.open_reader, size=2)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        yield Api(Broker(writer, readers, clock), writer, clock, tally)
+        yield Api(writer, readers, clock, tally)
         readers.close()
         writer.stop()

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import pytest
-
 from forq_trio import limits
 
 from .harness import START_MS, Api, json_of

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 import pytest
-
 from forq_trio import limits
 
 from .harness import SECRET, START_MS, Api, json_of
