@@ -97,6 +97,9 @@ def measure(context: Context, names: Sequence[str]) -> results.Results:
         "settings": context.settings.name,
         "body_bytes": context.settings.body_bytes,
     }
+    busy_percent = about["machine"]["busy_percent_before"]
+    if busy_percent > machine.BUSY_PERCENT_QUIET:
+        context.say(f"WARNING: the machine is already {busy_percent} % busy; only ratios will mean much")
     scenarios = {}
     for name in names:
         scenario = SCENARIOS[name]

@@ -7,6 +7,7 @@ import sqlite3
 import statistics
 import subprocess
 import tempfile
+import time
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter_ns
@@ -16,6 +17,8 @@ PACKAGES = (
     "forq-trio", "trio", "httptools", "apsw", "msgspec", "hypercorn", "persist-queue", "litequeue", "huey",
 )  # fmt: skip
 PROBE_BYTES = 4_096
+BUSY_SAMPLE_SECONDS = 0.5
+BUSY_PERCENT_QUIET = 10.0
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 
 
@@ -29,7 +32,7 @@ def describe(data_dir: Path, fsync_probes: int) -> dict[str, Any]:
             "cores": len(os.sched_getaffinity(0)),
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
             "kernel": platform.release(),
-            "load_average_before": round(os.getloadavg()[0], 2),
+            "busy_percent_before": busy_percent(),
         },
         "storage": {"filesystem": filesystem(data_dir), **probe_fsync(data_dir, fsync_probes)},
         "versions": {
@@ -39,6 +42,20 @@ def describe(data_dir: Path, fsync_probes: int) -> dict[str, Any]:
             **{name: version for name in PACKAGES if (version := _version(name))},
         },
     }
+
+
+def busy_percent(seconds: float = BUSY_SAMPLE_SECONDS) -> float:
+    """How busy all cores are with other work now, before the run: what it takes away from every figure."""
+    busy_before, all_before = _processor_ticks()
+    time.sleep(seconds)
+    busy_after, all_after = _processor_ticks()
+    return round(100 * (busy_after - busy_before) / max(all_after - all_before, 1), 1)
+
+
+def _processor_ticks() -> tuple[int, int]:
+    """Busy ticks of all cores since boot, and all ticks: user nice system idle iowait irq softirq steal."""
+    ticks = [int(part) for part in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
 def filesystem(path: Path) -> str:

@@ -52,7 +52,8 @@ class PersistQueue(Peer):
         self._queue = module.SQLiteAckQueue(str(directory))
 
     def connection(self) -> sqlite3.Connection:
-        return self._queue._putter
+        connection: sqlite3.Connection = self._queue._putter
+        return connection
 
     def put(self, content: str) -> None:
         self._queue.put(content)
@@ -74,7 +75,8 @@ class LiteQueue(Peer):
         self._queue = module.LiteQueue(str(directory / "lite.db"))
 
     def connection(self) -> sqlite3.Connection:
-        return self._queue.conn
+        connection: sqlite3.Connection = self._queue.conn
+        return connection
 
     def put(self, content: str) -> None:
         self._queue.put(content)
@@ -96,7 +98,8 @@ class HueyStorage(Peer):
         self._storage = module.SqliteStorage(filename=str(directory / "huey.db"))
 
     def connection(self) -> sqlite3.Connection:
-        return self._storage.conn
+        connection: sqlite3.Connection = self._storage.conn
+        return connection
 
     def put(self, content: str) -> None:
         self._storage.enqueue(content.encode())

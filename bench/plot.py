@@ -11,6 +11,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bench.results import Results
@@ -47,9 +48,8 @@ def draw(results: Results, path: Path) -> None:
             columns,
             figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * lines + 0.6),
             squeeze=False,
-            layout="constrained",
+            layout=ConstrainedLayoutEngine(w_pad=0.25, h_pad=0.15),
         )
-        figure.get_layout_engine().set(w_pad=0.25, h_pad=0.15)
         for axis, (panel, rows) in zip(axes.flat, panels, strict=False):
             panel(axis, rows)
             axis.spines[["top", "right"]].set_visible(False)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from bench.api import Api
 from bench.wire import WireError
@@ -42,9 +43,14 @@ class Server:
 class _Process:
     """A child process whose output is read to the end by a thread, so that it never blocks on writing."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], output: str) -> None:
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": None, output: subprocess.PIPE}
-        self.child = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **pipes)
+    def __init__(
+        self, command: list[str], environment: Mapping[str, str], output: Literal["stdout", "stderr"]
+    ) -> None:
+        stdout = subprocess.PIPE if output == "stdout" else subprocess.DEVNULL
+        stderr = subprocess.PIPE if output == "stderr" else None
+        self.child = subprocess.Popen(
+            command, cwd=ROOT, env=environment, text=True, stdout=stdout, stderr=stderr
+        )
         self.lines: deque[str] = deque(maxlen=LOG_LINES_KEPT)
         self._stream = self.child.stdout if output == "stdout" else self.child.stderr
         self._address = ""

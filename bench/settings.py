@@ -48,25 +48,25 @@ STANDARD = Settings()
 
 QUICK = Settings(
     name="quick",
-    seconds=0.7,
-    warm_up_seconds=0.3,
+    seconds=0.4,
+    warm_up_seconds=0.2,
     rounds=2,
     connections=(1, 32),
     paced_rates=(1_000,),
-    handoff_seconds=2.0,
+    handoff_seconds=1.0,
     idle_connections=500,
-    idle_settle_seconds=1.0,
-    idle_seconds=2.0,
+    idle_settle_seconds=0.5,
+    idle_seconds=1.0,
     idle_wakes=20,
     backlog_ready=20_000,
     backlog_delayed=20_000,
     backlog_in_flight=2_000,
-    backlog_samples=200,
+    backlog_samples=100,
     backlog_page_samples=10,
     embedded_messages=10_000,
-    embedded_seconds=1.0,
+    embedded_seconds=0.4,
     peer_messages=1_000,
-    peer_seconds=1.0,
+    peer_seconds=0.4,
 )
 
 TINY = Settings(

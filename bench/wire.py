@@ -68,7 +68,7 @@ def scan_response(data: bytes) -> tuple[Response, int] | None:
 
 
 def _scan_chunks(status: int, data: bytes, start: int) -> tuple[Response, int] | None:
-    chunks = []
+    chunks: list[bytes] = []
     while (line_end := data.find(b"\r\n", start)) >= 0:
         size = int(data[start:line_end].split(b";")[0], 16)
         chunk_start = line_end + 2

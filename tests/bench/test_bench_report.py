@@ -40,10 +40,15 @@ SCENARIO_ROWS = {
 }
 
 
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    return machine.describe(tmp_path_factory.mktemp("data"), fsync_probes=3)
+
+
 @pytest.fixture
-def measured(tmp_path):
+def measured(described):
     about = {
-        **machine.describe(tmp_path, fsync_probes=3),
+        **described,
         "server": "forq-trio",
         "durability": "fsync=full",
         "settings": "tiny",

@@ -1,6 +1,7 @@
 """Every scenario once, tiny, against real server processes, so that none of them can rot."""
 
 import json
+import socket
 
 import pytest
 from bench.__main__ import main
@@ -40,14 +41,7 @@ def test_a_scenario_measures_something_and_meets_no_errors(name, tmp_path):
         latencies = [value for key, value in row.items() if key.endswith("p50_ms")]
         assert rates or latencies
         assert all(value > 0 for value in rates + latencies), row
-
-
-def test_idle_consumers_are_woken_one_at_a_time(tmp_path):
-    (row,) = SCENARIOS["idle"].run(Context(TINY, tmp_path))
-    assert row["waiting"] == TINY.idle_connections
-    assert row["sends"] == TINY.idle_wakes
-    assert row["woke_exactly_one"] is True
-    assert row["rss_mib"] > 0
+        assert row.get("woke_exactly_one", True) is True
 
 
 def test_the_command_measures_a_running_server_and_reports(tmp_path):
@@ -83,8 +77,8 @@ def test_a_wrong_key_is_said_and_not_measured(tmp_path):
             SCENARIOS["produce"].run(Context(TINY, tmp_path, remote=remote))
 
 
-def test_a_server_that_is_not_there_is_said(tmp_path):
-    with forq_server(tmp_path, "full") as server:
-        url = server.api.url
-    with pytest.raises(ServerError, match="does not answer"):
-        running_server(url, KEY, None, None)
+def test_a_server_that_is_not_there_is_said():
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        with pytest.raises(ServerError, match="does not answer"):
+            running_server(f"http://127.0.0.1:{deaf.getsockname()[1]}", KEY, None, None)
