@@ -1,0 +1,54 @@
+"""docs/api.md and docs/metrics.md say what there is, and nothing that is not there (contract F9, F11)."""
+
+import re
+from pathlib import Path
+
+import msgspec
+from forq_trio.http.codes import CODES
+from forq_trio.http.metrics import COUNTERS, DEPTH, DEPTH_LABELS, DEPTH_MEANING
+from forq_trio.http.transport_config import ERROR_BODIES
+
+from .harness import Api
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of all table rows that begin with something in backquotes."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+
+
+async def test_f9_every_route_is_documented(api: Api):
+    headings = re.findall(r"^### ([A-Z]+ /\S+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+    assert sorted(headings) == sorted(f"{route.method} {route.path}" for route in api.routes)
+
+
+def test_f9_every_code_is_documented():
+    text = (DOCS / "api.md").read_text()
+    of_endpoints, of_http = text.split("## Error codes")[1].split("Before a request")
+    assert table_rows(of_endpoints) == [
+        [f"`{code}`", str(status), meaning] for code, (status, meaning) in CODES.items()
+    ]
+    documented = {(code.strip("`"), int(status)) for code, status, _ in table_rows(of_http)}
+    bodies = {(msgspec.json.decode(body)["code"], status) for status, body in ERROR_BODIES.items()}
+    assert documented == bodies - {("internal", 500)}
+
+
+def test_f9_no_code_is_made_up():
+    text = (DOCS / "api.md").read_text()
+    known = {*CODES, *(msgspec.json.decode(body)["code"] for body in ERROR_BODIES.values())}
+    assert set(re.findall(r"(?:bad_request|not_found|forq)\.[\w.]*\w", text)) <= known
+
+
+def test_f11_every_series_is_documented():
+    rows = table_rows((DOCS / "metrics.md").read_text())
+    expected = [
+        [f"`{counter.name}`", "counter", ", ".join(f"`{label}`" for label in counter.labels), counter.meaning]
+        for counter in COUNTERS
+    ]
+    expected.append([f"`{DEPTH}`", "gauge", ", ".join(f"`{label}`" for label in DEPTH_LABELS), DEPTH_MEANING])
+    assert rows == expected
