@@ -14,7 +14,7 @@ import trio
 
 from forq_trio.http.disconnects import DisconnectWatch, DisconnectWatchers
 from forq_trio.http.h1 import HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
-from forq_trio.http.handover import HTTP2_PREFACE, Hypercorn, ReplayedStream, ReplayedTlsStream
+from forq_trio.http.handover import HTTP2_PREFACE, Http2Stream, Hypercorn, ReplayedStream
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.response_bytes import CLOSE, CONTINUE, ResponseEncoder
 from forq_trio.http.transport_config import TransportConfig
@@ -120,7 +120,7 @@ class Connection:
                 self.deadline = self._services.now() + self._services.config.header_seconds
             start += received
         if start.startswith(HTTP2_PREFACE):
-            await self._hand_over(ReplayedStream(wire.stream(), start, self._services.config.send_seconds))
+            await self._hand_over(Http2Stream(wire.stream(), start, self._services.config.send_seconds))
             return False
         self._unparsed = start
         return True
@@ -135,7 +135,7 @@ class Connection:
         except trio.BrokenResourceError:
             return False
         if stream.selected_alpn_protocol() == "h2":
-            await self._hand_over(ReplayedTlsStream(stream, b"", self._services.config.send_seconds))
+            await self._hand_over(Http2Stream(stream, b"", self._services.config.send_seconds))
             return False
         self.deadline = self._services.now() + self._services.config.idle_seconds
         return True

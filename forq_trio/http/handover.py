@@ -1,8 +1,9 @@
 """HTTP/2 by Hypercorn: connections that turn out to speak it are handed over with the bytes already read.
 
 Hypercorn is used for the one thing it is needed for, its per-connection TCPServer. It opens no sockets, installs no
-signal handlers and writes no logs here. Two of its habits are mended from outside:
+signal handlers and writes no logs here. Three of its habits are mended from outside:
 - it shields its sends without a deadline, so the stream it is given brings one, and can be cut;
+- it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
 - the only place where it says whether a response reached the client is its access log, so we are its access log.
 """
 
@@ -27,7 +28,10 @@ HTTP2_REQUESTS_MAX = 2**31 - 1
 
 
 class ReplayedStream(trio.abc.HalfCloseableStream):
-    """A stream whose first bytes have been read already and are read again; every send has a deadline."""
+    """A stream whose first bytes have been read already and are read again; every send has a deadline.
+
+    send_lock: held by whoever has something to send; closing waits its turn.
+    """
 
     def __init__(self, stream: Any, first_bytes: bytes, send_seconds: float) -> None:
         self._stream = stream
@@ -35,6 +39,7 @@ class ReplayedStream(trio.abc.HalfCloseableStream):
         self._send_seconds = send_seconds
         self._send_scope = trio.CancelScope()
         self._is_cut = False
+        self.send_lock = trio.Lock()
 
     @property
     def socket(self) -> trio.socket.SocketType:
@@ -69,26 +74,33 @@ class ReplayedStream(trio.abc.HalfCloseableStream):
         await self._stream.send_eof()
 
     async def aclose(self) -> None:
-        with trio.move_on_after(self._send_seconds) as self._send_scope:
-            if self._is_cut:
-                self._send_scope.cancel()
-            await self._stream.aclose()
+        try:
+            if not self._is_cut:
+                with trio.move_on_after(self._send_seconds):
+                    async with self.send_lock:
+                        await self._stream.aclose()
+        finally:
+            await trio.aclose_forcefully(self._stream)
 
 
-class ReplayedTlsStream(ReplayedStream):
-    """The same over TLS, with the handshake done: the further methods are those that Hypercorn looks for."""
+class Http2Stream(ReplayedStream):
+    """The same where HTTP/2 is settled, by the preface or by ALPN.
+
+    It has what Hypercorn looks for in a TLS stream, also if it is none. Told of HTTP/2 by the preface alone, Hypercorn
+    would not count the connection as idle before its first request, and neither time it out nor close it at shutdown.
+    """
 
     @property
     def transport_stream(self) -> trio.SocketStream:
-        transport: trio.SocketStream = self._stream.transport_stream
+        transport: trio.SocketStream = getattr(self._stream, "transport_stream", self._stream)
         return transport
 
     async def do_handshake(self) -> None:
-        await self._stream.do_handshake()
+        """Has been done."""
+        await trio.lowlevel.checkpoint()
 
-    def selected_alpn_protocol(self) -> str | None:
-        protocol: str | None = self._stream.selected_alpn_protocol()
-        return protocol
+    def selected_alpn_protocol(self) -> str:
+        return "h2"
 
     async def send_eof(self) -> None:
         """TLS has no half-closed state; Hypercorn closes right afterwards."""
@@ -140,7 +152,9 @@ class Hypercorn:
     async def serve(self, stream: ReplayedStream) -> None:
         """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well."""
         as_tls: Any = stream  # Annotated as a TLS stream, but any stream with these methods will do.
-        await TCPServer(self._app, self._config, self._context, {}, as_tls).run()
+        server = TCPServer(self._app, self._config, self._context, {}, as_tls)
+        stream.send_lock = server.send_lock
+        await server.run()
 
     async def stop(self) -> None:
         """Let every connection end: idle ones now, others after their requests."""

@@ -22,13 +22,20 @@ async def echo(request: Request) -> Response:
 class Running:
     server: Server
     errors: list[Exception] = field(default_factory=list)
+    clients: "list[Client]" = field(default_factory=list)
 
     @property
     def port(self) -> int:
         return self.server.ports[0]
 
     async def connect(self) -> "Client":
-        return Client(await trio.open_tcp_stream("127.0.0.1", self.port))
+        client = Client(await trio.open_tcp_stream("127.0.0.1", self.port))
+        self.clients.append(client)
+        return client
+
+    async def close(self) -> None:
+        for client in self.clients:
+            await client.close()
 
 
 @asynccontextmanager
@@ -47,8 +54,10 @@ async def running(
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve)
-            yield Running(server, errors)
+            transport = Running(server, errors)
+            yield transport
             await server.drain(0)
+        await transport.close()
     if not errors_expected:
         assert errors == []
 

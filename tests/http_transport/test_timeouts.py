@@ -1,0 +1,79 @@
+"""Time-outs: what trickles in is cut, what is idle is closed without a word."""
+
+import pytest
+import trio
+from forq_trio.http.message import Response
+from forq_trio.http.transport_config import TransportConfig
+
+from .support import get, post, running
+
+QUICK = TransportConfig(
+    header_seconds=0.1, body_seconds=0.1, idle_seconds=0.1, send_seconds=0.1, linger_seconds=0.1
+)
+SLOW_CASES = {"head": get()[:-2], "method": b"PO", "body": post(b"1234")[:-2]}
+
+
+@pytest.mark.parametrize("name", SLOW_CASES)
+async def test_an_unfinished_request_is_answered_408(name):
+    async with running(config=QUICK) as transport:
+        client = await transport.connect()
+        await client.send(get("/whole") + SLOW_CASES[name])
+        assert (await client.answer()).status == 200
+        answer = await client.answer()
+        assert (answer.status, answer.headers[b"connection"]) == (408, b"close")
+        assert await client.ends() == b""
+
+
+@pytest.mark.parametrize("start", [get("/", "A: x")[:-4], post(b"x" * 1000)[:-1000]], ids=["head", "body"])
+async def test_a_slow_loris_gains_nothing_by_trickling(start):
+    async with running(config=QUICK) as transport:
+        client = await transport.connect()
+        await client.send(start)
+        began = trio.current_time()
+        async with trio.open_nursery() as nursery:
+
+            async def trickle():
+                while True:
+                    await client.send(b"x")
+                    await trio.sleep(0.02)
+
+            nursery.start_soon(trickle)
+            assert (await client.answer()).status == 408
+            nursery.cancel_scope.cancel()
+        assert 0.09 < trio.current_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "before", [b"", get(), b"PRI", b"\r\n"], ids=["new", "used", "preface", "blank line"]
+)
+async def test_an_idle_connection_is_closed_silently(before):
+    async with running(config=QUICK) as transport:
+        client = await transport.connect()
+        await client.send(before)
+        if before == get():
+            await client.answer()
+        assert await client.ends() == b""
+
+
+async def test_a_client_that_does_not_read_is_cut_and_the_response_reported_unsent():
+    unsent = trio.Event()
+
+    async def handler(request):
+        return Response(200, b"x" * 30_000_000, on_unsent=unsent.set)
+
+    async with running(handler, QUICK) as transport:
+        client = await transport.connect()
+        await client.send(get())
+        await unsent.wait()
+        assert len(await client.ends()) < 30_000_000
+
+
+async def test_a_handler_may_take_its_time():
+    async def handler(request):
+        await trio.sleep(0.3)
+        return Response(200)
+
+    async with running(handler, QUICK) as transport:
+        client = await transport.connect()
+        await client.send(get())
+        assert (await client.answer()).status == 200
