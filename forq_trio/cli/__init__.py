@@ -4,6 +4,7 @@ Commands return an exit code (None: OK) and raise errors of our own trees; `run`
 stderr and the exit code that docs/cli.md promises. Nobody ever sees a traceback for what can be foreseen.
 """
 
+import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -40,6 +41,16 @@ class _Commands(click.Group):
         module = importlib.import_module(f"forq_trio.cli.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            close = difflib.get_close_matches(args[0], list(_MODULES), n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"{problem.message}{hint}", ctx) from None
 
 
 def _version() -> str:

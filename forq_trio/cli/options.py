@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import click
-import httpx
 
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.client.sync import ForqClient
@@ -61,13 +61,17 @@ def db_option(command: CommandT) -> CommandT:
     )(command)
 
 
+def _is_server_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> ForqClient:
     """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is no good."""
-    try:
-        parsed = httpx.URL(url)
-    except httpx.InvalidURL:
-        parsed = httpx.URL("")
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if not _is_server_url(url):
         raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
     secret = os.environ.get("FORQ_AUTH_SECRET", "")
     if not secret:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import click
 
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import connect, duration_ms, json_option, url_option
+from forq_trio.cli.options import RETRY_SECONDS, connect, duration_ms, json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, on_terminal, print_json, visible
 from forq_trio.client.errors import ForqClientError, ForqUnreachable
 from forq_trio.client.sync import ForqClient
@@ -64,7 +64,7 @@ def receive(
     left = max_messages if max_messages or follow else 1
     printed = 0
     code = Exit.OK
-    with connect(url, retry_seconds=_FOLLOW_RETRY_SECONDS if follow else 1.0) as client:
+    with connect(url, retry_seconds=_FOLLOW_RETRY_SECONDS if follow else RETRY_SECONDS) as client:
         polls = (
             _follow(client, queue, left, lease_ms)
             if follow
@@ -122,25 +122,20 @@ def _hand_over(
 
     If printing is cut short (Ctrl-C, the reader of our pipe has gone), what nobody has seen goes back at once.
     """
-    printed = 0
+    printed: list[str] = []
     try:
         for delivery in deliveries:
             _print(delivery, ack=ack, as_json=as_json)
-            printed += 1
+            printed.append(delivery.receipt)
     finally:
-        if printed < len(deliveries):
-            _give_back(client, queue, deliveries[printed:])
-        refused = [
-            result
-            for result in (
-                client.ack(queue, [each.receipt for each in deliveries[:printed]]) if ack and printed else []
-            )
-            if not result.ok
-        ]
+        if len(printed) < len(deliveries):
+            _give_back(client, queue, deliveries[len(printed) :])
+        results = client.ack(queue, printed) if ack and printed else []
+    refused = [result for result in results if not result.ok]
     if refused:
         click.echo(
             f"forq: {count_of(len(refused), 'message')} printed above could not be acknowledged, for the lease"
-            " had ended; they come again",
+            " had ended: expect the same again",
             err=True,
         )
     return not refused

@@ -96,9 +96,9 @@ def _send_lines(client: ForqClient, queue: str, file: Path | None, due: DueTime,
     started = time.monotonic()
     with ExitStack() as stack:
         stream: IO[bytes] = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
-        advance = _progress(stack, queue, file, stream)
-        # Whatever ends it, also Ctrl-C or an error, it is said how far it got.
+        # Whatever ends it, also Ctrl-C or an error, it is said how far it got, after the progress bar is gone.
         stack.callback(lambda: _summarise(queue, tally, time.monotonic() - started, as_json))
+        advance = _progress(stack, queue, file, stream)
         for lines, chunk_bytes in _read(stream):
             _send_chunk(client, queue, lines, due, tally)
             advance(chunk_bytes, tally.sent)

@@ -10,20 +10,7 @@ from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, ForqUnre
 from forq_trio.client.retry import Retries
 
 from client.fake_forq import SECRET, FakeForq, error
-
-
-class Clock:
-    """Stands in for the passing of time: whoever sleeps moves it."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 100.0
-        self.slept: list[float] = []
-        monkeypatch.setattr("time.monotonic", lambda: self.now)
-        monkeypatch.setattr("time.sleep", self.sleep)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
+from client.fake_time import Clock
 
 
 @pytest.fixture

@@ -1,0 +1,66 @@
+"""docs/cli.md says what the command itself says: every command, argument, option and exit code."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from forq_trio.cli import forq
+from forq_trio.cli.exits import Exit
+from forq_trio.config import SETTINGS
+
+DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+ROOT = click.Context(forq, info_name="forq", **forq.context_settings)
+COMMANDS = forq.list_commands(ROOT)
+SETTING_OPTIONS = {setting.option for setting in SETTINGS.values() if setting.option}
+
+
+def section(name: str) -> str:
+    found = re.search(rf"^## {re.escape(name)}\n(.*?)(?=^## |\Z)", DOCS, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"no section {name!r}"
+    return found[1]
+
+
+def test_every_command_has_its_section_in_the_order_of_the_help():
+    assert re.findall(r"^## forq (\w+)$", DOCS, re.MULTILINE) == COMMANDS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_usage_and_options_are_documented_as_they_are(name: str):
+    command = forq.get_command(ROOT, name)
+    assert command is not None
+    context = click.Context(command, info_name=name, parent=ROOT)
+    text = section(f"forq {name}")
+    usage = " ".join(["forq", name, *command.collect_usage_pieces(context)])
+    assert f"```\n{usage}\n```" in text
+    elsewhere = SETTING_OPTIONS if name in ("serve", "config") else set()
+    own = [
+        each for each in command.params if isinstance(each, click.Option) and not elsewhere & set(each.opts)
+    ]
+    records = [record for each in own if (record := each.get_help_record(context)) is not None]
+    expected = [(f"`{spelling}`", meaning.replace("  [", " [")) for spelling, meaning in records]
+    assert re.findall(r"^\| (`-.*?`) \| (.*) \|$", text, re.MULTILINE) == expected
+
+
+@pytest.mark.parametrize("name", ["serve", "config"])
+def test_every_setting_that_is_no_secret_is_an_option(name: str):
+    command = forq.get_command(ROOT, name)
+    assert command is not None
+    options = {option for each in command.params for option in each.opts}
+    assert options >= SETTING_OPTIONS
+    assert not {option for option in options if "secret" in option}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_help_text(name: str):
+    command = forq.get_command(ROOT, name)
+    assert command is not None
+    assert command.help
+    assert all(each.help for each in command.params if isinstance(each, click.Option))
+
+
+def test_every_exit_code_is_documented():
+    from forq_trio.app import FORCED_EXIT_CODE
+
+    documented = {int(code) for code in re.findall(r"^\| `(\d+)` \|", section("Exit codes"), re.MULTILINE)}
+    assert documented == {*Exit, FORCED_EXIT_CODE}

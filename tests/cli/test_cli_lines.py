@@ -1,0 +1,57 @@
+"""Cutting a stream into lines: the same whatever the chunks, bounded, and nothing lost around a bad line."""
+
+import random
+
+import pytest
+from forq_trio.cli.lines import LINE_BYTES_MAX, NOT_UTF8, TOO_LONG, Line, LineCutter
+from forq_trio.limits import CONTENT_BYTES_MAX
+
+TEXT = "one\n\ntwo\r\nkäse\n\r\n  spaces \nthree".encode() + b"\nbad \xff\nlast\r"
+LINES = [
+    Line(1, "one"),
+    Line(3, "two"),
+    Line(4, "käse"),
+    Line(6, "  spaces "),
+    Line(7, "three"),
+    Line(8, None, NOT_UTF8),
+    Line(9, "last"),
+]
+
+
+def cut(*chunks: bytes) -> list[Line]:
+    cutter = LineCutter()
+    return [line for chunk in chunks for line in cutter.feed(chunk)] + list(cutter.finish())
+
+
+def test_whole_and_byte_by_byte():
+    assert cut(TEXT) == LINES
+    assert cut(*(TEXT[index : index + 1] for index in range(len(TEXT)))) == LINES
+
+
+def test_in_any_chunks(rng: random.Random):
+    for _ in range(200):
+        cuts = sorted(rng.sample(range(len(TEXT)), 4))
+        assert cut(*(TEXT[start:end] for start, end in zip([0, *cuts], [*cuts, None], strict=True))) == LINES
+
+
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
+def test_a_line_may_be_as_long_as_a_message(ending: bytes):
+    assert LINE_BYTES_MAX == CONTENT_BYTES_MAX
+    longest = b"x" * LINE_BYTES_MAX
+    assert cut(longest + ending) == [Line(1, longest.decode())]
+    assert cut(longest + b"x" + ending) == [Line(1, None, TOO_LONG)]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1_000, 65_536, 10_000_000])
+def test_a_line_that_is_far_too_long_is_told_once_and_not_kept(chunk_bytes: int):
+    text = b"a\n" + b"x" * (3 * LINE_BYTES_MAX) + b"\nb\n"
+    cutter = LineCutter()
+    lines = []
+    for start in range(0, len(text), chunk_bytes):
+        lines += cutter.feed(text[start : start + chunk_bytes])
+        assert len(cutter._rest) <= LINE_BYTES_MAX + 1
+    assert lines + list(cutter.finish()) == [Line(1, "a"), Line(2, None, TOO_LONG), Line(3, "b")]
+
+
+def test_nothing_is_no_line():
+    assert cut() == cut(b"") == cut(b"\n\n") == []

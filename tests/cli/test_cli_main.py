@@ -1,0 +1,178 @@
+"""`forq` itself, `forq config`, `forq serve`'s way to a configuration, and the commands on files."""
+
+import json
+import sqlite3
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import trio
+from forq_trio import app, config
+from forq_trio.cli import exits, main
+from forq_trio.config import Config
+from forq_trio.system import open_broker
+
+from .conftest import Forq
+
+
+def test_version_and_help(forq: Forq):
+    assert forq("--version").out.startswith("forq-trio ")
+    for arguments in (("--help",), ("-h",)):
+        outcome = forq(*arguments)
+        assert outcome.code == 0
+        assert "  receive  Receive messages, once or as they come.\n" in outcome.out
+    assert forq("send", "-h").code == 0
+
+
+def test_without_a_command_there_is_help(forq: Forq):
+    outcome = forq()
+    assert outcome.code == 2
+    assert outcome.err.startswith("Usage: forq ")
+
+
+def test_a_misspelt_command(forq: Forq):
+    outcome = forq("recieve", "orders")
+    assert outcome.code == 2
+    assert outcome.err.startswith("forq: No such command 'recieve'. Did you mean 'receive'?\n")
+
+
+def test_the_console_script_exits_with_the_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("sys.argv", ["forq", "--version"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("forq-trio ")
+
+
+def test_what_is_unforeseen_is_not_explained_away():
+    problem = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        exits.explain(problem)
+
+
+def test_an_operating_system_error_is_a_sentence():
+    assert exits.explain(PermissionError(13, "Permission denied", "/etc/x")) == (
+        ["forq: Permission denied: /etc/x"],
+        exits.Exit.FAILED,
+    )
+
+
+def test_config_prints_values_with_their_sources_and_no_secret(forq: Forq):
+    outcome = forq("config", "--log-level", "debug")
+    assert outcome.code == 0
+    rows = [line.split("\t") for line in outcome.out.splitlines()]
+    assert ["log", "log_level", "debug", "--log-level"] in rows
+    assert ["server", "auth_secret", "********", "FORQ_AUTH_SECRET"] in rows
+    assert ["tls", "tls_cert", "(none)", "default"] in rows
+    assert ["metrics", "metrics_enabled", "false", "default"] in rows
+
+
+def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
+    assert json.loads(forq("config", "--json").out)["server"]["api_addr"]["value"] == "localhost:8080"
+    example = forq("config", "--example").out
+    assert tomllib.loads(example).keys() == {"server", "queue", "database", "tls", "metrics", "log"}
+    file = tmp_path / "forq.toml"
+    file.write_text("[queue]\ndlq_ttl_hours = 7\n")
+    assert f"dlq_ttl_hours\t7\t{file} [queue] dlq_ttl_hours\n" in forq("config", "--config", str(file)).out
+
+
+@pytest.mark.parametrize("command", ["config", "serve"])
+def test_a_configuration_that_is_not_right(forq: Forq, monkeypatch: pytest.MonkeyPatch, command: str):
+    monkeypatch.setenv("FORQ_ENVV", "x")
+    outcome = forq(command, "--api-addr", "8080", "--durability", "half")
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.splitlines() == [
+        "forq: the configuration is not valid:",
+        "  FORQ_ENVV: is not a known variable; nearest: FORQ_ENV",
+        "  --api-addr: '8080' has no port; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one",
+        "  --durability: 'half' is not known; allowed: full or normal",
+    ]
+
+
+def test_serve_makes_the_default_directory_and_passes_the_configuration_on(
+    forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    seen: list[Config] = []
+
+    def serve(settings: Config) -> int:
+        seen.append(settings)
+        return 7
+
+    monkeypatch.setattr(app, "run", serve)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert forq("serve", "--api-addr", ":0").code == 7
+    assert seen[0].api_addr.port == 0
+    assert seen[0].db_path == config.default_db_path()
+    assert seen[0].db_path.parent.is_dir()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A database with two messages."""
+    path = tmp_path / "forq.db"
+
+    async def fill() -> None:
+        async with open_broker(f"sqlite:///{path}") as broker:
+            await broker.produce("orders", "a")
+            await broker.produce("orders", "b")
+
+    trio.run(fill)
+    return path
+
+
+def test_check(forq: Forq, database: Path, monkeypatch: pytest.MonkeyPatch):
+    outcome = forq("check", "--db", str(database))
+    assert outcome.code == 0
+    assert outcome.out.startswith(f"{database} is sound: 2 messages in 1 queue, schema version ")
+    monkeypatch.setenv("FORQ_DB_PATH", str(database))
+    report = json.loads(forq("check", "--json").out)
+    assert (report["ok"], report["messages"], report["problems"]) == (True, 2, [])
+
+
+def test_check_tells_what_is_wrong(forq: Forq, database: Path):
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE queue_counts SET ready = 17")
+    outcome = forq("check", "--db-path", str(database))
+    assert outcome.code == 1
+    assert outcome.out
+    assert f"forq: {database} has 1 problem: 2 messages in 1 queue\n" in outcome.err
+    assert json.loads(forq("check", "--db-path", str(database), "--json").out)["ok"] is False
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_backup_and_verify(forq: Forq, database: Path, tmp_path: Path, terminal: bool):
+    target = tmp_path / "backup.db"
+    outcome = forq("backup", str(target), "--db", str(database), terminal=terminal)
+    assert outcome.code == 0
+    assert outcome.out == f"{database} is backed up to {target}: {target.stat().st_size:,} bytes\n"
+    assert ("copying" in outcome.err) is terminal
+    assert forq("verify", str(target)).out.startswith(f"{target} is sound: 2 messages in 1 queue")
+
+    outcome = forq("backup", str(target), "--db", str(database))
+    assert (outcome.code, outcome.err) == (1, f"forq: {target} exists already\n")
+    outcome = forq("backup", str(target), "--db", str(database), "--overwrite", "--json")
+    assert json.loads(outcome.out) == {
+        "source": str(database),
+        "target": str(target),
+        "bytes": target.stat().st_size,
+    }
+
+
+@pytest.mark.parametrize("command", ["check", "verify"])
+def test_a_file_that_is_not_there_or_not_ours(forq: Forq, tmp_path: Path, command: str):
+    def call(path: Path) -> tuple[int, str]:
+        outcome = forq(command, *(("--db", str(path)) if command == "check" else (str(path),)))
+        assert outcome.out == ""
+        return outcome.code, outcome.err
+
+    assert call(tmp_path / "none.db") == (1, f"forq: {tmp_path / 'none.db'} does not exist\n")
+    text = tmp_path / "text.db"
+    text.write_text("not a database at all " * 100)
+    code, err = call(text)
+    assert code == 1
+    assert err.startswith("forq: ")
+    assert err.count("\n") == 1
