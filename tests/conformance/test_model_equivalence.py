@@ -32,7 +32,7 @@ from forq_trio.model import Delivery, NewMessage, Produced, Receipt
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -42,6 +42,8 @@ STANDARD_QUEUES = ("a", "b")
 QUEUES = ("a", "b", "a-dlq", "b-dlq")
 SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3)
 DUE_BATCH_MAX = 6
+# Without the phase that explains: a script this long says enough, and tracing it takes minutes.
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 
 queues = st.sampled_from(QUEUES)
 standard_queues = st.sampled_from(STANDARD_QUEUES)
@@ -247,7 +249,9 @@ def test_sqlite_does_what_the_model_does(monkeypatch):
             max_examples=60,
             stateful_step_count=30,
             deadline=None,
+            database=None,
             print_blob=True,
+            phases=PHASES,
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
