@@ -1,0 +1,78 @@
+"""Time to live: contract F7."""
+
+from forq_trio.model import REASON_EXPIRED, QueueCounts, Status
+from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, EngineSettings, Event
+
+from .script import DAY_MS, T0, ack, contents, has_no_message, look, nack, receive, receive_one, run, send
+
+
+def test_f7_an_expired_message_moves_to_the_dead_letter_queue(engine):
+    produced = send(engine, "old", priority=7)
+    assert run(engine, now=T0 + DAY_MS - 1).events == []
+    result = run(engine, now=T0 + DAY_MS)
+    assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "expired")]
+    assert look(engine, produced.id) is None
+    message = look(engine, produced.id, "q-dlq")
+    assert (message.status, message.attempts, message.content) == (Status.READY, 0, "old")
+    assert (message.sequence, message.priority, message.received_at) == (produced.sequence, 7, T0)
+    assert (message.failure_reason, message.source_queue) == (REASON_EXPIRED, "q")
+    assert message.process_after == message.updated_at == T0 + DAY_MS
+    assert message.expires_after == T0 + DAY_MS + 7 * DAY_MS
+    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
+
+
+def test_f7_an_expired_message_is_not_delivered(engine):
+    send(engine)
+    assert has_no_message(engine, now=T0 + DAY_MS)
+    assert receive_one(engine, queue="q-dlq", now=T0 + DAY_MS)[0].attempts == 1
+
+
+def test_f7_expired_in_a_dead_letter_queue_is_deleted(engine):
+    produced = send(engine)
+    run(engine, now=T0 + DAY_MS)
+    assert run(engine, now=T0 + 8 * DAY_MS - 1).events == []
+    assert run(engine, now=T0 + 8 * DAY_MS).events == [Event(CLEANED_UP, "q-dlq", 1, "expired")]
+    assert look(engine, produced.id, "q-dlq") is None
+    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts()}
+
+
+def test_f7_a_message_in_process_is_left_alone(engine):
+    produced = send(engine)
+    _, receipt = receive_one(engine, now=T0 + DAY_MS - 1)
+    run(engine, now=T0 + DAY_MS + 1)
+    assert look(engine, produced.id).status is Status.PROCESSING
+    assert ack(engine, receipt, now=T0 + DAY_MS + 1)
+
+
+def test_f2_a_message_delayed_past_the_time_to_live_has_its_own(engine):
+    due = T0 + 30 * DAY_MS
+    send(engine, "far ahead", process_after_ms=due)
+    assert contents(receive(engine, now=due)) == ["far ahead"]
+
+
+def test_f7_a_delay_after_a_nack_does_not_prolong_life(make_engine):
+    engine = make_engine(EngineSettings(queue_ttl_ms=100))
+    produced = send(engine)
+    assert nack(engine, receive_one(engine)[1], 500)
+    result = run(engine, now=T0 + 100)
+    assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "expired")]
+    assert look(engine, produced.id, "q-dlq").process_after == T0 + 100
+
+
+def test_f7_order_is_kept_in_the_dead_letter_queue(make_engine):
+    engine = make_engine(EngineSettings(queue_ttl_ms=100))
+    send(engine, "first", process_after_ms=T0 + 50)
+    send(engine, "second")
+    run(engine, now=T0 + 100)
+    run(engine, now=T0 + 150)
+    assert contents(receive(engine, 2, queue="q-dlq", now=T0 + 150)) == ["first", "second"]
+
+
+def test_f16_both_times_to_live_come_from_the_settings(make_engine):
+    engine = make_engine(EngineSettings(queue_ttl_ms=5, dlq_ttl_ms=3))
+    produced = send(engine)
+    assert look(engine, produced.id).expires_after == T0 + 5
+    run(engine, now=T0 + 5)
+    assert look(engine, produced.id, "q-dlq").expires_after == T0 + 8
+    run(engine, now=T0 + 8)
+    assert look(engine, produced.id, "q-dlq") is None
