@@ -1,11 +1,10 @@
 """Counts what the writer did, by kind, queue and reason: the source of the counters in /metrics.
 
-Fed after every commit, so recording an event costs two dict look-ups. The names of at most METRIC_QUEUES_MAX
-queues are kept, first come first served; what happens in further ones is summed under "other".
+Fed after every commit, so recording an event costs one dict look-up. The names of at most METRIC_QUEUES_MAX queues
+are kept, first come first served; what happens in further ones is summed under "other".
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from forq_trio import limits
 from forq_trio.model import QueueCounts, is_dead_letter_queue
@@ -14,52 +13,66 @@ from forq_trio.storage.engine import Event
 OTHER = "other"
 
 
-class Series(NamedTuple):
-    """What is counted apart. queue: its name, or "other" past the bound; reason: "" without one."""
+class Series:
+    """One counter. queue: its name, or "other" past the bound; reason: "" without one."""
 
-    kind: str
-    queue: str
-    is_dlq: bool
-    reason: str
+    __slots__ = ("count", "is_dlq", "kind", "queue", "reason")
+
+    def __init__(self, kind: str, queue: str, is_dlq: bool, reason: str) -> None:
+        self.kind = kind
+        self.queue = queue
+        self.is_dlq = is_dlq
+        self.reason = reason
+        self.count = 0
 
 
 class Tally:
-    """Counters that only grow, and the depth of the queues as of the last `refresh_depth`."""
+    """Counters that only grow, and the depth of the queues as of the last `refresh_depth`.
+
+    depths: messages by queue name (or "other") and whether it is a dead-letter queue.
+    """
 
     def __init__(self) -> None:
-        self.counts: dict[Series, int] = {}
         self.depths: dict[tuple[str, bool], int] = {}
-        self._series: dict[tuple[str, str, str], Series] = {}
+        self._by_event: dict[tuple[str, str, str], Series] = {}
+        self._others: dict[tuple[str, bool, str], Series] = {}
         self._queues: set[str] = set()
 
     def record(self, events: Sequence[Event]) -> None:
         """Add the events of one committed batch."""
-        counts = self.counts
         for event in events:
-            series = self._series.get((event.kind, event.queue, event.reason))
-            if series is None:
-                series = self._admit(event)
-            counts[series] = counts.get(series, 0) + event.count
+            series = self._by_event.get((event.kind, event.queue, event.reason)) or self._admit(event)
+            series.count += event.count
 
     def refresh_depth(self, counts: Mapping[str, QueueCounts]) -> None:
         """Take over how many messages every queue holds, whatever their status; others are forgotten."""
         depths: dict[tuple[str, bool], int] = {}
         for queue, count in counts.items():
-            key = self._label(queue), is_dead_letter_queue(queue)
+            key = queue if self._has_label(queue) else OTHER, is_dead_letter_queue(queue)
             depths[key] = depths.get(key, 0) + count.total
         self.depths = depths
 
-    def _admit(self, event: Event) -> Series:
-        label = self._label(event.queue)
-        series = Series(event.kind, label, is_dead_letter_queue(event.queue), event.reason)
-        if label == event.queue:
-            self._series[event.kind, event.queue, event.reason] = series
-        return series
+    def series(self) -> Iterable[Series]:
+        """All counters, in no particular order; a queue that is really called "other" has one of its own."""
+        yield from self._by_event.values()
+        yield from self._others.values()
 
-    def _label(self, queue: str) -> str:
+    def _admit(self, event: Event) -> Series:
+        """The counter of an event that is new, or of a queue past the bound."""
+        is_dlq = is_dead_letter_queue(event.queue)
+        if self._has_label(event.queue):
+            series = Series(event.kind, event.queue, is_dlq, event.reason)
+            self._by_event[event.kind, event.queue, event.reason] = series
+            return series
+        key = event.kind, is_dlq, event.reason
+        if key not in self._others:
+            self._others[key] = Series(event.kind, OTHER, is_dlq, event.reason)
+        return self._others[key]
+
+    def _has_label(self, queue: str) -> bool:
         if queue in self._queues:
-            return queue
+            return True
         if len(self._queues) >= limits.METRIC_QUEUES_MAX:
-            return OTHER
+            return False
         self._queues.add(queue)
-        return queue
+        return True

@@ -67,6 +67,7 @@ class Metrics:
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
+        self._labels: dict[Series, str] = {}
         self._process = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._process)
@@ -77,15 +78,17 @@ class Metrics:
         return text.encode() + generate_latest(self._process)
 
     def _counter_lines(self) -> Iterator[str]:
-        by_kind: dict[str, list[tuple[Series, int]]] = defaultdict(list)
-        for series, count in self._tally.counts.items():
-            by_kind[series.kind].append((series, count))
+        by_kind: dict[str, list[Series]] = defaultdict(list)
+        for series in self._tally.series():
+            by_kind[series.kind].append(series)
         for counter in COUNTERS:
             yield _heading(counter.name, "counter", counter.meaning)
             sums: dict[str, int] = {}
-            for series, count in by_kind[counter.kind]:
-                labels = _labels(counter.labels, series)
-                sums[labels] = sums.get(labels, 0) + count
+            for series in by_kind[counter.kind]:
+                labels = self._labels.get(series)
+                if labels is None:
+                    labels = self._labels[series] = _labels(counter.labels, series)
+                sums[labels] = sums.get(labels, 0) + series.count
             for labels, count in sums.items():
                 yield f"{counter.name}{{{labels}}} {count}\n"
 

@@ -112,8 +112,16 @@ def test_what_is_kept_is_bounded():
     tally = Tally()
     for number in range(3 * limits.METRIC_QUEUES_MAX):
         tally.record([Event("produced", f"q{number}", 1)])
-    assert len(tally.counts) == limits.METRIC_QUEUES_MAX + 1
-    assert len(tally._series) == len(tally._queues) == limits.METRIC_QUEUES_MAX
+    assert len(list(tally.series())) == limits.METRIC_QUEUES_MAX + 1
+    assert len(tally._queues) == limits.METRIC_QUEUES_MAX
+
+
+def test_a_queue_that_is_called_other_is_summed_with_those_past_the_bound():
+    tally = Tally()
+    tally.record([Event("produced", OTHER, 1)])
+    tally.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX)])
+    labels = (("queue_name", OTHER), ("queue_type", "regular"))
+    assert forq_samples(tally)["forq_messages_produced_total", labels] == 2
 
 
 def test_f11_a_thousand_queues_take_less_than_20_ms():
