@@ -4,6 +4,7 @@ import json
 import socket
 
 import pytest
+from forq_trio.cli.options import RETRY_SECONDS
 
 from client.fake_forq import FakeForq, error
 from client.fake_time import Clock
@@ -156,7 +157,7 @@ def test_what_is_no_url(forq: Forq, url: str):
 
 
 def test_nobody_listens(forq: Forq, monkeypatch: pytest.MonkeyPatch):
-    Clock(monkeypatch)
+    clock = Clock(monkeypatch)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -165,3 +166,4 @@ def test_nobody_listens(forq: Forq, monkeypatch: pytest.MonkeyPatch):
         3,
         f"forq: no server can be reached at {url} (Connection refused)\n",
     )
+    assert 0 < sum(clock.slept) <= RETRY_SECONDS

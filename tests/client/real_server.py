@@ -1,0 +1,52 @@
+"""A real `forq serve` in a process of its own, for the tests that need one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from client.fake_forq import SECRET
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's, with the secret as the only setting of ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FORQ_")}
+    return kept | {"FORQ_AUTH_SECRET": SECRET} | more
+
+
+@dataclass
+class RealServer:
+    process: subprocess.Popen[str]
+    address: str
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    def stop(self) -> int:
+        """Send SIGTERM and return the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+
+@contextmanager
+def real_server(database: Path, address: str = "127.0.0.1:0") -> Iterator[RealServer]:
+    """A server that accepts connections; killed at the end if it still runs."""
+    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address, "--db", str(database)]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            lines = []
+            for line in process.stderr:
+                lines.append(line)
+                if line.startswith("{") and (event := json.loads(line))["event"] == "server.started":
+                    yield RealServer(process, event["api"])
+                    return
+            raise AssertionError(f"the server did not start: {''.join(lines)}")
+        finally:
+            process.kill()
