@@ -110,7 +110,7 @@ class Metrics:
             description="Served only with FORQ_METRICS_ENABLED=true. The key is FORQ_METRICS_AUTH_SECRET.",
             answers=(Answer(200, "The series, in Prometheus' text format.", str, CONTENT_TYPE),),
         )
-        return [Route("GET", "/metrics", self.scrape, _unexpected, operation, gate)]
+        return [Route("GET", "/metrics", self.scrape, operation, gate)]
 
 
 def _heading(name: str, kind: str, meaning: str) -> str:
@@ -126,7 +126,3 @@ def _labels(names: tuple[str, ...], series: Series) -> str:
         return f'queue_name="{series.queue}",queue_type="{_queue_type(series.is_dlq)}"'
     values = {"queue_name": series.queue, "reason": series.reason}
     return ",".join(f'{name}="{values[name]}"' for name in names)
-
-
-def _unexpected(error: Exception) -> Response:
-    raise error

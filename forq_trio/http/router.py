@@ -24,6 +24,11 @@ ErrorMapping = Callable[[Exception], Response]
 """Turns an error of an endpoint into the dialect's answer; raises what it does not know, to be logged."""
 
 
+def raise_unexpected(error: Exception) -> Response:
+    """The error mapping of routes whose endpoints answer all errors they expect themselves."""
+    raise error
+
+
 class Answer(msgspec.Struct, frozen=True):
     """A successful answer, for the documentation. body: the type of its JSON; None for an empty body."""
 
@@ -65,9 +70,9 @@ class Route(msgspec.Struct, frozen=True):
     method: str
     path: str
     endpoint: Endpoint
-    on_error: ErrorMapping
     operation: Operation
     gate: Gate | None = None
+    on_error: ErrorMapping = raise_unexpected
     head: bool = True
 
 

@@ -18,12 +18,8 @@ def say(name: str) -> Any:
     return endpoint
 
 
-def not_expected(error: Exception) -> Response:
-    raise error
-
-
 def route(method: str, path: str, endpoint: Any = None, **more: Any) -> Route:
-    return Route(method, path, endpoint or say(f"{method} {path}"), not_expected, OPERATION, **more)
+    return Route(method, path, endpoint or say(f"{method} {path}"), OPERATION, **more)
 
 
 async def answer(handler: Any, path: str, method: str = "GET") -> tuple[int, str]:
@@ -82,7 +78,7 @@ async def test_an_error_goes_to_the_mapping_of_its_own_route():
     async def fail(request: Request) -> Response:
         raise KeyError("known")
 
-    mapped = Route("GET", "/a", fail, lambda error: Response(418, repr(error).encode()), OPERATION)
+    mapped = route("GET", "/a", fail, on_error=lambda error: Response(418, repr(error).encode()))
     assert await answer(make_handler([mapped]), "/a") == (418, "KeyError('known')")
 
 

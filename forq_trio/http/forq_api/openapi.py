@@ -49,7 +49,7 @@ def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
 
     names = ("openapi", "openapiAtRoot")
     routes = [
-        Route("GET", path, document, _unexpected, msgspec.structs.replace(_DOCUMENT, name=name))
+        Route("GET", path, document, msgspec.structs.replace(_DOCUMENT, name=name))
         for path, name in zip(PATHS, names, strict=True)
     ]
     body = msgspec.json.encode(build_document([*documented, *routes], version))
@@ -63,7 +63,7 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
         answer.body for route in routes for answer in route.operation.answers if answer.body is not None
     ]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    schema_of = dict(zip(map(repr, types), schemas, strict=True))
+    schema_of = dict(zip(types, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema_of)
@@ -81,7 +81,7 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, schema_of: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     operation = route.operation
     described: dict[str, Any] = {
         "operationId": operation.name,
@@ -99,7 +99,7 @@ def _operation(route: Route, schema_of: dict[str, Any]) -> dict[str, Any]:
     if operation.body is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": schema_of[repr(operation.body)]}},
+            "content": {"application/json": {"schema": schema_of[operation.body]}},
         }
     return described
 
@@ -119,12 +119,12 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _responses(route: Route, schema_of: dict[str, Any]) -> dict[str, Any]:
+def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for answer in route.operation.answers:
         response: dict[str, Any] = {"description": answer.meaning}
         if answer.body is not None:
-            response["content"] = {answer.content_type: {"schema": schema_of[repr(answer.body)]}}
+            response["content"] = {answer.content_type: {"schema": schema_of[answer.body]}}
         responses[str(answer.status)] = response
     for status, listed in sorted(_codes_by_status(route).items()):
         responses[str(status)] = _error(status, listed)
@@ -163,7 +163,3 @@ def _error(status: int, listed: list[str]) -> dict[str, Any]:
             }
         }
     return error
-
-
-def _unexpected(error: Exception) -> Response:
-    raise error

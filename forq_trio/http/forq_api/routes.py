@@ -188,7 +188,7 @@ def forq_routes(broker: Broker, clock: Clock, gate: Gate, *, require_receipt: bo
     """All routes under /api/v1/queues, behind `gate`. require_receipt: see FORQ_REQUIRE_RECEIPT."""
 
     def route(method: str, path: str, endpoint: Endpoint, operation: Operation, head: bool = True) -> Route:
-        return Route(method, PREFIX + path, endpoint, answer_error, operation, gate, head)
+        return Route(method, PREFIX + path, endpoint, operation, gate, answer_error, head)
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
