@@ -26,19 +26,25 @@ _UNRESOLVED: Any = object()
 
 
 class Call(Generic[OutcomeT]):
-    """One command and the slot for its outcome."""
+    """One command and the slot for its outcome. posted: nobody waits for it."""
 
-    __slots__ = ("_outcome", "_task", "abandoned", "command", "parked_in")
+    __slots__ = ("_outcome", "_task", "abandoned", "command", "parked_in", "posted")
 
-    def __init__(self, command: Command[OutcomeT]) -> None:
+    def __init__(self, command: Command[OutcomeT], *, posted: bool = False) -> None:
         self.command = command
+        self.posted = posted
         self.abandoned = False
         self.parked_in: ParkedQueue | None = None
         self._outcome: OutcomeT | BaseException = _UNRESOLVED
         self._task: trio.lowlevel.Task | None = None
 
     def resolve(self, outcome: OutcomeT | BaseException) -> bool:
-        """Give the call its outcome and wake its caller. False when the caller has left."""
+        """Give the call its outcome and wake its caller. False when the caller has left, or has its outcome already.
+
+        The first outcome stands: a receiver may be sent away while the commit that serves it runs.
+        """
+        if self._outcome is not _UNRESOLVED:
+            return False
         self._outcome = outcome
         if self._task is not None:
             trio.lowlevel.reschedule(self._task)

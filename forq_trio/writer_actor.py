@@ -17,7 +17,8 @@ Rules
 - A caller who left (cancelled) after its call was taken has its claim released in the next batch, the attempt
   uncounted.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
-- A batch that the database refuses (StorageUnavailable) is answered so and changed nothing; the writer goes on. A
+- A batch that the database refuses (StorageUnavailable) is answered so and changed nothing; the writer goes on, and
+  tries again what nobody waits for: what fell due, and the claims to release. A
   commit that fails leaves the truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed,
   which ends the process; the next one reads the truth from the database.
 """
@@ -73,11 +74,13 @@ class WriterActor:
         self._thread_limiter = trio.CapacityLimiter(1)
         self._send, self._receive = trio.open_memory_channel[Call[Any]](inbox_calls_max)
         self._overflow: deque[Call[Any]] = deque()
+        self._postponed: list[Call[Any]] = []
         self._holds: list[Call[None]] = []
         self._resume = trio.Event()
         self._next_due_ms: int | None = clock.now_ms()
         self._draining = False
         self._stopping = False
+        self._finished = False
         self.parked = ParkedReceivers(parked_max)
         self.on_failed_queued: Callable[[], None] = lambda: None
         self.on_log_grew: Callable[[int], None] = lambda _: None
@@ -108,17 +111,17 @@ class WriterActor:
 
     def post(self, command: Command[Any]) -> None:
         """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
-        call = Call(command)
+        if self._finished:
+            return
+        call = Call(command, posted=True)
         try:
             self._send.send_nowait(call)
-        except trio.WouldBlock:
+        except (trio.WouldBlock, trio.ClosedResourceError):
             self._overflow.append(call)
-        except (trio.ClosedResourceError, trio.BrokenResourceError):
-            return
 
     def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue, as of the last batch."""
-        return self._engine.counts()
+        """Messages by status of every known queue, as of the last commit: a copy, for the next one may be running."""
+        return dict(self._engine.counts())
 
     @property
     def average_commit_seconds(self) -> float:
@@ -162,7 +165,7 @@ class WriterActor:
                 while self._holds:
                     await self._pause(self._holds.pop())
         finally:
-            self._stopping = True
+            self._stopping = self._finished = True
             self._send.close()
             self._refuse_waiting()
             self._engine.close()
@@ -211,7 +214,7 @@ class WriterActor:
         return max(seconds, 0.0)
 
     async def _execute_batch(self, calls: list[Call[Any]]) -> None:
-        live = []
+        live, self._postponed = self._postponed, []
         for call in calls:
             if type(call.command) is _Hold:
                 self._holds.append(call)
@@ -221,9 +224,14 @@ class WriterActor:
         try:
             result = self._engine.execute_batch(batch)
         except StorageUnavailable as error:
-            _fail(live, type(error), str(error))
+            _fail([call for call in live if not call.posted], type(error), str(error))
+            self._postponed = [call for call in live if call.posted]
             self._next_due_ms = self._clock.now_ms() + limits.STORAGE_RETRY_MS
             return
+        except Exception as error:
+            # Nobody foresaw it, so the writer ends with it; but nothing was committed and nobody may hang.
+            _fail(live, StorageUnavailable, f"{type(error).__name__}: {error}")
+            raise
         served = [
             (self.parked[queue].offered[index], deliveries)
             for queue, shares in result.served.items()
@@ -283,7 +291,7 @@ class WriterActor:
     def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
         """Undo a claim whose caller has left, before anything else that waits."""
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
-        self._overflow.append(Call(Release(queue, receipts)))
+        self._overflow.append(Call(Release(queue, receipts), posted=True))
 
     async def _pause(self, hold: Call[None]) -> None:
         """Run nothing until the holder resumes us."""
