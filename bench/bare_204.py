@@ -68,5 +68,5 @@ async def main(host: str = "127.0.0.1", port: str = "0") -> None:
 if __name__ == "__main__":
     try:
         trio.run(main, *sys.argv[1:])
-    except KeyboardInterrupt:
-        sys.exit(0)
+    except* KeyboardInterrupt:
+        print("stopped", file=sys.stderr)

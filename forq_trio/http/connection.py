@@ -46,6 +46,7 @@ class Connection:
         "_closing",
         "_expired",
         "_handed_over",
+        "_has_left",
         "_parser",
         "_scope",
         "_sending",
@@ -62,6 +63,7 @@ class Connection:
         self._unparsed = b""
         self._closing = False
         self._expired = False
+        self._has_left = False
         self._sending = False
         self._handed_over: ReplayedStream | None = None
         watch = DisconnectWatch(services.watchers, self._watch_client)
@@ -210,6 +212,9 @@ class Connection:
         if self._closing:
             connection = CLOSE
         try:
+            if self._has_left:
+                # The kernel would take the bytes all the same: a socket that the peer has closed can be written to.
+                raise ConnectionLost
             data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):
@@ -242,6 +247,7 @@ class Connection:
         while len(self._unparsed) < room_bytes:
             received = await self._wire.receive(room_bytes - len(self._unparsed))
             if not received:
+                self._has_left = True
                 self._scope.cancel()
                 return
             self._unparsed += received

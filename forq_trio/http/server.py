@@ -30,7 +30,8 @@ class Server:
     """HTTP/1.1, h2c and, with an `ssl_context`, TLS with ALPN on the given non-blocking listening sockets.
 
     handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
-    transport did not expect; the client has been answered 500 or cut off. The server owns the listeners from now on.
+    transport did not expect; the client has been answered 500 or cut off. ssl_context: must offer h2 and http/1.1 by
+    ALPN for HTTP/2 to be chosen. The server owns the listeners from now on.
     """
 
     def __init__(

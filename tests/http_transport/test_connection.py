@@ -1,7 +1,11 @@
 """HTTP/1.1 over real sockets: order, persistence, limits, errors (F9, F12; issue part 7)."""
 
+import os
+import resource
+
 import pytest
 import trio
+import trio.testing
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport_config import TransportConfig
 
@@ -241,6 +245,25 @@ async def test_connection_cap():
         assert await third.ends() == b""
         await first.send(get())
         assert (await first.answer()).status == 200
+
+
+async def test_running_out_of_file_descriptors_only_delays_new_connections():
+    async with running() as transport:
+        client_socket = trio.socket.socket()
+        client = Client(trio.SocketStream(client_socket))
+        transport.clients.append(client)
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        next_descriptor = os.dup(0)
+        os.close(next_descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (next_descriptor, limits[1]))
+        try:
+            await client_socket.connect(("127.0.0.1", transport.port))
+            await client.send(get())
+            await trio.testing.wait_all_tasks_blocked(cushion=0.01)
+            assert transport.server.connections == 0
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert (await client.answer()).status == 200
 
 
 async def test_the_client_address_is_told():

@@ -128,6 +128,27 @@ async def test_outside_of_a_wait_a_disconnect_is_noticed_when_writing():
         assert unsent == [1]
 
 
+async def test_a_response_that_is_ready_when_the_client_has_just_left_is_reported():
+    """The kernel would accept it: a socket whose peer has closed can still be written to."""
+    started, release, unsent = trio.Event(), trio.Event(), trio.Event()
+
+    async def handler(request):
+        async with request.cancelled_on_disconnect():
+            with trio.CancelScope(shield=True):
+                started.set()
+                await release.wait()
+        return Response(200, b"a message", on_unsent=unsent.set)
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        await client.send(get())
+        await started.wait()
+        await client.close()
+        await trio.testing.wait_all_tasks_blocked(cushion=3 * SETTLE_SECONDS)
+        release.set()
+        await unsent.wait()
+
+
 async def test_a_delivered_response_is_not_reported():
     unsent = []
     response = Response(200, b"x" * 2_000_000, on_unsent=lambda: unsent.append(1))

@@ -5,6 +5,7 @@ import ssl
 import h2.config
 import h2.connection
 import h2.events
+import h2.exceptions
 import pytest
 import trio
 import trio.testing
@@ -269,6 +270,28 @@ async def test_drain_lets_requests_finish():
             assert (await client.answer(stream_id)).status == 204
             while await client.receive():
                 continue
+
+
+@pytest.mark.parametrize("requests", [0, 1])
+async def test_an_idle_connection_is_closed(requests):
+    async with running(config=TransportConfig(idle_seconds=0.1)) as transport:
+        client = await http2(transport)
+        for _ in range(requests):
+            await client.answer(await client.request())
+        while await client.receive():
+            continue
+
+
+async def test_frames_that_make_no_sense_end_only_their_connection():
+    async with running() as transport:
+        good, bad = await http2(transport), await http2(transport)
+        assert (await bad.answer(await bad.request())).status == 200
+        await bad.stream.send_all(b"\x00\x00\x01\x00\x00\x00\x00\x00\x00x")  # DATA on stream 0
+        with pytest.raises(h2.exceptions.ProtocolError):  # noqa: PT012 (until it has come)
+            while await bad.receive():
+                continue
+            raise h2.exceptions.ProtocolError
+        assert (await good.answer(await good.request())).status == 200
 
 
 @pytest.fixture(scope="module")
