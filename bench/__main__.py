@@ -85,10 +85,12 @@ def run(
     results.save(measured, path)
     table.show(measured, _terminal())
     click.echo(f"\nwritten to {path}")
+    if any("failed" in scenario for scenario in measured["scenarios"].values()):
+        sys.exit(1)
 
 
 def measure(context: Context, names: Sequence[str]) -> results.Results:
-    """Run scenarios in order and return their results. Raises what stops one: ServerError or OSError."""
+    """Run scenarios in order and return their results; what stops one is kept as its "failed", and the rest runs."""
     promise = context.remote.durability if context.remote else f"fsync={context.durability}"
     about: dict[str, Any] = {
         **machine.describe(context.data_dir, context.settings.fsync_probes),
@@ -100,18 +102,19 @@ def measure(context: Context, names: Sequence[str]) -> results.Results:
     busy_percent = about["machine"]["busy_percent_before"]
     if busy_percent > machine.BUSY_PERCENT_QUIET:
         context.say(f"WARNING: the machine is already {busy_percent} % busy; only ratios will mean much")
-    scenarios = {}
+    scenarios: dict[str, dict[str, Any]] = {}
     for name in names:
         scenario = SCENARIOS[name]
         if scenario.needs_own and context.remote:
             context.say(f"SKIPPED {name}: it does not go through a URL")
             continue
         context.say(f"{name}: {scenario.about}")
-        scenarios[name] = {
-            "about": scenario.about,
-            "durability": scenario.durability or promise,
-            "rows": scenario.run(context),
-        }
+        scenarios[name] = {"about": scenario.about, "durability": scenario.durability or promise, "rows": []}
+        try:
+            scenarios[name]["rows"] = scenario.run(context)
+        except (ServerError, OSError) as error:
+            context.say(f"FAILED {name}: {error}")
+            scenarios[name]["failed"] = str(error)
     return {"about": about, "scenarios": scenarios}
 
 

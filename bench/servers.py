@@ -78,8 +78,9 @@ class _Process:
         return "\n".join(self.lines) or "nothing"
 
     def stop(self) -> None:
-        """End it as a supervisor would. Raises ServerError if it does not end well."""
-        if self.child.poll() is None:
+        """End it as a supervisor would. Raises ServerError if it had ended by itself, or does not end well."""
+        ended_by_itself = self.child.poll() is not None
+        if not ended_by_itself:
             self.child.send_signal(signal.SIGTERM)
         try:
             self.child.wait(STOP_SECONDS_MAX)
@@ -91,6 +92,10 @@ class _Process:
             self._thread.join(STOP_SECONDS_MAX)
             if self._stream is not None:
                 self._stream.close()
+        code = self.child.returncode
+        if self._address and (ended_by_itself or code not in (0, -signal.SIGTERM)):
+            when = "during the measurement" if ended_by_itself else "when asked to stop"
+            raise ServerError(f"the server ended {when} with code {code}; it wrote: {self.last_words()}")
 
 
 def _announced_address(line: str) -> str | None:

@@ -33,6 +33,9 @@ def show(results: Results, console: Console) -> None:
     """Print every scenario as a table."""
     console.print(headline(results), highlight=False)
     for name, scenario in results["scenarios"].items():
+        if "failed" in scenario:
+            console.print(f"{name} FAILED: {scenario['failed']}", highlight=False, markup=False)
+            continue
         columns = [column for column in _columns(scenario["rows"]) if column not in HIDDEN_ON_TERMINAL]
         title = f"{name} - {scenario['about']} [{scenario['durability']}]"
         table = Table(title=title.replace("[", "\\["), title_justify="left")
@@ -51,6 +54,9 @@ def markdown(results: Results) -> str:
     for name, scenario in results["scenarios"].items():
         columns = _columns(scenario["rows"])
         lines = [f"### {name}", "", f"{scenario['about']} ({scenario['durability']})", ""]
+        if "failed" in scenario:
+            parts.append("\n".join([*lines, f"Failed: {scenario['failed']}"]))
+            continue
         lines.append("| " + " | ".join(_title(column) for column in columns) + " |")
         lines.append("|" + "|".join("---" if _is_text(scenario["rows"], c) else "--:" for c in columns) + "|")
         for row in scenario["rows"]:

@@ -1,7 +1,11 @@
 """Every scenario once, tiny, against real server processes, so that none of them can rot."""
 
 import json
+import os
+import select
+import signal
 import socket
+from contextlib import ExitStack
 
 import pytest
 from bench.__main__ import main
@@ -70,11 +74,33 @@ def test_the_command_measures_a_running_server_and_reports(tmp_path):
     assert shown.output.count("### ") == 2
 
 
-def test_a_wrong_key_is_said_and_not_measured(tmp_path):
+def test_a_scenario_that_fails_is_said_and_kept_and_the_rest_runs(tmp_path):
+    """A wrong key: nothing is measured, least of all how fast 401 is answered."""
+    output = tmp_path / "results.json"
+    run = ["run", "produce", "cycle", "--set", "tiny", "--data-dir", str(tmp_path), "--output", str(output)]
     with forq_server(tmp_path, "full") as server:
-        remote = running_server(server.api.url, "wrong" * 10, None, None)
-        with pytest.raises(ServerError, match="refuses a message: 401"):
-            SCENARIOS["produce"].run(Context(TINY, tmp_path, remote=remote))
+        done = CliRunner().invoke(main, [*run, "--url", server.api.url, "--key", "wrong" * 10])
+    assert done.exit_code == 1
+    scenarios = json.loads(output.read_text())["scenarios"]
+    assert list(scenarios) == ["produce", "cycle"]
+    assert all("refuses a message: 401" in scenario["failed"] for scenario in scenarios.values())
+    assert done.stdout.count("FAILED: ") == 2
+
+
+def kill(pid):
+    """End a process at once; returns when it has ended."""
+    process = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    assert select.select([process], [], [], 30)[0]
+    os.close(process)
+
+
+def test_a_server_that_dies_under_load_is_not_taken_for_measured(tmp_path):
+    with ExitStack() as stack:
+        server = stack.enter_context(forq_server(tmp_path, "full"))
+        kill(server.pid)
+        with pytest.raises(ServerError, match=r"ended during the measurement with code -9"):
+            stack.close()
 
 
 def test_a_server_that_is_not_there_is_said():
