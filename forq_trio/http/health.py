@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from typing import Literal
+from urllib.parse import parse_qs
 
 import msgspec
 import trio
@@ -53,7 +54,7 @@ class HealthCheck:
             healthy = True
         if not healthy:
             return error_response(UNHEALTHY)
-        if request.query.partition("=")[0] != "verbose":
+        if "verbose" not in parse_qs(request.query, keep_blank_values=True):
             return NO_CONTENT
         about = self._about
         uptime_seconds = int(self._monotonic() - self._started)
