@@ -72,7 +72,7 @@ def open_checkpointer(path: str) -> apsw.Connection:
         connection = apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         connection.wal_autocheckpoint(0)
-        connection.pragma("schema_version")  # until its first read it does not know of a log, and moves nothing
+        connection.pragma("schema_version")  # before its first read it knows of no log, and moves nothing
         return connection
 
 
