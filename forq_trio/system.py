@@ -52,15 +52,16 @@ async def open_system(engine: Engine, clock: Clock) -> AsyncIterator[System]:
     broker = Broker(writer, readers, clock)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        async with trio.open_nursery() as helpers:
-            for job in _jobs(engine, writer, broker, tally):
-                helpers.start_soon(supervise, job, name=job.name)
-            try:
+        try:
+            async with trio.open_nursery() as jobs:
+                for job in _jobs(engine, writer, broker, tally):
+                    jobs.start_soon(supervise, job, name=job.name)
                 yield System(engine, writer, broker, tally)
-            finally:
-                helpers.cancel_scope.cancel()
-                readers.close()
-                writer.stop()
+                jobs.cancel_scope.cancel()
+        finally:
+            # Only now: a job may have been in the middle of something that needs the engine.
+            readers.close()
+            writer.stop()
 
 
 def _jobs(engine: Engine, writer: WriterActor, broker: Broker, tally: Tally) -> list[Job]:
