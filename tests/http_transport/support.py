@@ -40,7 +40,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    handler=echo, config=None, *, ssl_context=None, errors_expected=False
+    handler=echo, config=None, *, ssl_context=None, errors_expected=False, seconds=20.0
 ) -> AsyncIterator[Running]:
     """A server for the length of a test; what it reported as an error fails the test unless it was expected."""
     errors: list[Exception] = []
@@ -51,7 +51,7 @@ async def running(
         on_error=errors.append,
         ssl_context=ssl_context,
     )
-    with trio.fail_after(20):
+    with trio.fail_after(seconds):
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve)
             transport = Running(server, errors)

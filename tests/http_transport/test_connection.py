@@ -1,12 +1,13 @@
 """HTTP/1.1 over real sockets: order, persistence, limits, errors (F9, F12; issue part 7)."""
 
+import gc
 import os
 import resource
 
 import pytest
 import trio
 import trio.testing
-from forq_trio.http.message import NO_CONTENT, Response
+from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport_config import TransportConfig
 
 from .support import Client, chunked, echo, get, post, running
@@ -58,13 +59,27 @@ async def test_pipelined_requests_are_handled_one_after_the_other():
         under_way -= 1
         return Response(200, request.path.encode())
 
-    async with running(handler, TransportConfig(pipelined_requests_max=3)) as transport:
+    async with running(handler) as transport:
         client = await transport.connect()
         paths = [f"/{number}" for number in range(200)]
         await client.send(b"".join(map(get, paths)))
         assert [(await client.answer()).body.decode() for _ in paths] == paths
         assert order == paths
         assert most == 1
+
+
+async def test_few_requests_are_parsed_ahead():
+    parsed = []
+
+    async def handler(request):
+        parsed.append(sum(type(thing) is Request for thing in gc.get_objects()))
+        return NO_CONTENT
+
+    async with running(handler, TransportConfig(pipelined_requests_max=3)) as transport:
+        client = await transport.connect()
+        await client.send(get() * 20)
+        assert [(await client.answer()).status for _ in range(20)] == [204] * 20
+    assert max(parsed) <= 3
 
 
 async def test_nothing_is_read_while_a_handler_works():

@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 import trustme
+from forq_trio.http.handover import ReplayedStream
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport_config import TransportConfig
 
@@ -292,6 +293,29 @@ async def test_frames_that_make_no_sense_end_only_their_connection():
                 continue
             raise h2.exceptions.ProtocolError
         assert (await good.answer(await good.request())).status == 200
+
+
+async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
+    near, far = trio.testing.memory_stream_pair()
+    stream = ReplayedStream(near, b"", send_seconds=5)
+    async with trio.open_nursery() as nursery:
+        async with stream.send_lock:
+            nursery.start_soon(stream.aclose)
+            await trio.testing.wait_all_tasks_blocked()
+            await stream.send_all(b"the last frame")
+        assert await far.receive_some() == b"the last frame"
+        assert await far.receive_some() == b""
+
+
+async def test_a_cut_stream_neither_sends_nor_waits():
+    near, far = trio.testing.memory_stream_pair()
+    stream = ReplayedStream(near, b"", send_seconds=5)
+    stream.cut()
+    with pytest.raises(trio.BrokenResourceError, match="stopping"):
+        await stream.send_all(b"too late")
+    async with stream.send_lock:
+        await stream.aclose()
+    assert await far.receive_some() == b""
 
 
 @pytest.fixture(scope="module")

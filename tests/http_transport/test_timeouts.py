@@ -1,7 +1,10 @@
 """Time-outs: what trickles in is cut, what is idle is closed without a word."""
 
+from math import inf
+
 import pytest
 import trio
+import trio.testing
 from forq_trio.http.message import Response
 from forq_trio.http.transport_config import TransportConfig
 
@@ -53,6 +56,33 @@ async def test_an_idle_connection_is_closed_silently(before):
         if before == get():
             await client.answer()
         assert await client.ends() == b""
+
+
+async def test_the_default_limits_to_the_moment(mock_clock):
+    """10 s for a head, 45 s for a body, 5 minutes idle (issue part 7)."""
+    async with running(seconds=inf) as transport:
+        idle, head, body = [await transport.connect() for _ in range(3)]
+        await head.send(get()[:-2])
+        await body.send(post(b"1234")[:-2])
+        await trio.testing.wait_all_tasks_blocked()
+
+        async def open_at(seconds):
+            mock_clock.jump(seconds - trio.current_time() + began)
+            await trio.testing.wait_all_tasks_blocked()
+            return transport.server.connections
+
+        began = trio.current_time()
+        assert await open_at(9.9) == 3
+        assert await open_at(10.1) == 3  # Answered, and lingering until the client closes.
+        assert (await head.answer()).status == 408
+        await head.close()
+        assert await open_at(44.9) == 2
+        await open_at(45.1)
+        assert (await body.answer()).status == 408
+        await body.close()
+        assert await open_at(299.9) == 1
+        assert await open_at(300.1) == 0
+        assert await idle.ends() == b""
 
 
 async def test_a_client_that_does_not_read_is_cut_and_the_response_reported_unsent():
