@@ -277,7 +277,7 @@ class WriterActor:
         command = call.command
         if outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
             self._park(call, command)
-        elif not call.resolve(outcome) and type(command) is Claim and outcome:
+        elif not call.resolve(outcome) and type(command) is Claim and isinstance(outcome, tuple) and outcome:
             self._give_back(command.queue, outcome)
 
     def _park(self, call: Call[Any], claim: Claim) -> None:

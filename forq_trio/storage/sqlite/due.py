@@ -108,13 +108,15 @@ def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Swept]:
 
 def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
     bound = limits.SWEEP_BATCH_MAX
+    more = False
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
         count = _sweep_failed(tx, kind is SweepKind.FAILED_DLQ, bound)
     else:
         count = _sweep_due(tx, kind, bound)
         if kind is SweepKind.EXPIRED:
             tx.query("expire_dedup", tx.now_ms, bound)
-    return Swept(count, count == bound)
+            more = tx.connection.changes() == bound
+    return Swept(count, more or count == bound)
 
 
 def _sweep_failed(tx: Transaction, dead_letters: bool, bound: int) -> int:

@@ -31,7 +31,7 @@ from forq_trio.commands import (
     Sweep,
 )
 from forq_trio.errors import CommandRefused, ServiceError, StorageUnavailable
-from forq_trio.model import QueueCounts
+from forq_trio.model import Delivery, QueueCounts
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
 from forq_trio.storage.sqlite import due, produce, settle
 from forq_trio.storage.sqlite.claim import claim
@@ -41,6 +41,7 @@ from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
 Operation = Callable[[Transaction, Sequence[Any]], Sequence[Any]]
+Served = dict[str, list[tuple[int, tuple[Delivery, ...]]]]
 
 
 def _optimize(tx: Transaction, commands: Sequence[Optimize]) -> list[None]:
@@ -196,7 +197,8 @@ class SqliteEngine:
                 run = self._run_isolated if isolated else _run_together
                 for index, outcome in zip(kinds[kind], run(tx, _OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome
-        deliveries, served = claim(tx, [batch.commands[index] for index in claims], batch.parked)  # type: ignore[misc]
+        deal = self._claim_isolated if isolated else claim
+        deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.parked)  # type: ignore[misc]
         for index, outcome in zip(claims, deliveries, strict=True):
             outcomes[index] = outcome
         self._changed = tx.save_counts()
@@ -220,6 +222,20 @@ class SqliteEngine:
                 tx.restore(notes)
                 outcomes.append(CommandRefused(f"{type(error).__name__}: {error}"))
         return outcomes
+
+    def _claim_isolated(
+        self, tx: Transaction, claims: Sequence[Claim], parked: Mapping[str, Sequence[Claim]]
+    ) -> tuple[list[Any], Served]:
+        """`claim` one by one. A line of parked receivers that cannot be served as a whole goes on waiting."""
+        served: Served = {}
+
+        def serve(tx: Transaction, queues: Sequence[str]) -> list[None]:
+            for queue in queues:
+                served.update(claim(tx, [], {queue: parked[queue]})[1])
+            return [None] * len(queues)
+
+        self._run_isolated(tx, serve, [queue for queue in sorted(tx.woken) if queue in parked])
+        return self._run_isolated(tx, lambda tx, one: claim(tx, one, {})[0], claims), served
 
     def _find_next_due(self, tx: Transaction) -> int | None:
         """After settling: what the index says. Else: the known time, or an earlier one this batch brought."""

@@ -33,6 +33,7 @@ def _store(tx: Transaction, queue: str, message: NewMessage, rows: list[tuple[An
         first = tx.query("find_dedup", queue, dedup_id, tx.now_ms)
         if first:
             return Produced(first[0][0], first[0][1], duplicate=True)
+    tx.admit(queue)
     now_ms = tx.now_ms
     process_after = message.process_after_ms
     status = Status.READY

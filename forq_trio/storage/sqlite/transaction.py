@@ -63,12 +63,21 @@ class Transaction:
         if seqs:
             self.connection.execute(SQL["delete_messages"], (str(seqs),))
 
+    def admit(self, queue: str) -> None:
+        """Raise Overloaded if messages sent to `queue` would make one queue too many.
+
+        Only sends ask: what time does to messages, such as moving them to a dead-letter queue, cannot be refused.
+        """
+        if queue in self._counts or queue in self._changes:
+            return
+        new = sum(1 for changed in self._changes if changed not in self._counts)
+        if len(self._counts) + new >= limits.QUEUES_MAX:
+            raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
+
     def add(self, queue: str, status: int, count: int = 1) -> None:
         """Note that `queue` has `count` more (or fewer) messages in `status`."""
         changes = self._changes.get(queue)
         if changes is None:
-            if queue not in self._counts and len(self._counts) + len(self._changes) >= limits.QUEUES_MAX:
-                raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
             changes = self._changes[queue] = [0, 0, 0, 0]
         changes[status] += count
         if status == 0 and count > 0:

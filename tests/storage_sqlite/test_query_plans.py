@@ -1,0 +1,114 @@
+"""Every statement touches rows by key or index: asserted on SQLite's own plans, with statistics and without."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import apsw
+import apsw.ext
+import pytest
+from forq_trio.commands import ProduceMany
+from forq_trio.model import NewMessage
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.sql import load
+
+from support.actors import T0
+from support.batches import do, run
+from support.words import ack, claim, nack
+
+ENGINE = load("engine")
+READER = load("reader")
+WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize"}
+
+# What each statement is to use. "" stands for one that inserts, or reads a single value.
+EXPECTED = {
+    "last_sequence": "SCAN sqlite_sequence",
+    "load_counts": "SCAN queue_counts",
+    "save_counts": "",
+    "insert_message": "",
+    "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
+    "save_dedup": "",
+    "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
+    "select_ready": "SEARCH messages USING INDEX messages_claim (queue=?)",
+    "lease": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_by_id": "SEARCH messages USING INDEX messages_id (id=?)",
+    "delete_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "give_back": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "extend": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "next_due": "SEARCH messages USING INDEX messages_due (due_at>?)",
+    "select_due": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
+    "promote": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "select_failed": "SEARCH messages USING INDEX messages_failed (is_dlq=?)",
+    "dead_letter": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "ping": "SEARCH messages",
+    "queues": "SCAN queue_counts",
+    "queue": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
+    "oldest_ready": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
+    "message": "SEARCH messages USING INDEX messages_id (id=?)",
+    "peek": "SEARCH messages USING INDEX messages_claim (queue=?)",
+    "browse": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
+}
+
+# Scans that are meant: of the one row about sequences, of one small row per queue at start (or to list the queues), of
+# the rows of a JSON list or a common table expression.
+ALLOWED_SCANS = ("sqlite_sequence", "queue_counts", "json_each", "priorities", "SUBQUERY", "CONSTANT ROW")
+
+
+def fill(engine: SqliteEngine) -> None:
+    """10,000 messages in all states, in a few queues of very different sizes, with priorities, delays and deaths."""
+    for number in range(10):
+        plain = tuple(NewMessage(f"m{n}", priority=n % 3) for n in range(500))
+        delayed = tuple(
+            NewMessage(f"d{n}", T0 + 60_000 + n, deduplication_id=f"{number}.{n}") for n in range(500)
+        )
+        do(engine, ProduceMany("large", plain))
+        do(engine, ProduceMany(f"small-{number}", delayed))
+    deliveries = do(engine, claim(queue="large", most=2_000))
+    run(engine, ack(*deliveries[:500], queue="large"), nack(*deliveries[500:900], queue="large", delay_ms=5))
+    dying = engine._settings.attempts_max
+    for _ in range(dying):
+        again = do(engine, claim(queue="large", most=50))
+        do(engine, nack(*again, queue="large", delay_ms=0))
+
+
+@pytest.fixture(scope="module", params=["empty", "filled and analysed"])
+def connection(request, tmp_path_factory) -> Iterator[apsw.Connection]:
+    path = str(tmp_path_factory.mktemp("plans") / "forq.db")
+    with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
+        if request.param != "empty":
+            fill(engine)
+            engine._connection.execute("ANALYZE")
+    with closing(apsw.Connection(path)) as connection:
+        yield connection
+
+
+def plan(connection: apsw.Connection, statement: str) -> list[str]:
+    bindings = ["[1, 2, 3]"] * apsw.ext.query_info(connection, statement).bindings_count
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
+
+
+STATEMENTS = [(name, sql) for name, sql in (ENGINE | READER).items() if name not in WITHOUT_PLAN]
+
+
+def test_every_statement_has_an_expected_plan() -> None:
+    assert not set(ENGINE) & set(READER)
+    assert set(EXPECTED) == {name for name, _ in STATEMENTS}
+
+
+@pytest.mark.parametrize(("name", "statement"), STATEMENTS, ids=[name for name, _ in STATEMENTS])
+def test_promise_5_a_statement_uses_its_index(connection, name, statement) -> None:
+    steps = plan(connection, statement)
+    assert EXPECTED[name] in "\n".join(steps), steps
+    for step in steps:
+        assert "TEMP B-TREE" not in step, steps
+        assert "AUTOMATIC" not in step, steps
+        if step.startswith("SCAN ") and not any(allowed in step for allowed in ALLOWED_SCANS):
+            pytest.fail(f"{name}: {step}")
+
+
+def test_a_bad_plan_would_be_seen(connection) -> None:
+    """The check itself can fail: this query has no index to go by."""
+    steps = plan(connection, "SELECT seq FROM messages WHERE attempts = ? ORDER BY updated_at")
+    assert any("SCAN messages" in step for step in steps)
+    assert any("TEMP B-TREE" in step for step in steps)
