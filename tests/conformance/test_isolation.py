@@ -1,12 +1,10 @@
 """A command that fails alone leaves its neighbours untouched (engine rule 2); what a batch leaves behind."""
 
-import pytest
 from forq_trio import limits
 from forq_trio.commands import Ack, Optimize, Ping, Produce, ProduceMany
 from forq_trio.errors import ForqError, Overloaded
 from forq_trio.model import NewMessage, Produced, QueueCounts
 from forq_trio.storage.engine import Batch
-from forq_trio.storage.memory import MemoryEngine
 
 from .script import T0, claim, contents, receipts, receive, run, send
 
@@ -66,9 +64,7 @@ def test_one_queue_too_many_is_refused_alone(engine, monkeypatch):
     assert engine.counts() == {"a": QueueCounts(ready=2), "b": QueueCounts(ready=1)}
 
 
-def test_a_dead_letter_queue_is_never_one_too_many(engine, monkeypatch, request):
-    if not isinstance(engine, MemoryEngine):
-        request.applymarker(pytest.mark.xfail(reason="the bound on queues also stops what falls due"))
+def test_a_dead_letter_queue_is_never_one_too_many(engine, monkeypatch):
     monkeypatch.setattr(limits, "QUEUES_MAX", 1)
     produced = send(engine)
     run(engine, now=T0 + 24 * limits.HOUR_MS)

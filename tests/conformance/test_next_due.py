@@ -3,6 +3,7 @@
 import pytest
 from forq_trio.commands import Extend, Nack, Release, Sweep, SweepKind
 from forq_trio.model import Receipt
+from forq_trio.storage.memory import MemoryEngine
 
 from .script import DAY_MS, T0, ack, claim, fail, receive_one, run, send
 
@@ -87,6 +88,16 @@ def test_a_message_given_back_is_due_when_it_expires(engine):
     assert wakes_at(engine, T0 + 2 * DAY_MS)
     assert run(engine, Release("q", (receipt,))).next_due_ms <= T0 + DAY_MS
     assert wakes_at(engine, T0 + DAY_MS)
+
+
+def test_a_message_nacked_after_its_time_to_live_is_due_at_once(engine, request):
+    """F7: it expired while it was in process; the back-off does not put that off."""
+    if not isinstance(engine, MemoryEngine):
+        request.applymarker(pytest.mark.xfail(reason="the due time of a nack looks at its back-off only"))
+    send(engine)
+    _, receipt = receive_one(engine, lease_ms=2 * DAY_MS)
+    run(engine, now=T0 + DAY_MS)
+    assert run(engine, Nack("q", (receipt,)), now=T0 + DAY_MS + 5).next_due_ms <= T0 + DAY_MS + 5
 
 
 def test_a_dead_letter_is_due_when_it_expires(engine):
