@@ -14,6 +14,17 @@ import pytest
 SEED = int(os.environ.get("FORQ_TEST_SEED") or secrets.randbits(32))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "soak: runs for FORQ_SOAK_MINUTES, by script/soak; else left out")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not os.environ.get("FORQ_SOAK_MINUTES"):
+        soaks = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=soaks)
+        items[:] = [item for item in items if item not in soaks]
+
+
 def pytest_report_header() -> str:
     return f"FORQ_TEST_SEED={SEED}"
 

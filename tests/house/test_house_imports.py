@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "ui": {"values", "core", "http"},
     "engines": {"values", "seam", "storage"},
     "system": {"values", "seam", "core", "jobs", "engines"},
-    "app": {"values", "settings", "core", "jobs", "http", "ui", "engines", "system"},
+    "app": {"values", "settings", "seam", "core", "jobs", "http", "ui", "engines", "system"},
     "cli": {"values", "settings", "app", "client", "files"},
     "client": set(),
     "spark": {"client"},

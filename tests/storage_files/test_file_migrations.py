@@ -3,7 +3,7 @@
 import apsw
 import pytest
 from forq_trio.errors import StorageOpenError
-from forq_trio.storage.migrate import Applied, Migration, pending
+from forq_trio.storage.migrate import Applied, Migration, load, pending
 from forq_trio.storage.sqlite import migrations
 from forq_trio.storage.sqlite.open import open_database
 
@@ -27,6 +27,22 @@ def test_what_is_missing_is_due_in_order(applied, due) -> None:
 def test_another_history_is_refused(applied, complaint) -> None:
     with pytest.raises(StorageOpenError, match=complaint):
         pending("forq.db", KNOWN, applied)
+
+
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [
+        (["1_one.sql"], "not named like a migration"),
+        (["0001_one.sql", "0003_three.sql"], "not numbered 1, 2, 3"),
+    ],
+)
+def test_files_that_are_not_a_sequence_are_refused(tmp_path, monkeypatch, names, complaint) -> None:
+    (tmp_path / "some_engine" / "migrations").mkdir(parents=True)
+    for name in names:
+        (tmp_path / "some_engine" / "migrations" / name).write_text("SELECT 1;")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=complaint):
+        load("some_engine")
 
 
 def test_a_new_file_is_marked_and_a_second_start_changes_nothing(path, read) -> None:

@@ -29,3 +29,11 @@ def test_a_file_that_breaks_the_rules_is_refused(text: str, complaint: str) -> N
 def test_a_missing_file_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         sql.load("no_such_file")
+
+
+def test_the_file_is_named_in_the_complaint(tmp_path, monkeypatch) -> None:
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql" / "bad.sql").write_text("SELECT 1;")
+    monkeypatch.setattr(sql, "files", lambda package: tmp_path)
+    with pytest.raises(ValueError, match=r"bad\.sql: SQL before the first name"):
+        sql.load("bad")
