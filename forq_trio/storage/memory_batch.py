@@ -41,25 +41,21 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import EngineSettings, Event
 from forq_trio.storage.memory_state import FirstSend, Row, State
 
-ORDER: dict[type[Command[Any]], int] = {
-    kind: place
-    for place, kind in enumerate(
-        (
-            Produce,
-            ProduceMany,
-            Ack,
-            AckById,
-            Nack,
-            NackById,
-            Extend,
-            Release,
-            Sweep,
-            Optimize,
-            Ping,
-            Claim,
-        )
-    )
-}
+_KINDS: tuple[type[Command[Any]], ...] = (
+    Produce,
+    ProduceMany,
+    Ack,
+    AckById,
+    Nack,
+    NackById,
+    Extend,
+    Release,
+    Sweep,
+    Optimize,
+    Ping,
+    Claim,
+)
+ORDER = {kind: place for place, kind in enumerate(_KINDS)}
 """Which kinds of command of a batch go first; those of one kind keep their order."""
 
 
