@@ -9,11 +9,11 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import RETRY_SECONDS, connect, duration_ms, json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, on_terminal, print_json, visible
 from forq_trio.client.errors import ForqClientError, ForqUnreachable
+from forq_trio.client.retry import Retries
 from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import LEASE_MS_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX, Delivery
 
-_FOLLOW_RETRY_SECONDS = 30.0
-_BROKEN_POLLS_MAX = 5
+_OUTLIVE_SECONDS = 30.0
 
 
 @click.command(short_help="Receive messages, once or as they come.")
@@ -64,7 +64,7 @@ def receive(
     left = max_messages if max_messages or follow else 1
     printed = 0
     code = Exit.OK
-    with connect(url, retry_seconds=_FOLLOW_RETRY_SECONDS if follow else RETRY_SECONDS) as client:
+    with connect(url, retry_seconds=_OUTLIVE_SECONDS if follow else RETRY_SECONDS) as client:
         polls = (
             _follow(client, queue, left, lease_ms)
             if follow
@@ -98,18 +98,17 @@ def _poll(client: ForqClient, queue: str, left: int, wait_ms: int, lease_ms: int
 
 def _follow(client: ForqClient, queue: str, left: int | None, lease_ms: int) -> Iterator[list[Delivery]]:
     """Take messages as they come, until `left` are taken (None: for ever); outlives a restart of the server."""
-    broken = 0
+    retries: Retries | None = None
     while left is None or left > 0:
         wanted = RECEIVE_BATCH_MAX if left is None else min(left, RECEIVE_BATCH_MAX)
         try:
             deliveries = client.receive(queue, max_messages=wanted, wait_ms=WAIT_MS_MAX, lease_ms=lease_ms)
         except ForqUnreachable as problem:
-            # The server went away during the poll. It takes back what it could not deliver: asking again is safe.
-            broken += 1
-            if not problem.sent or broken > _BROKEN_POLLS_MAX:
-                raise
+            # The server takes back what it could not deliver: asking again is safe.
+            retries = retries or Retries(_OUTLIVE_SECONDS)
+            _pause(retries, problem)
             continue
-        broken = 0
+        retries = None
         if deliveries:
             left = None if left is None else left - len(deliveries)
             yield deliveries
@@ -130,15 +129,36 @@ def _hand_over(
     finally:
         if len(printed) < len(deliveries):
             _give_back(client, queue, deliveries[len(printed) :])
-        results = client.ack(queue, printed) if ack and printed else []
-    refused = [result for result in results if not result.ok]
+        refused = _acknowledge(client, queue, printed) if ack and printed else 0
     if refused:
         click.echo(
-            f"forq: {count_of(len(refused), 'message')} printed above could not be acknowledged, for the lease"
+            f"forq: {count_of(refused, 'message')} printed above could not be acknowledged, for the lease"
             " had ended: expect the same again",
             err=True,
         )
     return not refused
+
+
+def _acknowledge(client: ForqClient, queue: str, receipts: list[str]) -> int:
+    """Acknowledge printed messages, also across a restart of the server; how many receipts were no longer current."""
+    retries: Retries | None = None
+    while True:
+        try:
+            results = client.ack(queue, receipts)
+        except ForqUnreachable as problem:
+            retries = retries or Retries(_OUTLIVE_SECONDS)
+            _pause(retries, problem)
+            continue
+        # Once repeated, a receipt that is not current any more may well be one that the first try settled.
+        return 0 if retries else sum(not result.ok for result in results)
+
+
+def _pause(retries: Retries, problem: ForqUnreachable) -> None:
+    """Wait before asking again a server that broke off an answer; raises `problem` when that goes on for too long."""
+    pause = retries.next_pause() if problem.sent else None
+    if pause is None:
+        raise problem
+    time.sleep(pause)
 
 
 def _give_back(client: ForqClient, queue: str, deliveries: list[Delivery]) -> None:

@@ -98,7 +98,7 @@ def _send_lines(client: ForqClient, queue: str, file: Path | None, due: DueTime,
         stream: IO[bytes] = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
         # Whatever ends it, also Ctrl-C or an error, it is said how far it got, after the progress bar is gone.
         stack.callback(lambda: _summarise(queue, tally, time.monotonic() - started, as_json))
-        advance = _progress(stack, queue, file, stream)
+        advance = _progress(stack, queue, file)
         for lines, chunk_bytes in _read(stream):
             _send_chunk(client, queue, lines, due, tally)
             advance(chunk_bytes, tally.sent)
@@ -133,12 +133,11 @@ def _send_chunk(client: ForqClient, queue: str, lines: list[Line], due: DueTime,
                 tally.sent += 1
 
 
-def _progress(
-    stack: ExitStack, queue: str, file: Path | None, stream: IO[bytes]
-) -> Callable[[int, int], None]:
+def _progress(stack: ExitStack, queue: str, file: Path | None) -> Callable[[int, int], None]:
     """Show progress on a terminal; returns what to call with (more bytes, messages sent in all)."""
-    if not errors_on_terminal() or stream.isatty():
-        if stream.isatty():
+    typed = file is None and sys.stdin.isatty()
+    if typed or not errors_on_terminal():
+        if typed:
             click.echo("Each line you type is sent as one message; end with Ctrl-D.", err=True)
         return lambda chunk_bytes, sent: None
     progress = Progress(

@@ -20,8 +20,8 @@ class Retries:
         self._deadline = time.monotonic() + budget_seconds
         self._next_delay = _FIRST_DELAY_SECONDS
 
-    def after_no_connection(self) -> float | None:
-        """Seconds to wait before the next try, doubling each time; None to give up."""
+    def next_pause(self) -> float | None:
+        """Seconds to wait before the next try, doubling each time; None when the budget is used up."""
         delay = self._next_delay
         self._next_delay = min(2 * delay, _DELAY_SECONDS_MAX)
         return self._within_budget(delay)

@@ -132,7 +132,7 @@ class ForqClient:
                     call.method, call.path, content=call.body, headers=call.headers, timeout=call.timeout
                 )
             except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
-                delay = retries.after_no_connection()
+                delay = retries.next_pause()
                 if delay is None:
                     raise calls.unreachable(self._url, problem) from problem
             except calls.TRANSPORT_ERRORS as problem:

@@ -41,7 +41,7 @@ class Forq:
     def __call__(self, *arguments: str, stdin: bytes = b"", terminal: bool = False) -> Outcome:
         out, err = Stream(terminal=terminal), Stream(terminal=terminal)
         with self._monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", Stream(stdin))
+            patch.setattr(sys, "stdin", Stream(stdin, terminal=terminal))
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             code = run(arguments)

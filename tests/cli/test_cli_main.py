@@ -6,10 +6,12 @@ import tomllib
 from contextlib import closing
 from pathlib import Path
 
+import click
 import pytest
 import trio
 from forq_trio import app, config
 from forq_trio.cli import exits, main
+from forq_trio.cli.output import length_of_time
 from forq_trio.config import Config
 from forq_trio.system import open_broker
 
@@ -53,7 +55,13 @@ def test_what_is_unforeseen_is_not_explained_away():
         exits.explain(problem)
 
 
+def test_lengths_of_time():
+    lengths = [length_of_time(ms) for ms in (-5, 999, 1_000, 59_999, 60_000, 3_600_000, 172_800_000)]
+    assert lengths == ["0 ms", "999 ms", "1 s", "59 s", "1 min", "1 h", "2 d"]
+
+
 def test_an_operating_system_error_is_a_sentence():
+    assert exits.explain(click.ClickException("no")) == (["forq: no"], exits.Exit.FAILED)
     assert exits.explain(PermissionError(13, "Permission denied", "/etc/x")) == (
         ["forq: Permission denied: /etc/x"],
         exits.Exit.FAILED,

@@ -8,6 +8,7 @@ import pytest
 from forq_trio.cli import run
 
 from client.fake_forq import FakeForq, error
+from client.fake_time import Clock
 
 from .conftest import Forq, Stream
 
@@ -78,18 +79,46 @@ def test_following_until_as_many_have_come(three: Forq, fake: FakeForq):
     assert fake.requests[0][2]["waitMs"] == 30_000
 
 
-def test_following_outlives_a_poll_that_breaks_off(three: Forq, fake: FakeForq):
+def test_following_outlives_a_poll_that_breaks_off(
+    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+):
+    Clock(monkeypatch)
     fake.answers.append((200, {"Content-Length": "999", "Connection": "close"}, b"{"))
     outcome = three("receive", "orders", "--follow", "--max", "1", "--ack")
     assert (outcome.code, outcome.out) == (0, "a\n")
 
 
-def test_following_a_server_that_breaks_off_every_poll_comes_to_an_end(three: Forq, fake: FakeForq):
+def test_following_a_server_that_breaks_off_every_poll_comes_to_an_end(
+    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+):
+    clock = Clock(monkeypatch)
     fake.answers.extend([(200, {"Content-Length": "999", "Connection": "close"}, b"{")] * 20)
     outcome = three("receive", "orders", "--follow")
     assert outcome.code == 3
-    assert len(fake.requests) == 6
+    assert clock.slept[:3] == [0.1, 0.2, 0.4]
+    assert 20 < sum(clock.slept) <= 30
     assert "did not answer" in outcome.err
+
+
+def test_an_acknowledgement_that_broke_off_is_repeated(
+    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+):
+    """The first try settled the message, only its answer was lost: the second finds nothing, and that is no error."""
+    clock = Clock(monkeypatch)
+    settle = FakeForq.settle
+
+    def settle_and_break_off(
+        self: FakeForq, queue: str, verb: str, receipt: str, members: dict[str, object]
+    ) -> dict[str, object]:
+        monkeypatch.setattr(FakeForq, "settle", settle)
+        settle(self, queue, verb, receipt, members)
+        raise ConnectionAbortedError
+
+    monkeypatch.setattr(FakeForq, "settle", settle_and_break_off)
+    outcome = three("receive", "orders", "--ack")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "a\n", "")
+    assert [target.rpartition("/")[2] for _, target, _ in fake.requests] == ["receive", "ack", "ack"]
+    assert clock.slept == [0.1]
 
 
 def test_a_lease_that_ended_before_the_ack_is_told(

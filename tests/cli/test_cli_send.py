@@ -160,3 +160,23 @@ def test_wrong_use(connected: Forq, fake: FakeForq, arguments: tuple[str, ...], 
     assert outcome.code == 2
     assert sentence in outcome.err
     assert fake.requests == []
+
+
+def test_a_batch_whose_answer_is_lost_is_told_by_its_lines(
+    connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+):
+    def break_off(self: FakeForq, queue: str, message: dict[str, object]) -> dict[str, object]:
+        raise ConnectionAbortedError
+
+    monkeypatch.setattr(FakeForq, "store", break_off)
+    outcome = connected("send", "orders", stdin=b"\na\nb\n")
+    assert outcome.code == 3
+    assert outcome.err.startswith("forq: whether lines 2 to 3 are stored is not known\nforq: the server at ")
+    assert len(fake.requests) == 1
+    assert outcome.out.startswith("sent 0 messages")
+
+
+def test_typing_on_a_terminal_is_explained(connected: Forq, fake: FakeForq):
+    outcome = connected("send", "orders", stdin=b"a\n", terminal=True)
+    assert outcome.err == "Each line you type is sent as one message; end with Ctrl-D.\n"
+    assert contents(fake) == ["a"]

@@ -119,8 +119,8 @@ def test_a_server_that_stays_overloaded_is_given_up(clock: Clock):
 def test_the_budget_is_each_calls_own(clock: Clock):
     retries = Retries(1.0)
     clock.now += 2.0
-    assert retries.after_no_connection() is None
-    assert Retries(1.0).after_no_connection() == 0.1
+    assert retries.next_pause() is None
+    assert Retries(1.0).next_pause() == 0.1
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,13 @@ def test_defaults_need_nothing_but_the_secret():
     assert {source for name, source in loaded.sources.items() if name != "auth_secret"} == {DEFAULT}
 
 
+def test_without_the_secret_nothing_starts():
+    assert problems({}) == [
+        "FORQ_AUTH_SECRET (or auth_secret in [server] of the TOML file): is not set;"
+        " allowed: at least 32 visible ASCII characters"
+    ]
+
+
 def test_the_configuration_cannot_be_changed():
     config = load(environ=MINIMAL).config
     with pytest.raises(dataclasses.FrozenInstanceError):
