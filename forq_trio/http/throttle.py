@@ -58,7 +58,6 @@ class Throttle:
         failures.times = [time for time in failures.times if time > oldest]
         failures.times.append(now)
         if len(failures.times) >= limits.AUTH_FAILURES_MAX:
-            failures.times.clear()
             failures.locked_until = now + limits.AUTH_WINDOW_SECONDS
 
     def succeeded(self, client: str) -> None:

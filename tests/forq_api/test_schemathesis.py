@@ -21,7 +21,7 @@ from schemathesis.generation import GenerationMode
 from .harness import METRICS_SECRET, SECRET, Api, make_request, open_api
 
 BASE_URL = "http://127.0.0.1"
-EXAMPLES = 40
+EXAMPLES = 30
 CHECK_NAMES = (
     "not_a_server_error",
     "status_code_conformance",
