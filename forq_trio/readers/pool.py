@@ -47,11 +47,13 @@ class ReaderPool:
 
     async def _read(self, read: Callable[[Reader], T]) -> T:
         reader = self._idle.pop() if self._idle else await self._in_thread(self._open_reader)
+        ended = trio.Event()
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_interrupt_on_cancel, reader)
+                nursery.start_soon(_interrupt_on_cancel, reader, ended)
                 with trio.CancelScope(shield=True):
                     result = await self._in_thread(lambda: _capture(read, reader))
+                ended.set()
                 nursery.cancel_scope.cancel()
         finally:
             if self._closed:
@@ -83,8 +85,16 @@ def _capture(read: Callable[[Reader], T], reader: Reader) -> T | Exception:
         return error
 
 
-async def _interrupt_on_cancel(reader: Reader) -> None:
+async def _interrupt_on_cancel(reader: Reader, ended: trio.Event) -> None:
+    """Interrupt the read when it is cancelled, and again until it ended.
+
+    Once is not enough: a database forgets an interrupt that comes while the read is between two statements.
+    """
     try:
         await trio.sleep_forever()
     finally:
-        reader.interrupt()
+        with trio.CancelScope(shield=True):
+            while not ended.is_set():
+                reader.interrupt()
+                with trio.move_on_after(limits.READ_INTERRUPT_SECONDS):
+                    await ended.wait()
