@@ -11,11 +11,11 @@ from time import perf_counter_ns
 from typing import Literal
 
 import trio
-from forq_trio import Broker, open_broker
-from forq_trio.model import NewMessage
 
 from bench.context import Context, Row
 from bench.histogram import Histogram
+from forq_trio import Broker, open_broker
+from forq_trio.model import NewMessage
 
 QUEUE = "bench-embedded"
 Step = Callable[[], Awaitable[int]]

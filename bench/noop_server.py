@@ -6,6 +6,7 @@ Usage: python -m bench.noop_server [HOST] [PORT]; prints the port it listens on.
 import sys
 
 import trio
+
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.server import Server
 from forq_trio.http.wire import open_listeners

@@ -133,20 +133,21 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
 
 
 def _build_handler(config: Config, system: System) -> Handler:
-    gate = _gate(config, config.auth_secret)
+    throttle = Throttle()
+    gate = _gate(config, config.auth_secret, throttle)
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
         *forq_routes(system.broker, SystemClock(), gate, require_receipt=config.require_receipt),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:
-        metrics_gate = _gate(config, config.metrics_auth_secret)
+        metrics_gate = _gate(config, config.metrics_auth_secret, throttle)
         routes += Metrics(system.tally).routes(metrics_gate)
     return make_handler([*routes, *openapi_routes(routes, _version())])
 
 
-def _gate(config: Config, secret: str) -> ApiKeyGate:
-    return ApiKeyGate(secret, Throttle(), trust_proxy_headers=config.trust_proxy_headers)
+def _gate(config: Config, secret: str, throttle: Throttle) -> ApiKeyGate:
+    return ApiKeyGate(secret, throttle, trust_proxy_headers=config.trust_proxy_headers)
 
 
 def _tls_context(config: Config) -> ssl.SSLContext | None:

@@ -8,7 +8,6 @@ back with the attempt uncounted. To repeat a send safely, give it a `deduplicati
 """
 
 from collections.abc import Mapping, Sequence
-from uuid import UUID
 
 from forq_trio import commands, limits
 from forq_trio.clock import Clock
@@ -16,7 +15,6 @@ from forq_trio.commands import SweepKind, Swept
 from forq_trio.errors import (
     ContentTooLarge,
     InvalidContent,
-    MalformedMessageId,
     MessageNotFound,
     OutOfRange,
     ProcessAfterInPast,
@@ -31,6 +29,7 @@ from forq_trio.model import (
     QueueCounts,
     QueueInfo,
     Receipt,
+    check_message_id,
     check_queue_name,
     is_dead_letter_queue,
 )
@@ -184,21 +183,23 @@ class Broker:
         Without one: removes the message if it is in process, and is content if it is not (Forq's guide).
         Raises MalformedMessageId, MalformedReceipt, and what `receive` raises.
         """
-        self._check_message_id(queue, message_id)
+        check_queue_name(queue)
+        message_id = check_message_id(message_id)
         if receipt is None:
-            await self._writer.execute(commands.AckById(queue, message_id.lower()))
+            await self._writer.execute(commands.AckById(queue, message_id))
             return
-        command = commands.Ack(queue, (Receipt.parse(receipt),), message_id.lower())
+        command = commands.Ack(queue, (Receipt.parse(receipt),), message_id)
         if not (await self._writer.execute(command))[0]:
             raise MessageNotFound
 
     async def nack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's nack of one message, with the back-off by attempt; receipts and errors as for `ack_message`."""
-        self._check_message_id(queue, message_id)
+        check_queue_name(queue)
+        message_id = check_message_id(message_id)
         if receipt is None:
-            await self._writer.execute(commands.NackById(queue, message_id.lower()))
+            await self._writer.execute(commands.NackById(queue, message_id))
             return
-        command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id.lower())
+        command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id)
         if not (await self._writer.execute(command))[0]:
             raise MessageNotFound
 
@@ -236,8 +237,9 @@ class Broker:
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """Look at one message without touching it. Raises MalformedMessageId or MessageNotFound."""
-        self._check_message_id(queue, message_id)
-        found = await self._readers.run(lambda reader: reader.message(queue, message_id.lower()))
+        check_queue_name(queue)
+        wanted = check_message_id(message_id)
+        found = await self._readers.run(lambda reader: reader.message(queue, wanted))
         if found is None:
             raise MessageNotFound
         return found
@@ -261,13 +263,3 @@ class Broker:
         check_queue_name(queue)
         check_range("number of receipts", len(receipts), 1, limits.RECEIPTS_BATCH_MAX)
         return tuple(map(Receipt.parse, receipts))
-
-    @staticmethod
-    def _check_message_id(queue: str, message_id: str) -> None:
-        check_queue_name(queue)
-        try:
-            canonical = str(UUID(message_id))
-        except ValueError:
-            raise MalformedMessageId from None
-        if canonical != message_id.lower():
-            raise MalformedMessageId

@@ -11,13 +11,14 @@ from typing import NamedTuple, Self
 from msgspec import Struct
 
 from forq_trio import limits
-from forq_trio.errors import InvalidQueueName, MalformedReceipt
+from forq_trio.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
 
 DLQ_SUFFIX = "-dlq"
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
 
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 class Status(IntEnum):
@@ -37,6 +38,13 @@ def check_queue_name(name: str) -> str:
     if _QUEUE_NAME.fullmatch(name) is None:
         raise InvalidQueueName
     return name
+
+
+def check_message_id(text: str) -> str:
+    """Return a message id in its stored form (lower case), or raise MalformedMessageId when it is no UUID."""
+    if _UUID.fullmatch(text) is None:
+        raise MalformedMessageId
+    return text.lower()
 
 
 def is_dead_letter_queue(name: str) -> bool:
@@ -66,13 +74,10 @@ class Receipt(NamedTuple):
 
         Raises MalformedReceipt when `text` is not a UUID.
         """
-        if len(text) != 36 or text[8] != "-" or text[13] != "-" or text[18] != "-" or text[23] != "-":
+        if _UUID.fullmatch(text) is None:
             raise MalformedReceipt
-        try:
-            number = int(text.replace("-", ""), 16)
-        except ValueError:
-            raise MalformedReceipt from None
-        if number >> 64 & 0xFFFF != 0x8000 or len(text.replace("-", "")) != 32:
+        number = int(text.replace("-", ""), 16)
+        if number >> 64 & 0xFFFF != 0x8000:
             return cls(0, 0)
         return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
 

@@ -4,6 +4,7 @@ import math
 import random
 
 import pytest
+
 from bench.histogram import VALUE_NS_MAX, Histogram, _highest, _index
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 from time import perf_counter_ns
 
 import pytest
+
 from bench.handoff import Arrivals
 from bench.load import CLOSED, MALFORMED, Address, Load, Request, Series
 from bench.wire import encode_request

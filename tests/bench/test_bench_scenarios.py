@@ -8,12 +8,13 @@ import socket
 from contextlib import ExitStack
 
 import pytest
+from click.testing import CliRunner
+
 from bench.__main__ import main
 from bench.context import Context
 from bench.scenarios import SCENARIOS
 from bench.servers import KEY, ServerError, forq_server, running_server
 from bench.settings import TINY
-from click.testing import CliRunner
 
 pytestmark = pytest.mark.process
 

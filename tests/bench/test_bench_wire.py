@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from bench.api import Api, Delivered, decode_batch, decode_message
 from bench.wire import Response, WireError, encode_request, scan_response
 

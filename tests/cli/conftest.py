@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from forq_trio.cli import run
 
 from client.fake_forq import SECRET, FakeForq, serving
+from forq_trio.cli import run
 
 
 class Stream(io.TextIOWrapper):

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+
 from forq_trio.cli.lines import LINE_BYTES_MAX, NOT_UTF8, TOO_LONG, Line, LineCutter
 from forq_trio.limits import CONTENT_BYTES_MAX
 

@@ -4,10 +4,10 @@ import json
 import socket
 
 import pytest
-from forq_trio.cli.options import RETRY_SECONDS
 
 from client.fake_forq import FakeForq, error
 from client.fake_time import Clock
+from forq_trio.cli.options import RETRY_SECONDS
 
 from .conftest import Forq
 

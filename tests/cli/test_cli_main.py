@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 import trio
+
 from forq_trio import app, config
 from forq_trio.cli import exits, main
 from forq_trio.cli.output import length_of_time

@@ -5,10 +5,10 @@ import json
 import sys
 
 import pytest
-from forq_trio.cli import run
 
 from client.fake_forq import FakeForq, error
 from client.fake_time import Clock
+from forq_trio.cli import run
 
 from .conftest import Forq, Stream
 

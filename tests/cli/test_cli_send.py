@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from forq_trio.cli.lines import NOT_UTF8
-from forq_trio.client.types import PRODUCE_BATCH_MAX
 
 from client.fake_forq import FakeForq, error, serving
+from forq_trio.cli.lines import NOT_UTF8
+from forq_trio.client.types import PRODUCE_BATCH_MAX
 
 from .conftest import Forq
 

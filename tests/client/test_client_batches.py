@@ -3,6 +3,7 @@
 import random
 
 import msgspec
+
 from forq_trio.client import NewMessage, batches
 from forq_trio.client.types import PRODUCE_BATCH_BYTES_MAX, PRODUCE_BATCH_MAX
 

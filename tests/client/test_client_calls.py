@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import trio
+
+from client.fake_forq import NOW_MS, SECRET, FakeForq, error
 from forq_trio import limits
 from forq_trio.client import (
     AsyncForqClient,
@@ -20,8 +22,6 @@ from forq_trio.client import (
 )
 from forq_trio.client.errors import meaning
 from forq_trio.http.codes import CODES
-
-from client.fake_forq import NOW_MS, SECRET, FakeForq, error
 
 Call = Callable[..., Any]
 

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 import trio
-from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, NewMessage, Produced, Rejected
 
 from client.fake_forq import SECRET
 from client.real_server import RealServer, real_server
+from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, NewMessage, Produced, Rejected
 
 pytestmark = pytest.mark.process
 

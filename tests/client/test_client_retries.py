@@ -6,11 +6,11 @@ from collections.abc import Callable
 import httpx
 import pytest
 import trio
-from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, ForqUnreachable
-from forq_trio.client.retry import Retries
 
 from client.fake_forq import SECRET, FakeForq, error
 from client.fake_time import Clock
+from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, ForqUnreachable
+from forq_trio.client.retry import Retries
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from forq_trio import limits
 from forq_trio.config import DEFAULT, SETTINGS, Address, ConfigError, default_db_path, load, load_db_path
 

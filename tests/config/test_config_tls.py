@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+
 from forq_trio.config import Config, ConfigError, load
 
 

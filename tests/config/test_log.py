@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+
 from forq_trio import limits
 from forq_trio import log as log_module
 from forq_trio.log import MASK, LogEvent, configure, log

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
+
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 

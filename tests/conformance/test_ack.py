@@ -1,6 +1,7 @@
 """Acknowledging: contract F4."""
 
 import pytest
+
 from forq_trio.commands import Ack, AckById
 from forq_trio.model import QueueCounts, Receipt
 

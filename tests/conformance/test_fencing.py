@@ -1,6 +1,7 @@
 """Only the holder of the current receipt can change a claimed message (engine rule 5, contract F4, F5)."""
 
 import pytest
+
 from forq_trio.commands import Ack, Extend, Nack, Release, SweepKind
 from forq_trio.model import Receipt
 

@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
 from forq_trio import limits
 from forq_trio.commands import (
     Ack,
@@ -32,9 +36,6 @@ from forq_trio.model import Delivery, NewMessage, Produced, Receipt
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from .script import T0
 

@@ -1,6 +1,7 @@
 """Giving back after a failed attempt: contract F5."""
 
 import pytest
+
 from forq_trio.commands import Nack, NackById, SweepKind
 from forq_trio.model import QueueCounts, Receipt, Status
 from forq_trio.storage.engine import EngineSettings

@@ -2,6 +2,7 @@
 expired and stale messages normally find nothing; here a small bound on settling leaves them something."""
 
 import pytest
+
 from forq_trio import limits
 from forq_trio.commands import ProduceMany, Sweep, SweepKind, Swept
 from forq_trio.model import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts, Status

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import trio
+
 from forq_trio.broker import Broker
 from forq_trio.http.auth import ApiKeyGate
 from forq_trio.http.forq_api import forq_routes, openapi_routes

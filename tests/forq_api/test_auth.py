@@ -1,6 +1,7 @@
 """The key check and its throttle: contract F8."""
 
 import pytest
+
 from forq_trio import limits
 from forq_trio.http.auth import client_address
 from forq_trio.http.throttle import Throttle

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from forq_trio import limits
 
 from .harness import START_MS, Api, json_of

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import msgspec
+
 from forq_trio.http.codes import CODES
 from forq_trio.http.metrics import COUNTERS, DEPTH, DEPTH_LABELS, DEPTH_MEANING
 from forq_trio.http.transport_config import ERROR_BODIES

@@ -3,9 +3,10 @@
 import re
 from pathlib import Path
 
-import forq_trio.http
 import msgspec
 import pytest
+
+import forq_trio.http
 from forq_trio import errors
 from forq_trio.http import codes
 from forq_trio.http.codes import CODES, error_response

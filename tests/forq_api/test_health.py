@@ -2,6 +2,7 @@
 
 import trio
 import trio.testing
+
 from forq_trio import limits
 
 from .harness import SECRET, Api, json_of, make_request

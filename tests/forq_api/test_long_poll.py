@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 import trio.testing
+
 from forq_trio import limits
 from forq_trio.http.message import Request, Response
 

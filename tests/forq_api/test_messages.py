@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+
 from forq_trio import limits
 
 from .harness import SECRET, START_MS, Api, json_of

@@ -4,12 +4,13 @@ import sys
 import time
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
 from forq_trio import limits
 from forq_trio.http.metrics import COUNTERS, KINDS_NOT_EXPOSED, Metrics
 from forq_trio.model import QueueCounts
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.tally import OTHER, Tally
-from prometheus_client.parser import text_string_to_metric_families
 
 from .harness import METRICS_SECRET, SECRET, Api, make_request
 

@@ -4,8 +4,9 @@ import re
 
 import msgspec
 import pytest
-from forq_trio.http.codes import CODES
 from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from forq_trio.http.codes import CODES
 
 from .harness import Api, json_of, make_request
 

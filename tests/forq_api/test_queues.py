@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 import trio
 import trio.testing
+
 from forq_trio import limits
 from forq_trio.http.forq_api.bodies import MessageView
 from forq_trio.model import MessageInfo

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Operation, Route, make_handler
 

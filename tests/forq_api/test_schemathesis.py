@@ -13,10 +13,11 @@ import requests
 import schemathesis
 import trio
 import trio.testing
-from forq_trio.http.message import Response
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
+
+from forq_trio.http.message import Response
 
 from .harness import METRICS_SECRET, SECRET, Api, make_request, open_api
 

@@ -4,6 +4,7 @@ import ast
 import re
 
 import pytest
+
 from forq_trio.storage.sqlite import sql
 
 STATEMENT = re.compile(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import h11
 import trio
+
 from forq_trio.http.message import Request, Response
 from forq_trio.http.server import Server
 from forq_trio.http.transport_config import TransportConfig

@@ -7,6 +7,7 @@ import resource
 import pytest
 import trio
 import trio.testing
+
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport_config import TransportConfig
 

@@ -6,6 +6,7 @@ import struct
 import pytest
 import trio
 import trio.testing
+
 from forq_trio.http.disconnects import SETTLE_SECONDS
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport_config import TransportConfig

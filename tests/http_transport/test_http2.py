@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 import trustme
+
 from forq_trio.http.handover import ReplayedStream
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport_config import TransportConfig

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
+
 from forq_trio.http.h1 import BODY, HEAD, IDLE, RequestParser
 from forq_trio.http.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFAULT
 from forq_trio.http.transport_config import TransportConfig

@@ -1,6 +1,7 @@
 """Responses as bytes (F9: security headers on every answer)."""
 
 import pytest
+
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.response_bytes import CLOSE, KEEP_ALIVE, ResponseEncoder
 

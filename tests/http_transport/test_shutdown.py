@@ -4,6 +4,7 @@ import errno
 
 import pytest
 import trio
+
 from forq_trio.http.message import Response
 from forq_trio.http.server import Server
 from forq_trio.http.wire import open_listeners

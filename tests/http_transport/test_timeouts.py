@@ -5,6 +5,7 @@ from math import inf
 import pytest
 import trio
 import trio.testing
+
 from forq_trio.http.message import Response
 from forq_trio.http.transport_config import TransportConfig
 

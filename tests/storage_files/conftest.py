@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+
 from forq_trio.storage.sqlite.open import Database, open_database
 
 FORQ_SCHEMA = """

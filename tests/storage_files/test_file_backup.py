@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+
 from forq_trio.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import backup_file, check_file, verify_backup
 from forq_trio.storage.sqlite.open import open_database

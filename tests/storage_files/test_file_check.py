@@ -4,6 +4,7 @@ from contextlib import closing
 
 import apsw
 import pytest
+
 from forq_trio.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import check_file
 from forq_trio.storage.sqlite.open import open_database

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+
 from forq_trio import limits
 from forq_trio.clock import SystemClock
 from forq_trio.errors import StorageOpenError

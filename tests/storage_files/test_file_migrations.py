@@ -2,6 +2,7 @@
 
 import apsw
 import pytest
+
 from forq_trio.errors import StorageOpenError
 from forq_trio.storage.migrate import Applied, Migration, load, pending
 from forq_trio.storage.sqlite import migrations

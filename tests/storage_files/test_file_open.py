@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+
 from forq_trio import limits
 from forq_trio.errors import StorageOpenError
 from forq_trio.storage.sqlite.open import open_checkpointer, open_database, open_reader

@@ -1,6 +1,7 @@
 """The loader of named statements, and the rules it holds the files to."""
 
 import pytest
+
 from forq_trio.storage.sqlite import sql
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 

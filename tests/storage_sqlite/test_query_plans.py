@@ -6,12 +6,12 @@ from contextlib import closing
 import apsw
 import apsw.ext
 import pytest
+
 from forq_trio.commands import ProduceMany
 from forq_trio.model import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.sql import load
-
 from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, nack

@@ -2,12 +2,12 @@
 
 import apsw
 import pytest
+
 from forq_trio import limits
 from forq_trio.commands import Ack, Claim, Extend, Nack, ProduceMany, Sweep, SweepKind
 from forq_trio.errors import CommandRefused, Overloaded, StorageUnavailable
 from forq_trio.model import NewMessage, QueueCounts, Receipt
 from forq_trio.storage.engine import Batch
-
 from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, contents, nack, receipts, send

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import apsw
 import pytest
+
 from forq_trio import limits
 from forq_trio.commands import Extend, Release, Sweep, SweepKind
 from forq_trio.errors import StorageOpenError
@@ -14,7 +15,6 @@ from forq_trio.model import QueueCounts, Status
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.ids import MessageIds
-
 from support.actors import T0
 from support.batches import do, run
 from support.words import ack, claim, contents, nack, receipts, send

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import trio
 import trio.testing
+
 from forq_trio.clock import Clock
 from forq_trio.commands import Ping
 from forq_trio.commit_policy import CommitPolicy

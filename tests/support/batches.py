@@ -5,7 +5,6 @@ from typing import Any
 
 from forq_trio.commands import Claim, Command
 from forq_trio.storage.engine import Batch, BatchResult, Engine
-
 from support.actors import T0
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import trio
+
 from forq_trio.commands import Ack, Claim, Command, Nack, Produce, Release
 from forq_trio.model import Delivery, NewMessage, Receipt
 from forq_trio.writer_actor import WriterActor

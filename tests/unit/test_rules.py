@@ -1,11 +1,12 @@
 """The rules both engines share, over plain values."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from forq_trio.model import Status
 from forq_trio.storage import rules
 from forq_trio.storage.engine import EngineSettings
-from hypothesis import given
-from hypothesis import strategies as st
 
 NOW = 1_000_000
 SETTINGS = EngineSettings()

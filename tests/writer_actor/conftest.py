@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
-
 from support.actors import ObservedEngine
 
 

@@ -4,8 +4,8 @@ import threading
 import time
 
 import trio
-from forq_trio.commit_policy import CommitPolicy
 
+from forq_trio.commit_policy import CommitPolicy
 from support.actors import running_writer
 from support.words import claim, contents, send
 

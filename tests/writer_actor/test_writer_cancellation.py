@@ -1,9 +1,9 @@
 """The cancellation contract of design.md section 2, case by case."""
 
 import trio
-from forq_trio.commands import Produce
 from trio.testing import wait_all_tasks_blocked
 
+from forq_trio.commands import Produce
 from support.actors import SlowCommit, in_a_thread, running_writer, until
 from support.words import Pending, ack, claim, contents, nack, send
 

@@ -2,9 +2,9 @@
 
 import pytest
 import trio
+
 from forq_trio import limits
 from forq_trio.model import Delivery
-
 from support.actors import T0, elapse, running_writer
 from support.words import Pending, ack, claim, contents, nack, send
 

@@ -2,12 +2,12 @@
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
+
 from forq_trio import limits
 from forq_trio.commands import Release
 from forq_trio.errors import OutcomeUnknown, Stopping, StorageUnavailable
 from forq_trio.writer_actor import CommitFailed
-from trio.testing import wait_all_tasks_blocked
-
 from support.actors import T0, SlowCommit, elapse, in_a_thread, running_writer
 from support.words import Pending, ack, claim, contents, send
 

@@ -1,11 +1,11 @@
 """Calls that wait together share one transaction and one commit."""
 
 import trio
+
 from forq_trio import limits
 from forq_trio.commands import ProduceMany
 from forq_trio.errors import CommandRefused, InvalidContent
 from forq_trio.model import NewMessage
-
 from support.actors import SlowCommit, in_a_thread, running_writer
 from support.words import Pending, claim, contents, send
 

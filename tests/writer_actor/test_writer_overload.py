@@ -2,11 +2,11 @@
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
+
 from forq_trio import limits
 from forq_trio.commands import Produce
 from forq_trio.errors import Overloaded, Stopping
-from trio.testing import wait_all_tasks_blocked
-
 from support.actors import SlowCommit, elapse, in_a_thread, running_writer
 from support.words import Pending, claim, contents, send
 

@@ -1,9 +1,9 @@
 """Parked receivers: design.md's long polls. First come first served, one waiter per message, no herd."""
 
 import trio
-from forq_trio.errors import Overloaded
 from trio.testing import wait_all_tasks_blocked
 
+from forq_trio.errors import Overloaded
 from support.actors import elapse, running_writer
 from support.words import Pending, ack, claim, contents, send
 

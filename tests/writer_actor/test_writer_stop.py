@@ -2,14 +2,14 @@
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
+
 from forq_trio.commands import Release
 from forq_trio.errors import Stopping
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
-from trio.testing import wait_all_tasks_blocked
-
 from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, running_writer, until
 from support.words import Pending, claim, contents, receipts, send
 

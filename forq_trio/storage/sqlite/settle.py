@@ -80,10 +80,10 @@ class _Messages:
         tx.move(found.queue, found.status, status)
         if status is Status.FAILED:
             tx.failed_queued = True
-        elif status is Status.DELAYED and process_after is not None:
-            tx.due(process_after)
         else:
             tx.due(found.expires_after)
+            if status is Status.DELAYED and process_after is not None:
+                tx.due(process_after)
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)

@@ -1,0 +1,128 @@
+"""The checkpointer with real threads, the real clock and a real log; its bounds made small so that they are met."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import trio
+
+from forq_trio import limits
+from forq_trio.checkpointer import Checkpointer
+from forq_trio.errors import StorageUnavailable
+from forq_trio.jobs.supervisor import supervise
+from forq_trio.storage.engine import CheckpointResult, EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from support.actors import ObservedEngine, running_writer, until
+from support.words import send
+
+BODY = "x" * 20_000  # five pages, and one or two for the tree
+
+
+class Checkpointed(ObservedEngine):
+    """Notes every checkpoint, and refuses some."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        super().__init__(engine)
+        self.checkpoints: list[tuple[bool, CheckpointResult]] = []
+        self.checkpoint_refusals = 0
+
+    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
+        if self.checkpoint_refusals > 0:
+            self.checkpoint_refusals -= 1
+            raise StorageUnavailable("database is locked")
+        result = super().checkpoint(truncate=truncate)
+        self.checkpoints.append((truncate, result))
+        return result
+
+
+@pytest.fixture(autouse=True)
+def _small_bounds(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_PAGES", 50)
+    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 200)
+    monkeypatch.setattr(limits, "CHECKPOINT_REST_PAGES", 20)
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 0.05)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "forq.db"
+
+
+@pytest.fixture
+def engine(path) -> Iterator[Checkpointed]:
+    observed = Checkpointed(SqliteEngine(str(path), EngineSettings(), "normal"))
+    yield observed
+    assert observed.closes == 1
+
+
+def log_bytes(path) -> int:
+    return path.with_name(path.name + "-wal").stat().st_size
+
+
+async def test_the_log_stays_bounded_under_continuous_commits(engine, path) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        largest = 0
+        for _ in range(1_500):
+            await writer.execute(send(BODY))
+            largest = max(largest, engine.log_pages())
+        assert largest < 1_500
+        assert any(not truncate for truncate, _ in engine.checkpoints)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses(engine, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 60)
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        while not any(result.log_pages >= 60 for _, result in engine.checkpoints):
+            await writer.execute(send(BODY))
+        seen = len(engine.checkpoints)
+        await until(lambda: len(engine.checkpoints) > seen or engine.checkpoints[-1][1].log_pages >= 60)
+        await until(
+            lambda: any(result.moved_pages == result.log_pages for _, result in engine.checkpoints[1:])
+        )
+        await writer.execute(send(BODY))
+        assert engine.log_pages() < 60
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_log_is_emptied_when_nothing_was_committed_for_a_while(engine, path) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        while engine.log_pages() < 50:
+            await writer.execute(send(BODY))
+        with trio.fail_after(20):
+            await until(lambda: any(truncate for truncate, _ in engine.checkpoints))
+        assert log_bytes(path) == 0
+        assert engine.log_pages() == 0
+        assert (await writer.execute(send("after"))).sequence > 0
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine) -> None:
+    engine.checkpoint_refusals = 3
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        with trio.fail_after(20):
+            while not engine.checkpoints:
+                await writer.execute(send(BODY))
+        assert engine.checkpoint_refusals == 0
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_long_read_holds_the_log_back_but_nobody_else(engine, path) -> None:
+    with closing(engine.open_reader()) as reader:
+        reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
+        async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+            nursery.start_soon(supervise, Checkpointer(engine, writer))
+            for _ in range(150):
+                await writer.execute(send(BODY))
+            reader._connection.execute("ROLLBACK")
+            with trio.fail_after(20):
+                while log_bytes(path) > 0:
+                    await writer.execute(send(BODY))
+                    await until(lambda: engine.log_pages() < 50 or bool(engine.checkpoints))
+                    if any(truncate for truncate, _ in engine.checkpoints) and log_bytes(path) < 100_000:
+                        break
+            nursery.cancel_scope.cancel()
