@@ -119,7 +119,8 @@ async def _serving(server: Server, system: System) -> AsyncIterator[None]:
         last_resort.start()
         server.stop_accepting()
         system.writer.drain_receivers()
-        await server.drain(limits.SHUTDOWN_SECONDS_MAX)
+        if not await server.drain(limits.SHUTDOWN_SECONDS_MAX):
+            log.log(LogEvent.SHUTDOWN_FORCED)
 
 
 def _build_server(config: Config, system: System, listeners: list[socket.socket]) -> Server:

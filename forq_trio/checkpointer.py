@@ -35,6 +35,8 @@ class Checkpointer:
             await self._grew.wait()
             self._grew = trio.Event()
             result = await self._checkpoint()
+            if result is None:
+                continue
             if result.log_pages >= limits.CHECKPOINT_HOLD_PAGES:
                 await self._restart_log(result)
             else:
@@ -45,26 +47,28 @@ class Checkpointer:
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
             if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
-            result = await self._checkpoint()
+            result = await self._checkpoint() or result
         async with self._writer.held():
-            result = await self._checkpoint()
-        if result.moved_pages < result.log_pages:
-            log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, moved_pages=result.moved_pages)
+            last = await self._checkpoint()
+        if last is not None and last.moved_pages < last.log_pages:
+            log(LogEvent.CHECKPOINT_HELD, log_pages=last.log_pages, moved_pages=last.moved_pages)
 
     async def _empty_when_idle(self) -> None:
-        """Wait for more growth; if there is none for a while, empty the log."""
-        with trio.move_on_after(limits.CHECKPOINT_IDLE_SECONDS):
-            await self._grew.wait()
-            return
-        async with self._writer.held():
-            await self._checkpoint(truncate=True)
+        """Wait for more growth; when there is none for a while, empty the log, if need be at the next such moment."""
+        emptied = False
+        while not emptied:
+            with trio.move_on_after(limits.CHECKPOINT_IDLE_SECONDS):
+                await self._grew.wait()
+                return
+            async with self._writer.held():
+                emptied = await self._checkpoint(truncate=True) is not None
 
-    async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult:
-        """One checkpoint in a thread; a database that refuses it (a reader in the way) is asked again later."""
+    async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
+        """One checkpoint in a thread; None when the database refuses it (a reader in the way)."""
         try:
             return await trio.to_thread.run_sync(
                 lambda: self._engine.checkpoint(truncate=truncate), limiter=self._limiter
             )
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
-            return CheckpointResult(0, 0)
+            return None

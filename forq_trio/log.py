@@ -45,14 +45,16 @@ class LogEvent(StrEnum):
         "Asked to stop: no new connections, what is in flight finishes.",
     )
     SERVER_STOPPED = "server.stopped", "info", "Everything is answered, committed and closed."
-    SERVER_FAILED = "server.failed", "error", "The server could not start or had to stop; the process ends."
     SHUTDOWN_FORCED = (
         "shutdown.forced",
         "warning",
         "Requests were still in flight at the end of the time to stop.",
     )
-    DATABASE_OPENED = "database.opened", "info", "The database is open and checked."
-    DATABASE_MIGRATED = "database.migrated", "info", "The database's tables were brought up to this version."
+    DATABASE_MIGRATED = (
+        "database.migrated",
+        "info",
+        "A database made by Forq was taken over; the copy made before lies beside it.",
+    )
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
     COMMIT_FAILED = (
         "writer.commit_failed",
@@ -64,12 +66,7 @@ class LogEvent(StrEnum):
     CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint did not work; it is tried again."
     JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
-    SWEEP_FOUND = "sweep.found", "info", "A periodic clean-up found messages that the due timer had left."
     REQUEST_FAILED = "request.failed", "error", "A request was answered 500: an error that nobody foresaw."
-    REQUEST_MALFORMED = "request.malformed", "debug", "A connection sent what is not HTTP and was closed."
-    CONNECTION_REFUSED = "connection.refused", "warning", "A connection was closed: there are too many."
-    TLS_FAILED = "tls.failed", "debug", "A TLS handshake did not succeed."
-    AUTH_FAILED = "auth.failed", "warning", "A request came with a wrong key or without one."
     AUTH_THROTTLED = "auth.throttled", "warning", "A client failed too often and is locked out for a while."
     LIBRARY_MESSAGE = "library.message", "warning", "A library we use logged a warning or an error."
 

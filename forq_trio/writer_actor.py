@@ -36,6 +36,7 @@ from forq_trio.clock import Clock
 from forq_trio.commands import Ack, Claim, Command, Extend, Nack, OutcomeT, ProduceMany, Release
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.errors import OutcomeUnknown, Overloaded, ServiceError, Stopping, StorageUnavailable
+from forq_trio.log import LogEvent, log
 from forq_trio.model import Delivery, QueueCounts, Receipt
 from forq_trio.storage.engine import Batch, Engine
 from forq_trio.tally import Tally
@@ -81,6 +82,7 @@ class WriterActor:
         self._draining = False
         self._stopping = False
         self._finished = False
+        self._overload_told = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.on_failed_queued: Callable[[], None] = lambda: None
         self.on_log_grew: Callable[[int], None] = lambda _: None
@@ -107,6 +109,9 @@ class WriterActor:
             except trio.ClosedResourceError:
                 raise Stopping from None
             return
+        if trio.current_time() >= self._overload_told + limits.OVERLOAD_LOG_SECONDS:
+            self._overload_told = trio.current_time()
+            log(LogEvent.WRITER_OVERLOADED, parked=self.parked.total)
         raise Overloaded
 
     def post(self, command: Command[Any]) -> None:
@@ -224,6 +229,7 @@ class WriterActor:
         try:
             result = self._engine.execute_batch(batch)
         except StorageUnavailable as error:
+            log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(live))
             _fail([call for call in live if not call.posted], type(error), str(error))
             self._postponed = [call for call in live if call.posted]
             self._next_due_ms = self._clock.now_ms() + limits.STORAGE_RETRY_MS

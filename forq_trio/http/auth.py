@@ -6,6 +6,7 @@ from math import ceil
 from forq_trio.http.codes import TOO_MANY_REQUESTS, UNAUTHORIZED, error_body, error_response
 from forq_trio.http.message import Request, Response
 from forq_trio.http.throttle import Throttle
+from forq_trio.log import LogEvent, log
 
 CLIENT_LENGTH_MAX = 64
 
@@ -47,4 +48,6 @@ class ApiKeyGate:
             retry_after = ((b"retry-after", b"%d" % ceil(locked_seconds)),)
             return Response(429, error_body(TOO_MANY_REQUESTS), headers=retry_after)
         throttle.failed(client)
+        if throttle.locked_seconds(client):
+            log(LogEvent.AUTH_THROTTLED, client=client)
         return error_response(UNAUTHORIZED)

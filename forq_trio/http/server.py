@@ -100,11 +100,11 @@ class Server:
             trio.lowlevel.notify_closing(listener)
             listener.close()
 
-    async def drain(self, seconds: float) -> None:
+    async def drain(self, seconds: float) -> bool:
         """Stop accepting, let requests under way finish for `seconds`, cut the rest; returns when `serve` has ended.
 
         Idle connections are closed at once; the others get their answer with `Connection: close`. Cancelled, the
-        rest is cut by whoever cancels `serve`.
+        rest is cut by whoever cancels `serve`. Returns whether all of them finished in time.
         """
         self.stop_accepting()
         await self._hypercorn.stop()
@@ -113,10 +113,12 @@ class Server:
         if self._connections:
             with trio.move_on_after(seconds):
                 await self._all_gone.wait()
+        in_time = not self._connections
         for connection in self._connections:
             connection.cut()
         self._drained.set()
         await self._stopped.wait()
+        return in_time
 
     async def _accept(self, listener: socket.socket, services: Services, nursery: trio.Nursery) -> None:
         while True:

@@ -31,4 +31,9 @@ class Periodic:
                 await self._nudged.wait()
             # A new event before the work: a nudge that comes during the work is not lost.
             self._nudged = trio.Event()
-            await self._work()
+            try:
+                await self._work()
+            except Exception:
+                # Still to be done: whoever restarts the job need not wait for the interval.
+                self._nudged.set()
+                raise

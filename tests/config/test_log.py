@@ -60,7 +60,7 @@ def test_each_event_has_its_level_and_those_below_are_left_out():
 def test_fields_that_must_not_be_seen_are_masked(name: str, output: str):
     stream = io.StringIO()
     configure("info", output, stream)
-    log(LogEvent.AUTH_FAILED, client="192.0.2.1", **{name: "hunter2"})
+    log(LogEvent.AUTH_THROTTLED, client="192.0.2.1", **{name: "hunter2"})
     assert "hunter2" not in stream.getvalue()
     assert MASK in stream.getvalue()
     assert "192.0.2.1" in stream.getvalue()
@@ -121,7 +121,7 @@ def test_warnings_of_libraries_are_passed_on():
 
 
 def test_embedded_in_an_application_events_go_to_its_logging(caplog: pytest.LogCaptureFixture):
-    log(LogEvent.AUTH_FAILED, client="192.0.2.1", key="hunter2")
+    log(LogEvent.AUTH_THROTTLED, client="192.0.2.1", key="hunter2")
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("forq_trio", "WARNING")
-    assert record.getMessage() == f"event='auth.failed' client='192.0.2.1' key='{MASK}'"
+    assert record.getMessage() == f"event='auth.throttled' client='192.0.2.1' key='{MASK}'"

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from forq_trio import limits
 from forq_trio.checkpointer import Checkpointer
@@ -25,12 +26,17 @@ class Checkpointed(ObservedEngine):
         super().__init__(engine)
         self.checkpoints: list[tuple[bool, CheckpointResult]] = []
         self.checkpoint_refusals = 0
+        self.refused_checkpoints = 0
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         if self.checkpoint_refusals > 0:
             self.checkpoint_refusals -= 1
             raise StorageUnavailable("database is locked")
-        result = super().checkpoint(truncate=truncate)
+        try:
+            result = super().checkpoint(truncate=truncate)
+        except StorageUnavailable:
+            self.refused_checkpoints += 1
+            raise
         self.checkpoints.append((truncate, result))
         return result
 
@@ -71,19 +77,23 @@ async def test_the_log_stays_bounded_under_continuous_commits(engine, path) -> N
         nursery.cancel_scope.cancel()
 
 
-async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses(engine, monkeypatch) -> None:
-    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 60)
+async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_starts_over(
+    engine, monkeypatch
+) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
-        while not any(result.log_pages >= 60 for _, result in engine.checkpoints):
+        while engine.log_pages() < limits.CHECKPOINT_HOLD_PAGES:
             await writer.execute(send(BODY))
-        seen = len(engine.checkpoints)
-        await until(lambda: len(engine.checkpoints) > seen or engine.checkpoints[-1][1].log_pages >= 60)
-        await until(
-            lambda: any(result.moved_pages == result.log_pages for _, result in engine.checkpoints[1:])
-        )
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        await wait_all_tasks_blocked()
         await writer.execute(send(BODY))
-        assert engine.log_pages() < 60
+        with trio.fail_after(20):
+            await until(lambda: len(engine.checkpoints) == 2)
+        (_, first), (_, last) = engine.checkpoints
+        assert first.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+        assert last.moved_pages == last.log_pages
+        await writer.execute(send(BODY))
+        assert engine.log_pages() < limits.CHECKPOINT_PAGES
         nursery.cancel_scope.cancel()
 
 
@@ -111,18 +121,20 @@ async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine) -> N
         nursery.cancel_scope.cancel()
 
 
-async def test_a_long_read_holds_the_log_back_but_nobody_else(engine, path) -> None:
+async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path) -> None:
+    """Emptying the log is tried again until the reader is out of the way, and the writer never waits for it."""
     with closing(engine.open_reader()) as reader:
         reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
         async with running_writer(engine) as writer, trio.open_nursery() as nursery:
             nursery.start_soon(supervise, Checkpointer(engine, writer))
-            for _ in range(150):
+            while engine.log_pages() < limits.CHECKPOINT_PAGES:
                 await writer.execute(send(BODY))
-            reader._connection.execute("ROLLBACK")
             with trio.fail_after(20):
-                while log_bytes(path) > 0:
-                    await writer.execute(send(BODY))
-                    await until(lambda: engine.log_pages() < 50 or bool(engine.checkpoints))
-                    if any(truncate for truncate, _ in engine.checkpoints) and log_bytes(path) < 100_000:
-                        break
+                await until(lambda: engine.refused_checkpoints >= 3)
+                started = trio.current_time()
+                for _ in range(10):
+                    await writer.execute(send("x"))
+                assert trio.current_time() - started < limits.BUSY_WAIT_MS_MAX / 1_000
+                reader._connection.execute("ROLLBACK")
+                await until(lambda: log_bytes(path) == 0)
             nursery.cancel_scope.cancel()

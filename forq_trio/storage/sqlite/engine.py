@@ -98,6 +98,8 @@ class SqliteEngine:
         self._log_pages = 0
         self._connection.set_wal_hook(self._note_log_pages)
         self._checkpointer = open_checkpointer(path)
+        # A checkpoint that empties the log wants no reader in its way. It does not wait for one: the writer is held.
+        self._checkpointer.set_busy_timeout(0)
         self._checkpoint_lock = Lock()
         self._ids = MessageIds()
         self._counts = {
@@ -145,7 +147,7 @@ class SqliteEngine:
         return self._log_pages
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
-        """See engine.py. Waits for a checkpoint that runs already. Raises StorageUnavailable."""
+        """See engine.py. Waits for a checkpoint that runs already, not for readers. Raises StorageUnavailable."""
         mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_PASSIVE
         with self._checkpoint_lock:
             try:

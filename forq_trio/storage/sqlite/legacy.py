@@ -16,6 +16,7 @@ import apsw
 
 from forq_trio import limits
 from forq_trio.errors import StorageOpenError
+from forq_trio.log import LogEvent, log
 from forq_trio.storage.sqlite import migrations, sql
 from forq_trio.storage.sqlite.copy import copy_database
 
@@ -32,9 +33,11 @@ def migrate(place: str, path: str) -> None:
         connection.pragma("locking_mode", "EXCLUSIVE")
         if _one(connection, "unknown"):
             raise StorageOpenError(f"{path} is a Forq database with messages of an unknown status")
-        copy_database(connection, _backup_name(place))
+        backup = _backup_name(place)
+        copy_database(connection, backup)
         with migrations.immediate(connection):
             _convert(connection, path)
+    log(LogEvent.DATABASE_MIGRATED, database=path, backup=backup)
 
 
 def _convert(connection: apsw.Connection, path: str) -> None:
