@@ -35,9 +35,7 @@ class Checkpointer:
             await self._grew.wait()
             self._grew = trio.Event()
             result = await self._checkpoint()
-            if result is None:
-                continue
-            if result.log_pages >= limits.CHECKPOINT_HOLD_PAGES:
+            if result is not None and result.log_pages >= limits.CHECKPOINT_HOLD_PAGES:
                 await self._restart_log(result)
             else:
                 await self._empty_when_idle()
