@@ -244,7 +244,7 @@ class WriterActor:
             for index, deliveries in shares
         ]
         try:
-            await self._commit()
+            changed = await self._commit()
         except Exception as error:
             _fail(live, OutcomeUnknown)
             _fail([call for call, _ in served], OutcomeUnknown)
@@ -260,24 +260,29 @@ class WriterActor:
         if result.failed_queued:
             self.on_failed_queued()
         log_pages = self._engine.log_pages()
-        if log_pages >= limits.CHECKPOINT_PAGES:
+        if changed and log_pages >= limits.CHECKPOINT_PAGES:
             self.on_log_grew(log_pages)
 
-    async def _commit(self) -> None:
-        """Make the open transaction durable, where the policy says. Cancellation waits until it is done."""
-        if self._policy.inline:
-            self._timed_commit()
-        else:
-            # The shield closes the window before the thread starts; the thread itself is never abandoned.
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(
-                    self._timed_commit, abandon_on_cancel=False, limiter=self._thread_limiter
-                )
+    async def _commit(self) -> bool:
+        """Make the open transaction durable, where the policy says; False if there was nothing to do.
 
-    def _timed_commit(self) -> None:
+        Cancellation waits until it is done.
+        """
+        if self._policy.inline:
+            return self._timed_commit()
+        # The shield closes the window before the thread starts; the thread itself is never abandoned.
+        with trio.CancelScope(shield=True):
+            changed = await trio.to_thread.run_sync(
+                self._timed_commit, abandon_on_cancel=False, limiter=self._thread_limiter
+            )
+        return changed
+
+    def _timed_commit(self) -> bool:
         started = time.perf_counter()
-        if self._engine.commit():
+        changed = self._engine.commit()
+        if changed:
             self._policy.record(time.perf_counter() - started)
+        return changed
 
     def _answer(self, call: Call[Any], outcome: Any) -> None:
         command = call.command

@@ -89,6 +89,7 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
         await writer.execute(send(BODY))
         with trio.fail_after(20):
             await until(lambda: len(engine.checkpoints) == 2)
+        await wait_all_tasks_blocked(0.05)
         (_, first), (_, last) = engine.checkpoints
         assert first.log_pages >= limits.CHECKPOINT_HOLD_PAGES
         assert last.moved_pages == last.log_pages

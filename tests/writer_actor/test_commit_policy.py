@@ -56,7 +56,7 @@ async def test_on_a_slow_disk_commits_move_to_a_thread_and_the_loop_goes_on(engi
         threads.append(threading.current_thread())
         threading.Event().wait(0.003)
 
-    policy = CommitPolicy()
+    policy = CommitPolicy(0.001, 0.0007)
     async with running_writer(engine, policy=policy) as writer:
         engine.before_commit = slow_disk
         for number in range(40):
