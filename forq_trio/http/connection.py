@@ -215,6 +215,8 @@ class Connection:
             if self._has_left:
                 # The kernel would take the bytes all the same: a socket that the peer has closed can be written to.
                 raise ConnectionLost
+            if response.on_unsent is not None and self._wire.peer_left():
+                raise ConnectionLost  # the kernel would take a short response all the same
             data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):

@@ -35,6 +35,10 @@ class Wire(Protocol):
         """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
         ...
 
+    def peer_left(self) -> bool:
+        """Whether the peer is known to have closed its side. Costs a system call; False where it cannot be seen."""
+        ...
+
     def end(self) -> None:
         """Tell the peer that nothing more will be sent, where the protocol can; receiving goes on."""
         ...
@@ -94,6 +98,14 @@ class SocketWire:
                 return
             await trio.lowlevel.wait_writable(self.socket)
 
+    def peer_left(self) -> bool:
+        try:
+            return not self.socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def end(self) -> None:
         try:
             self.socket.shutdown(socket.SHUT_WR)
@@ -132,6 +144,9 @@ class StreamWire:
             await self.stream.send_all(data)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise ConnectionLost from error
+
+    def peer_left(self) -> bool:
+        return False
 
     def end(self) -> None:
         return

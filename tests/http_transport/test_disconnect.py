@@ -160,3 +160,22 @@ async def test_a_delivered_response_is_not_reported():
         await client.send(get("/wait"))
         assert len((await client.answer()).body) == 2_000_000
     assert unsent == []
+
+
+@pytest.mark.parametrize("how", ["close", "half close"])
+async def test_a_claim_for_a_client_that_left_meanwhile_is_not_sent_into_the_void(how):
+    """F3: the kernel would still take the bytes of a short answer, and the message would be gone for a lease."""
+    unsent, asked, left = trio.Event(), trio.Event(), trio.Event()
+
+    async def handler(request):
+        asked.set()
+        await left.wait()
+        return Response(200, b"a message", on_unsent=unsent.set)
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        await client.send(get("/"))
+        await asked.wait()
+        await (client.close() if how == "close" else client.stream.send_eof())
+        left.set()
+        await unsent.wait()
