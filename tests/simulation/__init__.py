@@ -1,0 +1,1 @@
+"""The writer actor under random cancellations, faults and restarts, in simulated time."""
