@@ -44,6 +44,14 @@ def check_range(name: str, value: int, low: int, high: int) -> int:
     raise OutOfRange(f"{name} must be between {low} and {high}, not {value}")
 
 
+def encode(name: str, text: str) -> bytes:
+    """Return `text` in UTF-8, or raise InvalidContent naming it: a lone surrogate cannot be stored."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidContent(f"the {name} is not text that UTF-8 can carry") from None
+
+
 class Broker:
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
 
@@ -59,10 +67,7 @@ class Broker:
         """
         content = message.content
         if len(content) * 4 > limits.CONTENT_BYTES_MAX or not content.isascii():
-            try:
-                size = len(content.encode())
-            except UnicodeEncodeError:
-                raise InvalidContent from None
+            size = len(encode("content", content))
             if size > limits.CONTENT_BYTES_MAX:
                 raise ContentTooLarge
         if message.process_after_ms is not None:
@@ -74,6 +79,7 @@ class Broker:
         check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
         if message.deduplication_id is not None:
             length = len(message.deduplication_id)
+            encode("deduplication_id", message.deduplication_id)
             check_range("length of deduplication_id", length, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)
             check_range(
                 "deduplication_window_ms",
@@ -155,10 +161,12 @@ class Broker:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
 
         A message whose attempts are used up fails instead and goes to the dead-letter queue. Results like `ack`.
+        Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.
         """
         if delay_ms is not None:
             check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         if reason is not None:
+            encode("reason", reason)
             check_range("length of reason", len(reason), 0, limits.REASON_LENGTH_MAX)
         parsed = self._parse_receipts(queue, receipts)
         return await self._writer.execute(commands.Nack(queue, parsed, delay_ms, reason))

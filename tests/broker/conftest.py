@@ -1,0 +1,33 @@
+"""A broker on each engine, with a clock that the test sets."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from forq_trio.system import open_broker
+from support.actors import T0
+
+
+class SetClock:
+    """A wall clock that stands still until it is set."""
+
+    ms = T0
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def url(request, tmp_path) -> str:
+    return "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+
+
+@pytest.fixture
+async def broker(url, clock) -> AsyncIterator[object]:
+    async with open_broker(url, durability="normal", clock=clock) as broker:
+        yield broker
