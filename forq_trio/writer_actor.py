@@ -51,6 +51,10 @@ class _Hold(Command[None], frozen=True, gc=False):
     """Asks the writer to pause between two batches."""
 
 
+class _Tick(Command[None], frozen=True, gc=False):
+    """Wakes the writer: something may have fallen due."""
+
+
 class WriterActor:
     """Owns the engine's write side. `run` is its task; `execute` and `post` are how others reach it.
 
@@ -78,6 +82,7 @@ class WriterActor:
         self._postponed: list[Call[Any]] = []
         self._holds: list[Call[None]] = []
         self._resume = trio.Event()
+        self._timer = trio.CancelScope()
         self._next_due_ms: int | None = clock.now_ms()
         self._draining = False
         self._stopping = False
@@ -160,38 +165,45 @@ class WriterActor:
         Cancelled, it finishes the commit under way, answers it, refuses the rest with Stopping, and closes the
         engine.
         """
-        task_status.started()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep_time)
+            task_status.started()
+            error = await self._work()
+            nursery.cancel_scope.cancel()
+        if error is not None:
+            raise error
+
+    async def _work(self) -> Exception | None:
+        """The loop. Returns what ended it; raised, it would leave the nursery in a group."""
+        self._set_timer()
         try:
-            while True:
-                calls = await self._gather()
-                if calls is None:
-                    return
+            while (calls := await self._gather()) is not None:
                 await self._execute_batch(calls)
                 while self._holds:
                     await self._pause(self._holds.pop())
+                self._set_timer()
+        except Exception as error:
+            return error
         finally:
             self._stopping = self._finished = True
             self._send.close()
             self._refuse_waiting()
             self._engine.close()
+        return None
 
     async def _gather(self) -> list[Call[Any]] | None:
-        """Wait for something to do. An empty list: something falls due. None: stopped and nothing is left."""
-        while True:
-            calls: list[Call[Any]] = []
-            with trio.move_on_after(self._seconds_idle()):
-                try:
-                    calls.append(await self._receive.receive())
-                except trio.EndOfChannel:
-                    return [self._overflow.popleft()] if self._overflow else None
-            self.parked.give_up(trio.current_time())
-            if not calls and self._overflow:
-                calls.append(self._overflow.popleft())
-            if calls:
-                self._take_waiting(calls)
-                return calls
-            if self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms():
-                return calls
+        """Wait for something to do and take all there is. None: stopped and nothing is left."""
+        if self._overflow:
+            await trio.lowlevel.checkpoint()
+            calls = [self._overflow.popleft()]
+        else:
+            try:
+                calls = [await self._receive.receive()]
+            except trio.EndOfChannel:
+                return [self._overflow.popleft()] if self._overflow else None
+        self._take_waiting(calls)
+        self.parked.give_up(trio.current_time())
+        return calls
 
     def _take_waiting(self, calls: list[Call[Any]]) -> None:
         """Add what else waits, up to the caps of one commit."""
@@ -207,24 +219,39 @@ class WriterActor:
             calls.append(call)
             messages += _message_count(call.command)
 
-    def _seconds_idle(self) -> float:
-        """How long the writer may sleep when no call comes."""
-        if self._overflow:
-            return 0.0
-        seconds = self.parked.next_deadline() - trio.current_time()
+    async def _keep_time(self) -> None:
+        """The one timer: sleeps until the time that `_set_timer` says, then wakes the writer, and again."""
+        while True:
+            with self._timer:
+                await trio.sleep_forever()
+            self._timer = trio.CancelScope()
+            self.post(_Tick())
+
+    def _set_timer(self) -> None:
+        """Have the writer woken when something falls due or a receiver's time is over.
+
+        The timer is only ever moved to an earlier time; one that fires too early finds nothing and is set anew.
+        """
+        wake_at = self.parked.next_deadline()
         if self._next_due_ms is not None:
             due_seconds = (self._next_due_ms - self._clock.now_ms()) / 1_000
             # The wall clock can be set while we sleep: look at it again now and then. That runs no query.
-            seconds = min(seconds, due_seconds, limits.CLOCK_CHECK_SECONDS_MAX)
-        return max(seconds, 0.0)
+            wake_at = min(wake_at, trio.current_time() + min(due_seconds, limits.CLOCK_CHECK_SECONDS_MAX))
+        if wake_at < self._timer.deadline:
+            self._timer.deadline = wake_at
+
+    def _is_due(self) -> bool:
+        return self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms()
 
     async def _execute_batch(self, calls: list[Call[Any]]) -> None:
         live, self._postponed = self._postponed, []
         for call in calls:
             if type(call.command) is _Hold:
                 self._holds.append(call)
-            elif not call.abandoned:
+            elif not call.abandoned and type(call.command) is not _Tick:
                 live.append(call)
+        if not live and not self._is_due():
+            return
         batch = Batch([call.command for call in live], self._clock.now_ms(), self.parked)
         try:
             result = self._engine.execute_batch(batch)
