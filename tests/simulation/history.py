@@ -67,20 +67,20 @@ class Settlement:
     def refused(self) -> None:
         """Nothing changed: who held the message holds it still, unless somebody got it meanwhile."""
         history, content = self._history, self._delivery.content
-        history.maybe_acked.discard(content)
+        history.maybe_acked.pop(self._delivery.receipt, None)
         if self._held_until is not None and history.latest[content][1] == self._delivery.receipt:
             history.holders.setdefault(content, self._held_until)
 
 
 class History:
-    """acked, maybe_acked: contents whose acknowledgement was confirmed, or only asked for. latest: per content the id,
-    receipt and attempts of its latest committed delivery. holders: until when a consumer holds it. violations: what the
+    """acked: contents whose acknowledgement was confirmed; maybe_acked: those for which one was asked, by receipt.
+    latest: per content the id, receipt and attempts of its latest committed delivery. holders: until when a consumer holds it. violations: what the
     engine saw go wrong.
     """
 
     def __init__(self) -> None:
         self.acked: set[str] = set()
-        self.maybe_acked: set[str] = set()
+        self.maybe_acked: dict[str, str] = {}
         self.latest: dict[str, tuple[str, str, int]] = {}
         self.holders: dict[str, int] = {}
         self._delayed: set[str] = set()
@@ -125,7 +125,7 @@ class History:
         return Settlement(self, delivery, held_until)
 
     def acking(self, delivery: Delivery) -> None:
-        self.maybe_acked.add(delivery.content)
+        self.maybe_acked[delivery.receipt] = delivery.content
 
     def stale_receipt(self, rng: random.Random) -> tuple[str, list[str]] | None:
         """A receipt of which a later delivery is known, with its queue."""
@@ -188,8 +188,9 @@ class History:
         assert all(count == 1 for count in contents.values()), "a message is stored twice"
         assert not self._refused & set(contents), "a refused message is stored"
         assert not self.acked & set(contents), "an acknowledged message is stored"
+        accounted = set(contents) | self.acked | set(self.maybe_acked.values())
         for content, sequence in self._sent.items():
-            assert content in contents or content in self.acked | self.maybe_acked or self._died(content), (
+            assert content in accounted or self._died(content), (
                 f"message {content} (sequence {sequence}) is lost"
             )
         counted = Counter((message.queue, message.status) for message in stored)
