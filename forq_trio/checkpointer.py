@@ -1,9 +1,10 @@
 """Moves the write-ahead log into the database file, from a thread and a connection of its own, never inside a commit.
 
-The writer tells it after each commit that left a long log. A passive checkpoint copies what it can while commits go on,
-so under steady load some pages are always left and the log would grow for ever. So when it has become too long, and
-repeated passive checkpoints have left only a short rest, the writer is held between two batches for that rest; the next
-commit then starts the log over. When nothing was committed for a while the log is emptied the same way.
+The writer tells it after each commit how long the log is. For every CHECKPOINT_PAGES that were added it runs a passive
+checkpoint, which copies what it can while commits go on; so under steady load some pages are always left, and the log
+would grow for ever. When it has become too long, and repeated passive checkpoints have left only a short rest, the
+writer is held between two batches for that rest; the next commit then starts the log over. When nothing was committed
+for a while the log is emptied the same way.
 """
 
 import trio
@@ -25,10 +26,16 @@ class Checkpointer:
         self._writer = writer
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
-        writer.on_log_grew = self._note_growth
+        self._commits = 0
+        self._moved_pages = 0
+        writer.on_committed = self._note_commit
 
-    def _note_growth(self, log_pages: int) -> None:
-        self._grew.set()
+    def _note_commit(self, log_pages: int) -> None:
+        self._commits += 1
+        if log_pages < self._moved_pages:
+            self._moved_pages = 0  # the log has started over
+        if log_pages - self._moved_pages >= limits.CHECKPOINT_PAGES:
+            self._grew.set()
 
     async def run(self) -> None:
         while True:
@@ -55,18 +62,23 @@ class Checkpointer:
         """Wait for more growth; when there is none for a while, empty the log, if need be at the next such moment."""
         emptied = False
         while not emptied:
+            commits = self._commits
             with trio.move_on_after(limits.CHECKPOINT_IDLE_SECONDS):
                 await self._grew.wait()
                 return
+            if commits != self._commits:
+                continue
             async with self._writer.held():
                 emptied = await self._checkpoint(truncate=True) is not None
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
         """One checkpoint in a thread; None when the database refuses it (a reader in the way)."""
         try:
-            return await trio.to_thread.run_sync(
+            result = await trio.to_thread.run_sync(
                 lambda: self._engine.checkpoint(truncate=truncate), limiter=self._limiter
             )
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
             return None
+        self._moved_pages = 0 if truncate else result.moved_pages
+        return result

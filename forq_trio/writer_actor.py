@@ -58,8 +58,8 @@ class _Tick(Command[None], frozen=True, gc=False):
 class WriterActor:
     """Owns the engine's write side. `run` is its task; `execute` and `post` are how others reach it.
 
-    on_failed_queued: called when failed messages wait for a sweep; on_log_grew: with the pages of the write-ahead log,
-    after each commit that found many. Both are called from the writer's task and must not wait.
+    on_failed_queued: called when failed messages wait for a sweep; on_committed: after each commit, with the pages
+    of the write-ahead log. Both are called from the writer's task and must not wait.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class WriterActor:
         self._overload_told = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.on_failed_queued: Callable[[], None] = lambda: None
-        self.on_log_grew: Callable[[int], None] = lambda _: None
+        self.on_committed: Callable[[int], None] = lambda _: None
 
     async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
         """Have `command` executed and return its outcome; raises what failed it, Overloaded or Stopping.
@@ -286,9 +286,8 @@ class WriterActor:
             self._answer(call, outcome)
         if result.failed_queued:
             self.on_failed_queued()
-        log_pages = self._engine.log_pages()
-        if changed and log_pages >= limits.CHECKPOINT_PAGES:
-            self.on_log_grew(log_pages)
+        if changed:
+            self.on_committed(self._engine.log_pages())
 
     async def _commit(self) -> bool:
         """Make the open transaction durable, where the policy says; False if there was nothing to do.

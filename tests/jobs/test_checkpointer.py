@@ -77,6 +77,23 @@ async def test_the_log_stays_bounded_under_continuous_commits(engine, path) -> N
         nursery.cancel_scope.cancel()
 
 
+async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, monkeypatch) -> None:
+    """One for every CHECKPOINT_PAGES added to the log, not one after every commit on a long log."""
+    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 100_000)
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        pages = 0
+        for _ in range(400):
+            before = engine.log_pages()
+            await writer.execute(send(BODY))
+            pages += max(
+                engine.log_pages() - before, engine.log_pages() if engine.log_pages() < before else 0
+            )
+        assert 1 <= len(engine.checkpoints) <= pages // limits.CHECKPOINT_PAGES + 1
+        nursery.cancel_scope.cancel()
+
+
 async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_starts_over(
     engine, monkeypatch
 ) -> None:
