@@ -27,16 +27,20 @@ class Checkpointed(ObservedEngine):
         self.checkpoints: list[tuple[bool, CheckpointResult]] = []
         self.checkpoint_refusals = 0
         self.refused_checkpoints = 0
+        self.under_way = 0
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         if self.checkpoint_refusals > 0:
             self.checkpoint_refusals -= 1
             raise StorageUnavailable("database is locked")
+        self.under_way += 1
         try:
             result = super().checkpoint(truncate=truncate)
         except StorageUnavailable:
             self.refused_checkpoints += 1
             raise
+        finally:
+            self.under_way -= 1
         self.checkpoints.append((truncate, result))
         return result
 
@@ -84,9 +88,11 @@ async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, mo
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         nursery.start_soon(supervise, Checkpointer(engine, writer))
         pages = 0
-        for _ in range(400):
+        for _ in range(100):
             before = engine.log_pages()
             await writer.execute(send(BODY))
+            await wait_all_tasks_blocked()  # if one is to be run, it is under way now
+            await until(lambda: engine.under_way == 0)
             pages += max(
                 engine.log_pages() - before, engine.log_pages() if engine.log_pages() < before else 0
             )
