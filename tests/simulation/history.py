@@ -74,8 +74,9 @@ class Settlement:
 
 class History:
     """acked: contents whose acknowledgement was confirmed; maybe_acked: those for which one was asked, by receipt.
-    latest: per content the id, receipt and attempts of its latest committed delivery. holders: until when a consumer holds it. violations: what the
-    engine saw go wrong.
+
+    latest: per content the id, receipt and attempts of its latest committed delivery. holders: until when a consumer
+    holds it. violations: what the engine saw go wrong.
     """
 
     def __init__(self) -> None:

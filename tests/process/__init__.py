@@ -1,0 +1,1 @@
+"""Real server processes: killed, stopped, and refused a start."""
