@@ -27,15 +27,20 @@ class Checkpointer:
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
         self._commits = 0
+        self._log_pages = 0
         self._moved_pages = 0
         writer.on_committed = self._note_commit
 
     def _note_commit(self, log_pages: int) -> None:
         self._commits += 1
+        self._log_pages = log_pages
         if log_pages < self._moved_pages:
             self._moved_pages = 0  # the log has started over
-        if log_pages - self._moved_pages >= limits.CHECKPOINT_PAGES:
+        if self._has_grown():
             self._grew.set()
+
+    def _has_grown(self) -> bool:
+        return self._log_pages - self._moved_pages >= limits.CHECKPOINT_PAGES
 
     async def run(self) -> None:
         while True:
@@ -80,5 +85,9 @@ class Checkpointer:
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
             return None
-        self._moved_pages = 0 if truncate else result.moved_pages
+        if truncate:
+            self._log_pages = 0
+        self._moved_pages = min(result.moved_pages, self._log_pages)
+        if not self._has_grown():
+            self._grew = trio.Event()  # what was added while it ran is not yet enough for another one
         return result
