@@ -5,6 +5,7 @@ Stop, on SIGTERM or SIGINT: accept no more, answer parked receivers with nothing
 (SHUTDOWN_SECONDS_MAX), then the actors: every command that was sent is committed, the log is moved into the file.
 """
 
+import gc
 import os
 import signal
 import socket
@@ -78,6 +79,7 @@ async def serve(config: Config) -> None:
         async with open_system(engine, SystemClock()) as system:
             server = _build_server(config, system, listeners)
             async with _serving(server, system):
+                _calm_collector()
                 log.log(
                     LogEvent.SERVER_STARTED,
                     api=str(config.api_addr._replace(port=server.ports[0])),
@@ -89,6 +91,17 @@ async def serve(config: Config) -> None:
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break
+
+
+def _calm_collector() -> None:
+    """Leave what start-up made out of garbage collections, and run them less often.
+
+    The hot path makes no reference cycles, so collections find next to nothing there; at 128 connections they cost a
+    tenth of the throughput and doubled the 99th percentile.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*limits.COLLECTOR_THRESHOLDS)
 
 
 async def _listen(address: Address) -> list[socket.socket]:

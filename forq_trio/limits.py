@@ -97,6 +97,9 @@ SHUTDOWN_SECONDS_MAX = 10.0
 HEALTH_SECONDS_MAX = 5.0
 PEEK_DEFAULT = 10
 
+# The process: allocations between garbage collections, and how many of a generation before the next older one.
+COLLECTOR_THRESHOLDS = (50_000, 20, 50)
+
 # Authentication (Forq 1.0: 5 failures in 60 s lock a client's address out for 60 s).
 AUTH_SECRET_LENGTH_MIN = 32
 AUTH_FAILURES_MAX = 5

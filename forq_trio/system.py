@@ -44,24 +44,31 @@ async def open_system(engine: Engine, clock: Clock) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
-    the engine. A commit that fails cancels the body and comes out as CommitFailed inside an exception group.
+    the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
+    CommitFailed inside an exception group.
     """
     tally = Tally()
     writer = WriterActor(engine, clock, tally)
     readers = ReaderPool(engine.open_reader, size=2 * (os.cpu_count() or 1) + 1)
     broker = Broker(writer, readers, clock)
+    failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
                 for job in _jobs(engine, writer, broker, tally):
                     jobs.start_soon(supervise, job, name=job.name)
-                yield System(engine, writer, broker, tally)
+                try:
+                    yield System(engine, writer, broker, tally)
+                except Exception as error:
+                    failure = error
                 jobs.cancel_scope.cancel()
         finally:
             # Only now: a job may have been in the middle of something that needs the engine.
             readers.close()
             writer.stop()
+    if failure is not None:
+        raise failure  # as it was raised: the nurseries would have put it into groups
 
 
 def _jobs(engine: Engine, writer: WriterActor, broker: Broker, tally: Tally) -> list[Job]:
