@@ -142,12 +142,14 @@ async def test_a_closed_broker_refuses_everything(url) -> None:
 
 
 async def test_an_error_in_the_body_closes_everything_too(tmp_path) -> None:
-    url = f"sqlite:///{tmp_path / 'forq.db'}"
+    async def fail() -> None:
+        async with open_broker(f"sqlite:///{tmp_path / 'forq.db'}") as broker:
+            await broker.produce("q", "x")
+            raise ZeroDivisionError
+
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            async with open_broker(url) as broker:
-                await broker.produce("q", "x")
-                raise ZeroDivisionError
+            await fail()
 
 
 async def test_opening_and_closing_leaves_nothing_behind(tmp_path) -> None:
