@@ -27,6 +27,7 @@ def produce_many(tx: Transaction, commands: Sequence[ProduceMany]) -> list[tuple
 
 def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rows: Rows) -> list[Produced]:
     """Give the messages ids and numbers and add their rows, except where the deduplication id is known."""
+    tx.admit(queue)
     now_ms = tx.now_ms
     ttl_ms = tx.settings.queue_ttl_ms
     next_id = tx.ids.next
