@@ -13,6 +13,7 @@ from forq_trio import commands, limits
 from forq_trio.clock import Clock
 from forq_trio.commands import SweepKind, Swept
 from forq_trio.errors import (
+    CallerError,
     ContentTooLarge,
     InvalidContent,
     MessageNotFound,
@@ -76,7 +77,8 @@ class Broker:
                 raise ProcessAfterInPast
             if message.process_after_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
                 raise ProcessAfterTooFar
-        check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
+        if not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX:
+            check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
         if message.deduplication_id is not None:
             length = len(message.deduplication_id)
             encode("deduplication_id", message.deduplication_id)
@@ -116,8 +118,30 @@ class Broker:
         """Store up to 1,000 messages in one commit, all or none; results in their order. Raises like `produce`."""
         self.check_producible(queue)
         check_range("number of messages", len(messages), 1, limits.PRODUCE_BATCH_MAX)
-        checked = tuple(self.check_message(message) for message in messages)
+        checked = tuple(map(self.check_message, messages))
         return await self._writer.execute(commands.ProduceMany(queue, checked))
+
+    async def produce_each(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | CallerError]:
+        """Store those of up to 1,000 messages that may be stored, in one commit; the others are refused alone.
+
+        Results in the order of the messages; for a refused one the error that `produce` would raise.
+        """
+        self.check_producible(queue)
+        check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX)
+        refused: dict[int, CallerError] = {}
+        accepted = []
+        for index, message in enumerate(messages):
+            try:
+                accepted.append(self.check_message(message))
+            except CallerError as error:
+                refused[index] = error
+        produced: tuple[Produced, ...] = ()
+        if accepted:
+            produced = await self._writer.execute(commands.ProduceMany(queue, tuple(accepted)))
+        if not refused:
+            return list(produced)
+        rest = iter(produced)
+        return [refused[index] if index in refused else next(rest) for index in range(len(messages))]
 
     def check_producible(self, queue: str) -> None:
         """Raise InvalidQueueName or ProduceToDeadLetterQueue unless messages may be sent to `queue`."""

@@ -15,12 +15,13 @@ from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.errors import CODE_BY_ERROR
 from forq_trio.http.forq_api.reading import check_range, wait_for_messages
 from forq_trio.http.message import Request, Response
-from forq_trio.model import NewMessage, Receipt, check_queue_name
+from forq_trio.model import NewMessage, Produced, Receipt, check_queue_name
 
 Outcome = bool | int | None
 """What became of one receipt: False or None when it is not current; the lease's new end if asked for."""
 
-_read_messages = BodyReader(bodies.RawMessages)
+_read_messages = BodyReader(bodies.NewMessages)
+_read_raw_messages = BodyReader(bodies.RawMessages)
 _read_message = BodyReader(bodies.NewMessage)
 _read_receive = BodyReader(bodies.ReceiveRequest)
 _read_ack = BodyReader(bodies.AckRequest)
@@ -39,32 +40,17 @@ class BatchEndpoints:
     async def send(self, request: Request, queue: str) -> Response:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         self._broker.check_producible(queue)
-        raw_messages = _read_messages(request.body).messages
-        if len(raw_messages) > limits.PRODUCE_BATCH_MAX:
+        entries = _read_entries(request.body)
+        if len(entries) > limits.PRODUCE_BATCH_MAX:
             raise refused(codes.TOO_MANY_MESSAGES)
-        checked = [self._check(raw) for raw in raw_messages]
-        messages = [entry for entry in checked if isinstance(entry, NewMessage)]
+        messages = [entry for entry in entries if isinstance(entry, NewMessage)]
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
             raise Refused(codes.PAYLOAD_TOO_LARGE)
-        produced = iter(await self._broker.produce_many(queue, messages) if messages else ())
-        results = []
-        for entry in checked:
-            if isinstance(entry, NewMessage):
-                stored = next(produced)
-                results.append(bodies.SendResult(id=stored.id, sequence=stored.sequence))
-            else:
-                results.append(bodies.SendResult(code=entry))
+        outcomes = iter(await self._broker.produce_each(queue, messages))
+        results = [
+            _send_result(next(outcomes) if isinstance(entry, NewMessage) else entry) for entry in entries
+        ]
         return Response(200, _encode(bodies.SendResults(results)))
-
-    def _check(self, raw: msgspec.Raw) -> NewMessage | str:
-        """The message, or the code of why it may not be stored."""
-        try:
-            message = _read_message(raw)
-            return self._broker.check_message(NewMessage(message.content, message.process_after))
-        except Refused:
-            return codes.BODY_INVALID
-        except CallerError as error:
-            return CODE_BY_ERROR[type(error)]
 
     async def receive(self, request: Request, queue: str) -> Response:
         """The next messages, waiting for the first one; none after the wait."""
@@ -116,6 +102,28 @@ class BatchEndpoints:
         check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
         release = partial(self._broker.release, queue, delay_ms=wanted.delay_ms)
         return await _settle(queue, wanted.receipts, release)
+
+
+def _read_entries(body: bytes) -> list[NewMessage | str]:
+    """The messages of a batch; for one that is malformed, its code. The usual batch has none and is read at once."""
+    try:
+        return [NewMessage(sent.content, sent.process_after) for sent in _read_messages(body).messages]
+    except Refused:
+        return [_read_entry(raw) for raw in _read_raw_messages(body).messages]
+
+
+def _read_entry(raw: msgspec.Raw) -> NewMessage | str:
+    try:
+        sent = _read_message(raw)
+    except Refused:
+        return codes.BODY_INVALID
+    return NewMessage(sent.content, sent.process_after)
+
+
+def _send_result(outcome: Produced | CallerError | str) -> bodies.SendResult:
+    if isinstance(outcome, Produced):
+        return bodies.SendResult(id=outcome.id, sequence=outcome.sequence)
+    return bodies.SendResult(code=outcome if isinstance(outcome, str) else CODE_BY_ERROR[type(outcome)])
 
 
 def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:
