@@ -113,7 +113,7 @@ def _time_page(api: Api, payload: bytes, samples: int) -> float | None:
 def _store(context: Context, server: Server, queue: str) -> float:
     """Store the backlog: first those that are then claimed, so that the ready ones stay; return the seconds taken."""
     settings, started = context.settings, time.monotonic()
-    _send_all(context, server, queue, settings.backlog_in_flight)
+    send_all(context, server, queue, settings.backlog_in_flight)
     claimed = _run_all(
         server,
         Series("claim"),
@@ -124,12 +124,12 @@ def _store(context: Context, server: Server, queue: str) -> float:
     )
     if claimed != settings.backlog_in_flight:
         raise ServerError(f"claimed {claimed} of {settings.backlog_in_flight} messages for the backlog")
-    _send_all(context, server, queue, settings.backlog_ready)
-    _send_all(context, server, queue, settings.backlog_delayed, time.time_ns() // 1_000_000 + DAY_MS)
+    send_all(context, server, queue, settings.backlog_ready)
+    send_all(context, server, queue, settings.backlog_delayed, time.time_ns() // 1_000_000 + DAY_MS)
     return time.monotonic() - started
 
 
-def _send_all(context: Context, server: Server, queue: str, count: int, due_ms: int | None = None) -> None:
+def send_all(context: Context, server: Server, queue: str, count: int, due_ms: int | None = None) -> None:
     whole = server.api.send_batch(queue, [context.content] * STORE_BATCH, due_ms)
     rest = server.api.send_batch(queue, [context.content] * (count % STORE_BATCH), due_ms)
     batches = [*repeat(whole, count // STORE_BATCH), *([rest] if count % STORE_BATCH else [])]

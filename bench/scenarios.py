@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import backlog, closed, embedded, handoff, idle, peers
+from bench import backlog, closed, embedded, handoff, idle, peers, restart
 from bench.context import Context, Row
 
 YARDSTICK = "stores nothing"
@@ -36,6 +36,7 @@ SCENARIOS: dict[str, Scenario] = {
     "batch": Scenario(closed.batch),
     "idle": Scenario(idle.idle),
     "backlog": Scenario(backlog.backlog),
+    "restart": Scenario(restart.restart, needs_own=True),
     "embedded": Scenario(embedded.embedded, needs_own=True),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

@@ -77,6 +77,17 @@ class _Process:
     def last_words(self) -> str:
         return "\n".join(self.lines) or "nothing"
 
+    def kill(self) -> None:
+        """End it without a chance to tidy up."""
+        self.child.kill()
+        self.child.wait()
+        self._close()
+
+    def _close(self) -> None:
+        self._thread.join(STOP_SECONDS_MAX)
+        if self._stream is not None:
+            self._stream.close()
+
     def stop(self) -> None:
         """End it as a supervisor would. Raises ServerError if it had ended by itself, or does not end well."""
         ended_by_itself = self.child.poll() is not None
@@ -89,9 +100,7 @@ class _Process:
             self.child.wait()
             raise ServerError(f"the server did not stop; it wrote: {self.last_words()}") from None
         finally:
-            self._thread.join(STOP_SECONDS_MAX)
-            if self._stream is not None:
-                self._stream.close()
+            self._close()
         code = self.child.returncode
         if self._address and (ended_by_itself or code not in (0, -signal.SIGTERM)):
             when = "during the measurement" if ended_by_itself else "when asked to stop"
@@ -131,14 +140,26 @@ def forq_environment(database: Path, durability: str) -> dict[str, str]:
 @contextmanager
 def forq_server(data_dir: Path, durability: str) -> Iterator[Server]:
     """`forq serve` of this checkout on a new database in a directory of its own below `data_dir`."""
-    with tempfile.TemporaryDirectory(prefix="forq-bench-", dir=data_dir) as directory:
-        environment = forq_environment(Path(directory) / "forq.db", durability)
-        process = _Process([sys.executable, "-m", "forq_trio.cli", "serve"], environment, "stderr")
-        try:
-            api = Api(f"http://{process.address()}", KEY)
-            said = check_health(api) or durability
-            yield Server("forq-trio", api, process.child.pid, f"fsync={said}", METRICS_KEY)
-        finally:
+    with (
+        tempfile.TemporaryDirectory(prefix="forq-bench-", dir=data_dir) as directory,
+        forq_server_on(Path(directory) / "forq.db", durability) as server,
+    ):
+        yield server
+
+
+@contextmanager
+def forq_server_on(database: Path, durability: str, *, kill: bool = False) -> Iterator[Server]:
+    """`forq serve` of this checkout on this database, healthy. kill: end it by kill -9 instead of asking it to stop."""
+    command = [sys.executable, "-m", "forq_trio.cli", "serve"]
+    process = _Process(command, forq_environment(database, durability), "stderr")
+    try:
+        api = Api(f"http://{process.address()}", KEY)
+        said = check_health(api) or durability
+        yield Server("forq-trio", api, process.child.pid, f"fsync={said}", METRICS_KEY)
+    finally:
+        if kill:
+            process.kill()
+        else:
             process.stop()
 
 

@@ -33,6 +33,7 @@ class Settings:
     backlog_in_flight: int = 100_000
     backlog_samples: int = 1_000
     backlog_page_samples: int = 30
+    restart_messages: int = 20_000
 
     embedded_tasks: int = 256
     embedded_batch_tasks: int = 8
@@ -63,6 +64,7 @@ QUICK = Settings(
     backlog_in_flight=2_000,
     backlog_samples=100,
     backlog_page_samples=10,
+    restart_messages=1_000,
     embedded_messages=10_000,
     embedded_seconds=0.4,
     peer_messages=1_000,
@@ -88,6 +90,7 @@ TINY = Settings(
     backlog_ready=300,
     backlog_delayed=300,
     backlog_in_flight=100,
+    restart_messages=100,
     backlog_samples=10,
     backlog_page_samples=2,
     embedded_tasks=16,
