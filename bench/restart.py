@@ -30,10 +30,10 @@ def restart(context: Context) -> list[Row]:
                 send_all(context, server, queue, settings.restart_messages)
     return [
         {
-            "messages stored": messages,
-            "log MiB": max(log_mib),
-            "healthy s": statistics.median(healthy),
-            "serving s": statistics.median(serving),
-            "serving max s": max(serving),
+            "messages_stored": messages,
+            "log_mib": max(log_mib),
+            "healthy_p50_ms": statistics.median(healthy) * 1_000,
+            "serving_p50_ms": statistics.median(serving) * 1_000,
+            "serving_max_ms": max(serving) * 1_000,
         }
     ]

@@ -30,6 +30,7 @@ ROWS = {
     "batch": 2,
     "idle": 1,
     "backlog": 6,
+    "restart": 1,
     "embedded": 4,
     "peers": None,
 }
