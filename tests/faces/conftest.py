@@ -1,0 +1,43 @@
+"""Every test of this directory runs once per face and engine, in simulated time that passes when it is told to."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from .face import Face
+from .running import KINDS, open_face
+
+
+HERE = Path(__file__).parent
+
+
+def run_in_simulated_time(main, *, clock=None, instruments: Sequence[trio.abc.Instrument] = ()) -> None:
+    """How pytest-trio runs these tests: it would use a mock clock only where the test itself takes it as an argument."""
+    trio.run(main, clock=clock or trio.testing.MockClock(), instruments=instruments)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == HERE:
+            item.add_marker(pytest.mark.trio(run=run_in_simulated_time))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def url(request, tmp_path) -> str:
+    """An empty database."""
+    return "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+
+
+@pytest.fixture(params=KINDS)
+def kind(request) -> str:
+    """Which face. A test of what only some offer names them: `@offered("priority")`."""
+    return request.param
+
+
+@pytest.fixture
+async def face(kind, url) -> AsyncIterator[Face]:
+    async with open_face(kind, url) as face:
+        yield face

@@ -1,0 +1,45 @@
+"""A few words more, for what several tests say."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from forq_trio.client import Delivery, MessageInfo
+from forq_trio.limits import ATTEMPTS_MAX_DEFAULT
+
+from .face import Face, Refused
+from .running import OFFERED_BY
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+DAY = 24 * 60 * MINUTE
+
+
+def offered(what: str) -> pytest.MarkDecorator:
+    """For a test of something that not every face offers."""
+    return pytest.mark.parametrize("kind", OFFERED_BY[what])
+
+
+def contents(messages: Sequence[Delivery | MessageInfo]) -> list[str]:
+    return [message.content for message in messages]
+
+
+async def attempt_all_but_one(face: Face, queue: str = "q") -> None:
+    """Leave one attempt to the message of `queue`, without letting time pass."""
+    for _ in range(ATTEMPTS_MAX_DEFAULT - 1):
+        delivery = await face.take(queue)
+        assert await face.nack(delivery.receipt, delay_ms=0, queue=queue) == [True]
+
+
+async def fail(face: Face, queue: str = "q") -> None:
+    """Use up the attempts of the message of `queue`."""
+    await attempt_all_but_one(face, queue)
+    delivery = await face.take(queue)
+    assert await face.nack(delivery.receipt, queue=queue) == [True]
+
+
+async def code_of(call) -> str | None:
+    """The code `call` is refused with."""
+    with pytest.raises(Refused) as refusal:
+        await call
+    return refusal.value.code
