@@ -9,6 +9,7 @@ from typing import Any
 
 import trio
 
+from forq_trio.http.body_budget import BodyBudget
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.response_bytes import WITHOUT_BODY
 from forq_trio.http.transport_config import TransportConfig
@@ -54,10 +55,15 @@ class HandlerApp:
     """The ASGI application around a handler."""
 
     def __init__(
-        self, handler: Handler, config: TransportConfig, on_error: Callable[[Exception], None]
+        self,
+        handler: Handler,
+        config: TransportConfig,
+        budget: BodyBudget,
+        on_error: Callable[[Exception], None],
     ) -> None:
         self._handler = handler
         self._config = config
+        self._budget = budget
         self._on_error = on_error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,34 +80,47 @@ class HandlerApp:
             await self._send(response, scope["method"] == "HEAD", send, exchange)
 
     async def _respond(self, scope: Scope, receive: Receive, exchange: Exchange) -> Response:
-        body: bytes | None = None
-        with trio.move_on_after(self._config.body_seconds) as deadline:
-            body = await self._read_body(receive)
-        if deadline.cancelled_caught:
-            return self._error(408)
-        if body is None:
-            return self._error(413)
+        body = bytearray()
+        refused = 408
         try:
-            return await self._handler(_request(scope, body, exchange))
+            with trio.move_on_after(self._config.body_seconds):
+                refused = await self._read_body(receive, body)
+            if refused:
+                return self._error(refused)
+            return await self._handler(_request(scope, bytes(body), exchange))
+        except _ClientGone:
+            raise
         except Exception as error:
             self._on_error(error)
             return self._error(500)
+        finally:
+            self._budget.change(-len(body))
 
-    async def _read_body(self, receive: Receive) -> bytes | None:
-        """The body, or None if it is too long; it is read to its end all the same, or the connection would stall."""
-        body = bytearray()
-        too_long = False
+    async def _read_body(self, receive: Receive, body: bytearray) -> int:
+        """Fill `body` and return 0, or the status that refuses it.
+
+        What is refused is read to its end all the same, or the connection would stall.
+        """
+        refused = 0
         more = True
         while more:
             event = await receive()
             if event["type"] == "http.disconnect":
                 raise _ClientGone
-            body += event.get("body", b"")
             more = event.get("more_body", False)
+            if refused:
+                continue
+            portion = event.get("body", b"")
+            body += portion
+            within_budget = self._budget.change(len(portion))
             if len(body) > self._config.body_bytes_max:
-                too_long = True
+                refused = 413
+            elif not within_budget:
+                refused = 503
+            if refused:
+                self._budget.change(-len(body))
                 body.clear()
-        return None if too_long else bytes(body)
+        return refused
 
     async def _send(self, response: Response, omit_body: bool, send: Send, exchange: Exchange) -> None:
         sent = False

@@ -12,8 +12,9 @@ from math import inf
 
 import trio
 
+from forq_trio.http.body_budget import BodyBudget
 from forq_trio.http.disconnects import DisconnectWatch, DisconnectWatchers
-from forq_trio.http.h1 import HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
+from forq_trio.http.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
 from forq_trio.http.handover import HTTP2_PREFACE, Http2Stream, Hypercorn, ReplayedStream
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.response_bytes import CLOSE, CONTINUE, ResponseEncoder
@@ -29,6 +30,7 @@ class Services:
     config: TransportConfig
     ssl_context: ssl.SSLContext | None
     encoder: ResponseEncoder
+    budget: BodyBudget
     watchers: DisconnectWatchers
     hypercorn: Hypercorn
     now: Callable[[], float]
@@ -36,7 +38,8 @@ class Services:
 
     def error_response(self, status: int) -> Response:
         """What the transport itself answers with this status."""
-        return Response(status, self.config.error_bodies.get(status, b""))
+        headers = ((b"retry-after", b"1"),) if status == 503 else ()
+        return Response(status, self.config.error_bodies.get(status, b""), headers=headers)
 
 
 class Connection:
@@ -47,6 +50,7 @@ class Connection:
         "_expired",
         "_handed_over",
         "_has_left",
+        "_held_bytes",
         "_parser",
         "_scope",
         "_sending",
@@ -65,6 +69,7 @@ class Connection:
         self._expired = False
         self._has_left = False
         self._sending = False
+        self._held_bytes = 0
         self._handed_over: ReplayedStream | None = None
         watch = DisconnectWatch(services.watchers, self._watch_client)
         self._parser = RequestParser(services.config, client, watch.open, h2c=services.ssl_context is None)
@@ -104,6 +109,7 @@ class Connection:
         except ConnectionLost:
             return
         finally:
+            self._services.budget.change(-self._held_bytes)
             with trio.CancelScope(shield=True):
                 await self._wire.close()
 
@@ -175,6 +181,11 @@ class Connection:
                         return
                 parser.complete.clear()
                 phase = IDLE
+            if (parser.phase == BODY or self._held_bytes) and not self._hold_body():
+                parser.discard_body()
+                self._hold_body()
+                await self._refuse(503)
+                return
             if parser.refused:
                 await self._refuse(parser.refused)
                 return
@@ -194,6 +205,13 @@ class Connection:
             elif parser.phase != phase:
                 seconds = config.header_seconds if parser.phase == HEAD else config.body_seconds
                 self.deadline = self._services.now() + seconds
+
+    def _hold_body(self) -> bool:
+        """Count the body that is being received (none any more, once it is answered); False when it is too much."""
+        held_bytes = self._parser.body_bytes_held
+        change = held_bytes - self._held_bytes
+        self._held_bytes = held_bytes
+        return self._services.budget.change(change) or change <= 0
 
     def _keep_back(self, data: bytes, portion_bytes: int) -> bytes:
         """Take only as much as holds no more than the allowed number of requests, and keep the rest."""

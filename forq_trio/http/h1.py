@@ -109,6 +109,15 @@ class RequestParser:
         """How many bytes are sure to belong to the body that is being received; 0 if its length is not known."""
         return self._body_bytes - len(self._body) if self.phase == BODY else 0
 
+    @property
+    def body_bytes_held(self) -> int:
+        """How much has come of the body that is being received."""
+        return len(self._body) if self.phase == BODY else 0
+
+    def discard_body(self) -> None:
+        """Forget what has come of it: its request is refused."""
+        self._body = b""
+
     def feed(self, data: bytes) -> None:
         """Parse the bytes that arrived next. Not to be called again once `refused` or `asks_h2c` is set."""
         phase_before = self.phase

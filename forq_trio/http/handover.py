@@ -18,6 +18,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 
 from forq_trio.http.asgi import EXCHANGE, HandlerApp
+from forq_trio.http.body_budget import BodyBudget
 from forq_trio.http.message import Handler
 from forq_trio.http.response_bytes import security_headers
 from forq_trio.http.transport_config import TransportConfig
@@ -140,11 +141,14 @@ class Hypercorn:
     """Serves handed-over connections of one server."""
 
     def __init__(
-        self, handler: Handler, config: TransportConfig, on_error: Callable[[Exception], None]
+        self,
+        handler: Handler,
+        config: TransportConfig,
+        budget: BodyBudget,
+        on_error: Callable[[Exception], None],
     ) -> None:
-        app: Any = HandlerApp(
-            handler, config, on_error
-        )  # Hypercorn spells each ASGI event as a type of its own.
+        # Hypercorn spells each ASGI event as a type of its own.
+        app: Any = HandlerApp(handler, config, budget, on_error)
         self._app = ASGIWrapper(app)
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 
 import trio
 
+from forq_trio.http.body_budget import BodyBudget
 from forq_trio.http.connection import Connection, Services
 from forq_trio.http.disconnects import DisconnectWatchers
 from forq_trio.http.handover import Hypercorn
-from forq_trio.http.message import Handler, Response
+from forq_trio.http.message import Handler
 from forq_trio.http.response_bytes import CLOSE, ResponseEncoder
 from forq_trio.http.transport_config import TransportConfig
 from forq_trio.http.wire import SocketWire
@@ -49,7 +50,8 @@ class Server:
         self._on_error = on_error
         self._ssl_context = ssl_context
         self._encoder = ResponseEncoder(hsts=self._config.hsts)
-        self._hypercorn = Hypercorn(handler, self._config, on_error)
+        self._budget = BodyBudget(self._config.bodies_bytes_max)
+        self._hypercorn = Hypercorn(handler, self._config, self._budget, on_error)
         self._connections: set[Connection] = set()
         self._all_gone = trio.Event()
         self._drained = trio.Event()
@@ -73,6 +75,7 @@ class Server:
             self._config,
             self._ssl_context,
             self._encoder,
+            self._budget,
             DisconnectWatchers(),
             self._hypercorn,
             now,
@@ -152,12 +155,10 @@ class Server:
         nursery.start_soon(self._run, connection)
 
     def _turn_away(self, accepted: socket.socket, services: Services) -> None:
-        error = services.error_response(503)
-        response = Response(503, error.body, headers=((b"retry-after", b"1"),))
         with accepted:
             try:
                 if self._ssl_context is None:
-                    accepted.send(self._encoder.encode(response, CLOSE))
+                    accepted.send(self._encoder.encode(services.error_response(503), CLOSE))
                     accepted.shutdown(socket.SHUT_WR)
                     accepted.recv(self._config.receive_chunk_bytes)
             except OSError:

@@ -25,6 +25,7 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
 
     header_seconds counts from the first byte of a request to the end of its head, body_seconds from there to the end
     of the body; neither is extended by bytes that trickle in. send_seconds bounds the writing of one response.
+    bodies_bytes_max: all bodies that are held at once; beyond it a request is answered 503.
     idle_seconds: how long a connection may stay open without a request. pipelined_requests_max: requests of one
     connection that are read ahead of their answers. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
     error_bodies: the JSON body by status for what the transport itself answers.
@@ -34,6 +35,7 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     uri_bytes_max: int = limits.URI_BYTES_MAX
     headers_max: int = limits.HEADERS_MAX
     body_bytes_max: int = limits.BODY_BYTES_MAX
+    bodies_bytes_max: int = limits.BODIES_BYTES_MAX
     header_seconds: float = limits.HEADER_SECONDS_MAX
     body_seconds: float = limits.BODY_SECONDS_MAX
     idle_seconds: float = limits.IDLE_SECONDS_MAX
