@@ -10,12 +10,11 @@ import trio.testing
 from .face import Face
 from .running import KINDS, open_face
 
-
 HERE = Path(__file__).parent
 
 
 def run_in_simulated_time(main, *, clock=None, instruments: Sequence[trio.abc.Instrument] = ()) -> None:
-    """How pytest-trio runs these tests: it would use a mock clock only where the test itself takes it as an argument."""
+    """How pytest-trio runs these tests. By itself it uses a mock clock only where the test takes it as an argument."""
     trio.run(main, clock=clock or trio.testing.MockClock(), instruments=instruments)
 
 

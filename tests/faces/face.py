@@ -12,7 +12,7 @@ import trio.testing
 
 from forq_trio.broker import Broker
 from forq_trio.client import Delivery, MessageInfo, NewMessage, Produced
-from forq_trio.limits import LEASE_MS_DEFAULT
+from forq_trio.limits import LEASE_MS_DEFAULT, WAIT_MS_MAX
 from forq_trio.model import QueueCounts
 
 NOT_FOUND = "not_found.message"
@@ -67,6 +67,11 @@ class Face(ABC):
     async def take(self, queue: str = "q", *, lease_ms: int = LEASE_MS_DEFAULT) -> Delivery:
         """The one message that is there for the taking."""
         (delivery,) = await self.receive(queue, lease_ms=lease_ms)
+        return delivery
+
+    async def take_when_there(self, queue: str = "q") -> Delivery:
+        """The next message of `queue`, waiting for it without letting time pass."""
+        (delivery,) = await self.receive(queue, wait_ms=WAIT_MS_MAX)
         return delivery
 
     async def has_nothing(self, queue: str = "q") -> bool:
