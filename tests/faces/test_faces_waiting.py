@@ -59,7 +59,7 @@ async def still_waits_then(face, waiter, ms: int, content: str) -> None:
     """Nothing comes until `ms` have passed; then the message does, with no more time."""
     await face.advance(ms - 1)
     assert await face.waiting() == 1
-    await face.advance(1)
+    face.jump(1)
     assert await waiter.contents() == [content]
 
 
@@ -137,7 +137,7 @@ async def test_f3_the_wait_is_over_after_30_seconds(face, parked) -> None:
         waiter = await parked(face, nursery)
         await face.advance(WAIT_MS_MAX - 1)
         assert await face.waiting() == 1
-        await face.advance(1)
+        face.jump(1)
         assert await waiter.contents() == []
     await face.send("too late for that one")
     assert await face.counts() == QueueCounts(ready=1)
@@ -147,10 +147,10 @@ async def test_each_waits_as_long_as_it_said(face) -> None:
     async with trio.open_nursery() as nursery:
         long = await park(face, nursery, wait_ms=20)
         short = await park(face, nursery, wait_ms=10)
-        await face.advance(10)
+        face.jump(10)
         assert await short.contents() == []
         assert await face.waiting() == 1
-        await face.advance(10)
+        face.jump(10)
         assert await long.contents() == []
 
 

@@ -10,18 +10,16 @@ from .face import Face
 
 
 class Waiter:
-    """`got` is what its call returned, None until then. at_ms: when that was, on trio's clock."""
+    """`got` is what its call returned, None until then."""
 
     def __init__(self) -> None:
         self.got: list[str] | None = None
-        self.at_ms: int | None = None
         self._done = trio.Event()
         self._scope = trio.CancelScope()
 
     async def run(self, call: Callable[[], Awaitable[list[str]]]) -> None:
         with self._scope:
             self.got = await call()
-            self.at_ms = round(trio.current_time() * 1_000)
             self._done.set()
 
     def leave(self) -> None:
