@@ -52,6 +52,12 @@ def is_dead_letter_queue(name: str) -> bool:
     return name.endswith(DLQ_SUFFIX)
 
 
+def receipt_text(seq: int, token: int) -> str:
+    """The text form of a receipt. Written once per delivery, so in the cheapest of the ways to write it."""
+    parts = (seq >> 16, seq & 0xFFFF, 0x8000 | token >> 48, token & 0xFFFF_FFFF_FFFF)
+    return "%08x-%04x-8000-%04x-%012x" % parts  # noqa: UP031 (an f-string takes almost twice as long here)
+
+
 class Receipt(NamedTuple):
     """Proof of one delivery: names the message (`seq`) and the claim (`token`, 62 random bits, new at every claim).
 
@@ -62,11 +68,7 @@ class Receipt(NamedTuple):
     token: int
 
     def __str__(self) -> str:
-        seq, token = self
-        return (
-            f"{seq >> 16:08x}-{seq & 0xFFFF:04x}-8000-"
-            f"{0x8000 | token >> 48:04x}-{token & 0xFFFF_FFFF_FFFF:012x}"
-        )
+        return receipt_text(*self)
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -9,7 +9,7 @@ from itertools import groupby
 from random import getrandbits
 
 from forq_trio.commands import Claim
-from forq_trio.model import Delivery, Receipt, Status
+from forq_trio.model import Delivery, Status, receipt_text
 from forq_trio.storage.engine import CONSUMED
 from forq_trio.storage.rules import share, slices
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -71,7 +71,7 @@ def _lease(tx: Transaction, queue: str, count: int, lease_ms: int) -> list[Deliv
         token = getrandbits(_TOKEN_BITS)
         attempts += 1
         leases.append((attempts, now_ms, now_ms, lease_until, token, seq))
-        receipt = str(Receipt(seq, token))
+        receipt = receipt_text(seq, token)
         deliveries.append(Delivery(message_id, content, receipt, attempts, seq, received_at, lease_until))
     tx.run("lease", leases)
     tx.add(queue, Status.READY, -len(leases))

@@ -4,7 +4,9 @@ One SELECT finds the messages that the receipts (or ids) name; plain Python deci
 rules of rules.py; one statement carries the decisions out. Nobody writes in between: we are the only writer.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from json import dumps
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,9 +37,12 @@ class _Messages:
 
     def __init__(self, tx: Transaction, statement: str, names: str) -> None:
         self._tx = tx
-        self._found = {row[0]: Found(*row) for row in tx.query(statement, names)}
-        self._sequences = {found.id: found.seq for found in self._found.values()}
+        self._found = {row[0]: Found._make(row) for row in tx.query(statement, names)}
         self.returned: list[tuple[Any, ...]] = []
+
+    @cached_property
+    def _sequences(self) -> dict[str, int]:
+        return {found.id: found.seq for found in self._found.values()}
 
     def by_receipt(self, queue: str, receipt: Receipt, message_id: str | None = None) -> Found | None:
         """The message whose current receipt this is, or None. A message that failed has none."""
@@ -100,38 +105,40 @@ def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _M
 
 def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
     messages = _named_by_receipts(tx, commands)
-    removed: list[int] = []
+    removed: list[Found] = []
 
     def settle(command: Ack, receipt: Receipt) -> bool:
         found = messages.by_receipt(command.queue, receipt, command.message_id)
         if found is None:
             return False
-        _remove(tx, messages, found, removed)
+        messages.forget(found)
+        removed.append(found)
         return True
 
     outcomes = _each_receipt(commands, settle)
-    tx.delete(removed)
+    _remove(tx, removed)
     return outcomes
 
 
 def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
     messages = _named_by_ids(tx, commands)
-    removed: list[int] = []
+    removed: list[Found] = []
     outcomes = []
     for command in commands:
         found = messages.in_process(command.queue, command.message_id)
         if found is not None:
-            _remove(tx, messages, found, removed)
+            messages.forget(found)
+            removed.append(found)
         outcomes.append(found is not None)
-    tx.delete(removed)
+    _remove(tx, removed)
     return outcomes
 
 
-def _remove(tx: Transaction, messages: _Messages, found: Found, removed: list[int]) -> None:
-    messages.forget(found)
-    removed.append(found.seq)
-    tx.add(found.queue, found.status, -1)
-    tx.note(ACKED, found.queue)
+def _remove(tx: Transaction, messages: Sequence[Found]) -> None:
+    tx.delete([found.seq for found in messages])
+    for (queue, status), count in Counter((found.queue, found.status) for found in messages).items():
+        tx.add(queue, status, -count)
+        tx.note(ACKED, queue, count)
 
 
 def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...]]:
