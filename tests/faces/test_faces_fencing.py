@@ -61,6 +61,19 @@ async def test_f4_an_unknown_receipt(face, settle, receipt) -> None:
 
 
 @by_all_means
+async def test_f4_a_receipt_with_one_digit_changed(face, settle) -> None:
+    """Its message, its version, its token: each counts."""
+    await face.send()
+    current = await face.take()
+    before = await face.message(current.id)
+    for place in (12, 14, 35):
+        digit = "4" if current.receipt[place] != "4" else "5"
+        forged = current.receipt[:place] + digit + current.receipt[place + 1 :]
+        assert await refused(face, settle, forged)
+    assert await face.message(current.id) == before
+
+
+@by_all_means
 async def test_f4_a_receipt_shown_to_another_queue(face, settle) -> None:
     await face.send()
     await face.send(queue="other")

@@ -1,14 +1,13 @@
 """What falls due by time alone: delays (contract F1, F2) and times to live (F7)."""
 
-from forq_trio.limits import DLQ_TTL_HOURS_DEFAULT, HOUR_MS, QUEUE_TTL_HOURS_DEFAULT
 from forq_trio.model import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY, NOT_FOUND
 from .words import DAY, SECOND, code_of, contents
 
-TTL = QUEUE_TTL_HOURS_DEFAULT * HOUR_MS
-DLQ_TTL = DLQ_TTL_HOURS_DEFAULT * HOUR_MS
+TTL = DAY
+DLQ_TTL = 7 * DAY
 
 
 async def test_f1_a_delayed_message_comes_exactly_on_time(face) -> None:

@@ -25,9 +25,10 @@ either_way = pytest.mark.parametrize("parked", [park, park_poll], ids=["receive"
 async def test_f3_a_send_wakes_it(face, parked) -> None:
     async with trio.open_nursery() as nursery:
         waiter = await parked(face, nursery)
-        await face.send("hello")
+        sent = await face.send("hello")
         assert await waiter.contents() == ["hello"]
-        assert await face.counts() == QueueCounts(processing=1)
+        message = await face.message(sent.id)
+        assert (message.status, message.lease_until) == ("processing", T0 + 5 * MINUTE)
 
 
 @either_way
