@@ -114,10 +114,10 @@ def test_a_stream_that_cannot_be_written_to_is_no_reason_to_fail():
 def test_warnings_of_libraries_are_passed_on():
     stream = io.StringIO()
     configure("info", "json", stream)
-    logging.getLogger("some.library").warning("found %d", 3)
-    logging.getLogger("some.library").info("not this")
+    logging.getLogger("some.package").warning("found %d", 3)
+    logging.getLogger("some.package").info("not this")
     (line,) = lines(stream)
-    assert (line["event"], line["logger"], line["text"]) == ("library.message", "some.library", "found 3")
+    assert (line["event"], line["logger"], line["text"]) == ("library.message", "some.package", "found 3")
 
 
 def test_embedded_in_an_application_events_go_to_its_logging(caplog: pytest.LogCaptureFixture):
