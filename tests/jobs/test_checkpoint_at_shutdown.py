@@ -42,9 +42,8 @@ async def test_the_engine_is_closed_after_the_checkpoint_that_runs() -> None:
         await trio.testing.wait_all_tasks_blocked(0.05)
         engine.may_end.set()
 
-    async with trio.open_nursery() as nursery:
-        async with open_system(engine, SystemClock()) as system:
-            await system.broker.produce("q", "x")
-            await until(engine.begun.is_set)
-            nursery.start_soon(end_the_checkpoint_once_everything_waits_for_it)
+    async with trio.open_nursery() as nursery, open_system(engine, SystemClock()) as system:
+        await system.broker.produce("q", "x")
+        await until(engine.begun.is_set)
+        nursery.start_soon(end_the_checkpoint_once_everything_waits_for_it)
     assert engine.order == ["checkpoint ended", "closed"]
