@@ -12,7 +12,6 @@ import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import metadata
 from threading import Timer
 
 import trio
@@ -37,6 +36,7 @@ from forq_trio.http.wire import open_listeners
 from forq_trio.log import LogEvent
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.system import System, open_system
+from forq_trio.version import installed_version
 from forq_trio.writer_actor import CommitFailed
 
 FORCED_EXIT_CODE = 70
@@ -178,7 +178,4 @@ def _log_request_error(error: Exception) -> None:
 
 
 def _version() -> str:
-    try:
-        return metadata.version("forq-trio")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    return installed_version() or "unknown"

@@ -8,11 +8,11 @@ import difflib
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 
 import click
 
 from forq_trio.cli.exits import Exit, explain
+from forq_trio.version import installed_version
 
 _MODULES = {
     "serve": "serve",
@@ -53,16 +53,9 @@ class _Commands(click.Group):
             raise click.UsageError(f"{problem.message}{hint}", ctx) from None
 
 
-def _version() -> str:
-    try:
-        return metadata.version("forq-trio")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
-
-
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        click.echo(f"forq-trio {_version()}")
+        click.echo(f"forq-trio {installed_version() or '(not installed)'}")
         context.exit()
 
 

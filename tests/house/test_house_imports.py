@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 GROUPS = {
-    "values": {"limits", "errors", "clock", "model", "commands", "log"},
+    "values": {"limits", "errors", "clock", "model", "commands", "log", "version"},
     "settings": {"config", "config_report", "config_sources", "config_values"},
     "seam": {"storage.engine"},
     "storage": {"storage"},

@@ -107,19 +107,14 @@ class Transaction:
     def events(self) -> list[Event]:
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._events.items())]
 
-    def changed_counts(self) -> dict[str, QueueCounts]:
-        """The new counts of the queues this batch changed, and nothing of the others."""
+    def save_counts(self) -> dict[str, QueueCounts]:
+        """Write the new counts of the queues this batch changed to their table, and return them."""
         changed = {}
         for queue, (ready, processing, failed, delayed) in self._changes.items():
             old = self._counts.get(queue) or QueueCounts()
             changed[queue] = QueueCounts(
                 old.ready + ready, old.processing + processing, old.failed + failed, old.delayed + delayed
             )
-        return changed
-
-    def save_counts(self) -> dict[str, QueueCounts]:
-        """Write the changed counts to their table and return them."""
-        changed = self.changed_counts()
         self.run(
             "save_counts",
             [(q, c.ready, c.processing, c.failed, c.delayed, self.now_ms) for q, c in changed.items()],
