@@ -14,6 +14,7 @@ from bench.context import Context
 from bench.scenarios import SCENARIOS
 from bench.servers import ServerError, running_server
 from bench.settings import PRESETS
+from bench.soak.command import soak, soak_verdict
 
 # By convention on a disk, which /tmp need not be.
 DATA_DIR = "/var/tmp"
@@ -29,7 +30,7 @@ def main() -> None:
 def list_scenarios() -> None:
     """Name the scenarios."""
     for name, scenario in SCENARIOS.items():
-        click.echo(f"{name:10} {scenario.about}")
+        click.echo(f"{name:16} {scenario.about}")
 
 
 @main.command()
@@ -148,6 +149,9 @@ def draw_plot(path: Path, output: Path) -> None:
     draw(results.load(path), output)
     click.echo(f"drawn to {output}")
 
+
+main.add_command(soak)
+main.add_command(soak_verdict)
 
 if __name__ == "__main__":
     sys.exit(main())

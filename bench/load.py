@@ -104,9 +104,12 @@ class Load:
             self._end(connection)
         self._epoll.close()
 
-    def add(self, conversation: Conversation) -> None:
-        """Connect for `conversation`; it starts with the next `run`. Raises OSError if nobody listens."""
-        connection = _Connection(self._address, conversation)
+    def add(self, conversation: Conversation, address: Address | None = None) -> None:
+        """Connect for `conversation`; it starts with the next `run`. Raises OSError if nobody listens.
+
+        address: of another server than the others'.
+        """
+        connection = _Connection(address or self._address, conversation)
         self._connections[connection.socket.fileno()] = connection
         self._starting.append(connection)
         self._epoll.register(connection.socket, select.EPOLLIN)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench import backlog, closed, embedded, handoff, idle, peers, restart
+from bench import backlog, closed, embedded, features, handoff, idle, peers, restart
 from bench.context import Context, Row
 
 YARDSTICK = "stores nothing"
@@ -38,5 +38,7 @@ SCENARIOS: dict[str, Scenario] = {
     "backlog": Scenario(backlog.backlog),
     "restart": Scenario(restart.restart, needs_own=True),
     "embedded": Scenario(embedded.embedded, needs_own=True),
+    "features": Scenario(features.features, needs_own=True),
+    "features-stored": Scenario(features.features_stored, needs_own=True),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

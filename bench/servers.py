@@ -164,10 +164,11 @@ def forq_server_on(database: Path, durability: str, *, kill: bool = False) -> It
 
 
 @contextmanager
-def script_server(script: str) -> Iterator[Server]:
+def script_server(script: str, *arguments: str) -> Iterator[Server]:
     """One of the yardstick servers beside this file (bare_204.py, noop_server.py), which store nothing."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = _Process([sys.executable, str(Path(__file__).with_name(script))], environment, "stdout")
+    command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
+    process = _Process(command, environment, "stdout")
     try:
         api = Api(f"http://{process.address()}", KEY)
         yield Server(script.removesuffix(".py"), api, process.child.pid, "stores nothing")

@@ -40,6 +40,7 @@ class Settings:
     embedded_messages: int = 100_000
     embedded_seconds: float = 4.0
 
+    feature_messages: int = 10_000
     peer_messages: int = 10_000
     peer_seconds: float = 4.0
     fsync_probes: int = 200
@@ -67,6 +68,7 @@ QUICK = Settings(
     restart_messages=1_000,
     embedded_messages=10_000,
     embedded_seconds=0.4,
+    feature_messages=1_000,
     peer_messages=1_000,
     peer_seconds=0.4,
 )
@@ -97,6 +99,7 @@ TINY = Settings(
     embedded_batch_tasks=2,
     embedded_messages=200,
     embedded_seconds=2.0,
+    feature_messages=50,
     peer_messages=50,
     peer_seconds=2.0,
     fsync_probes=10,

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forq_trio.access import AccessToken, Scope
     from forq_trio.broker import Broker
     from forq_trio.clock import Clock
     from forq_trio.errors import CallerError, ForqError, ServiceError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from forq_trio.system import open_broker
 
 _HOMES = {
+    "AccessToken": "access",
     "Broker": "broker",
     "CallerError": "errors",
     "Clock": "clock",
@@ -24,12 +26,14 @@ _HOMES = {
     "NewMessage": "model",
     "Produced": "model",
     "QueueInfo": "model",
+    "Scope": "access",
     "ServiceError": "errors",
     "Status": "model",
     "open_broker": "system",
 }
 
 __all__ = [
+    "AccessToken",
     "Broker",
     "CallerError",
     "Clock",
@@ -39,6 +43,7 @@ __all__ = [
     "NewMessage",
     "Produced",
     "QueueInfo",
+    "Scope",
     "ServiceError",
     "Status",
     "open_broker",

@@ -10,29 +10,35 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from threading import Timer
 
 import trio
 
 from forq_trio import limits, log
 from forq_trio.clock import SystemClock
+from forq_trio.commands import SweepKind
 from forq_trio.config import Config
 from forq_trio.config_values import Address
-from forq_trio.engines import SQLITE_PREFIX, open_engine
+from forq_trio.engines import KEEP_NOTHING, SQLITE_PREFIX, open_engine, temporary_database
 from forq_trio.errors import ForqError
+from forq_trio.http.access import Access
 from forq_trio.http.auth import ApiKeyGate
 from forq_trio.http.forq_api.openapi import openapi_routes
 from forq_trio.http.forq_api.routes import forq_routes
 from forq_trio.http.health import About, HealthCheck
 from forq_trio.http.message import Handler
 from forq_trio.http.metrics import Metrics
+from forq_trio.http.open_files import allow_connections
+from forq_trio.http.rejections import counting_rejections, transport_rejections
 from forq_trio.http.router import make_handler
+from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.server import Server
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport_config import TransportConfig
 from forq_trio.http.wire import open_listeners
+from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.log import LogEvent
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.system import System, open_system
@@ -68,22 +74,28 @@ def run(config: Config) -> int:
 
 async def serve(config: Config) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, _database(config) as place:
         listeners = await _listen(config.api_addr)
         try:
-            engine = await _open_engine(config)
+            engine = await _open_engine(config, *place)
         except BaseException:
             for listener in listeners:
                 listener.close()
             raise
-        async with open_system(engine, SystemClock()) as system:
+        async with open_system(
+            engine,
+            SystemClock(),
+            reader_pool_size=config.reader_pool_size,
+            sweep_seconds=_sweep_seconds(config),
+            disk_reserve_bytes=0 if config.memory else config.disk_reserve_mb * limits.MIB,
+        ) as system:
             server = _build_server(config, system, listeners)
             async with _serving(server, system):
                 _calm_collector()
                 log.log(
                     LogEvent.SERVER_STARTED,
                     api=str(config.api_addr._replace(port=server.ports[0])),
-                    database=str(config.db_path),
+                    database="in memory, nothing is kept" if config.memory else str(config.db_path),
                     durability=engine.durability,
                     version=_version(),
                     pid=os.getpid(),
@@ -112,13 +124,33 @@ async def _listen(address: Address) -> list[socket.socket]:
         raise StartFailed(f"cannot listen on {address}: {reason}") from None
 
 
-async def _open_engine(config: Config) -> Engine:
+@contextmanager
+def _database(config: Config) -> Iterator[tuple[str, str]]:
+    """URL and durability of the database."""
+    if not config.memory:
+        yield f"{SQLITE_PREFIX}{config.db_path}", config.durability
+        return
+    with temporary_database() as url:
+        yield url, KEEP_NOTHING
+
+
+async def _open_engine(config: Config, url: str, durability: str) -> Engine:
     settings = EngineSettings(
         queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS,
         dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS,
     )
-    url = f"{SQLITE_PREFIX}{config.db_path}"
-    return await trio.to_thread.run_sync(open_engine, url, settings, config.durability)
+    return await trio.to_thread.run_sync(open_engine, url, settings, durability)
+
+
+def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:
+    if not config.sasquatch_enabled:
+        return INTERVAL_SECONDS
+    return intervals(
+        failed_seconds_max=config.sasquatch_poison_cleanup_interval,
+        expired_seconds_max=min(
+            config.sasquatch_retention_cleanup_interval, config.sasquatch_dedup_cleanup_interval
+        ),
+    )
 
 
 @asynccontextmanager
@@ -140,28 +172,55 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
     return Server(
         _build_handler(config, system),
         listeners,
-        TransportConfig(hsts=config.env == "pro"),
+        TransportConfig(
+            hsts=config.env == "pro",
+            body_bytes_max=_body_bytes_max(config),
+            connections_max=allow_connections(),
+        ),
         on_error=_log_request_error,
+        on_refused=transport_rejections(system.tally),
         ssl_context=_tls_context(config),
     )
 
 
 def _build_handler(config: Config, system: System) -> Handler:
     throttle = Throttle()
-    gate = _gate(config, config.auth_secret, throttle)
+    access = Access(
+        config.auth_secret, system.broker, throttle, trust_proxy_headers=config.trust_proxy_headers
+    )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
-        *forq_routes(system.broker, SystemClock(), gate, require_receipt=config.require_receipt),
+        *forq_routes(system.broker, SystemClock(), access, require_receipt=config.require_receipt),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:
-        metrics_gate = _gate(config, config.metrics_auth_secret, throttle)
+        metrics_gate = ApiKeyGate(
+            config.metrics_auth_secret, throttle, trust_proxy_headers=config.trust_proxy_headers
+        )
         routes += Metrics(system.tally).routes(metrics_gate)
-    return make_handler([*routes, *openapi_routes(routes, _version())])
+    routes += openapi_routes(routes, _version())
+    if config.sasquatch_enabled:
+        routes += sasquatch_routes(
+            system.broker,
+            SystemClock(),
+            _sasquatch_options(config),
+            access if config.sasquatch_auth else None,
+            _version(),
+        )
+    handler = make_handler(routes)
+    return counting_rejections(handler, system.tally)
 
 
-def _gate(config: Config, secret: str, throttle: Throttle) -> ApiKeyGate:
-    return ApiKeyGate(secret, throttle, trust_proxy_headers=config.trust_proxy_headers)
+def _sasquatch_options(config: Config) -> SasquatchOptions:
+    names = SasquatchOptions.__struct_fields__
+    return SasquatchOptions(**{name: getattr(config, f"sasquatch_{name}") for name in names})
+
+
+def _body_bytes_max(config: Config) -> int:
+    """Every dialect bounds its own bodies; the transport lets the longest of them through."""
+    if not config.sasquatch_enabled:
+        return limits.BODY_BYTES_MAX
+    return max(limits.BODY_BYTES_MAX, _sasquatch_options(config).body_bytes_max)
 
 
 def _tls_context(config: Config) -> ssl.SSLContext | None:

@@ -1,6 +1,7 @@
 """The face of the queue: validates what a caller asks, sends it to the writer actor, reads through the pool.
 
-It holds no state of its own, so HTTP handlers, the UI and applications that embed the queue all use the same one.
+It holds no state of its own but when access tokens were used, so HTTP handlers, the UI and applications that embed the
+queue all use the same one.
 
 Cancellation, for every method that changes something: cancelled before the writer took the command, nothing happens;
 cancelled later, it happens all the same and the caller does not learn it. A cancelled `receive` gives its messages
@@ -9,19 +10,15 @@ back with the attempt uncounted. To repeat a send safely, give it a `deduplicati
 
 from collections.abc import Mapping, Sequence
 
+import trio
+
 from forq_trio import commands, limits
+from forq_trio.administration import Administration
+from forq_trio.checks import check_message, check_range, encode
 from forq_trio.clock import Clock
-from forq_trio.commands import SweepKind, Swept
-from forq_trio.errors import (
-    CallerError,
-    ContentTooLarge,
-    InvalidContent,
-    MessageNotFound,
-    OutOfRange,
-    ProcessAfterInPast,
-    ProcessAfterTooFar,
-    ProduceToDeadLetterQueue,
-)
+from forq_trio.commands import Poison, SweepKind, Swept
+from forq_trio.dead_letters import DeadLetters
+from forq_trio.errors import CallerError, MessageNotFound, ProduceToDeadLetterQueue, ServiceError
 from forq_trio.model import (
     Delivery,
     MessageInfo,
@@ -35,61 +32,27 @@ from forq_trio.model import (
     is_dead_letter_queue,
 )
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.redrives import Redrives
+from forq_trio.tokens import KnownTokens, Tokens
 from forq_trio.writer_actor import WriterActor
 
 
-def check_range(name: str, value: int, low: int, high: int) -> int:
-    """Return `value`, or raise OutOfRange naming it and its bounds (both included)."""
-    if low <= value <= high:
-        return value
-    raise OutOfRange(f"{name} must be between {low} and {high}, not {value}")
+class Broker(Administration, DeadLetters, Tokens):
+    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
-
-def encode(name: str, text: str) -> bytes:
-    """Return `text` in UTF-8, or raise InvalidContent naming it: a lone surrogate cannot be stored."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise InvalidContent(f"the {name} is not text that UTF-8 can carry") from None
-
-
-class Broker:
-    """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks."""
+    redrives: moves all dead letters that match, in tasks of their own.
+    """
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+        self._known_tokens = KnownTokens(writer, clock)
+        self.redrives = Redrives(self, writer, clock)
 
     def check_message(self, message: NewMessage) -> NewMessage:
-        """Return `message` if it may be stored.
-
-        Raises ContentTooLarge, InvalidContent, ProcessAfterInPast, ProcessAfterTooFar or OutOfRange.
-        """
-        content = message.content
-        if len(content) * 4 > limits.CONTENT_BYTES_MAX or not content.isascii():
-            size = len(encode("content", content))
-            if size > limits.CONTENT_BYTES_MAX:
-                raise ContentTooLarge
-        if message.process_after_ms is not None:
-            now_ms = self._clock.now_ms()
-            if message.process_after_ms < now_ms - limits.PROCESS_AFTER_GRACE_MS:
-                raise ProcessAfterInPast
-            if message.process_after_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
-                raise ProcessAfterTooFar
-        if not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX:
-            check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
-        if message.deduplication_id is not None:
-            length = len(message.deduplication_id)
-            encode("deduplication_id", message.deduplication_id)
-            check_range("length of deduplication_id", length, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)
-            check_range(
-                "deduplication_window_ms",
-                message.deduplication_window_ms,
-                1,
-                limits.DEDUPLICATION_WINDOW_MS_MAX,
-            )
-        return message
+        """Return `message` if it may be stored; raises what `checks.check_message` raises."""
+        return check_message(message, self._clock.now_ms())
 
     async def produce(
         self,
@@ -97,22 +60,69 @@ class Broker:
         content: str,
         *,
         process_after_ms: int | None = None,
+        delay_ms: int | None = None,
         priority: int = limits.PRIORITY_DEFAULT,
         deduplication_id: str | None = None,
-        deduplication_window_ms: int = limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
+        deduplication_window_ms: int | None = None,
+        ttl_ms: int | None = None,
+        attributes: dict[str, str] | None = None,
+        group: str | None = None,
+        max_attempts: int | None = None,
+        dead_letter_queue: str | None = None,
     ) -> Produced:
-        """Store one message; returns once it is durable (see FORQ_DURABILITY).
+        """Store one message; returns once it is durable (see FORQ_DURABILITY). Members as in `NewMessage`.
 
-        Raises what `check_message` raises, InvalidQueueName, ProduceToDeadLetterQueue, Overloaded, Stopping,
-        StorageUnavailable (nothing stored) or OutcomeUnknown.
+        Raises what `check_message` raises, InvalidQueueName, ProduceToDeadLetterQueue, QueueFull, Overloaded,
+        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown.
         """
-        message = NewMessage(content, process_after_ms, priority, deduplication_id, deduplication_window_ms)
+        message = NewMessage(
+            content,
+            process_after_ms,
+            priority,
+            deduplication_id,
+            deduplication_window_ms,
+            delay_ms,
+            ttl_ms,
+            attributes,
+            group,
+            max_attempts,
+            dead_letter_queue,
+        )
         return await self.produce_message(queue, message)
 
     async def produce_message(self, queue: str, message: NewMessage) -> Produced:
         """`produce` for a message that is already a value."""
         self.check_producible(queue)
         return await self._writer.execute(commands.Produce(queue, self.check_message(message)))
+
+    async def produce_across(
+        self,
+        messages: Sequence[tuple[str, NewMessage]],
+        *,
+        messages_max: int | None = None,
+        content_bytes_max: int = limits.CONTENT_BYTES_MAX,
+    ) -> list[Produced | CallerError | ServiceError]:
+        """Store messages of several queues in one commit, each alone: what is refused leaves the others be.
+
+        Sends to dead-letter queues too. messages_max: also refuse (QueueFull) what goes to a queue that holds so many.
+        content_bytes_max: refuse (ContentTooLarge) longer contents; it may be more than others allow.
+        Results in the order of the messages: for a refused one the error that `produce` would raise.
+        """
+        check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX)
+        results: list[Produced | CallerError | ServiceError | None] = []
+        accepted = []
+        now_ms = self._clock.now_ms()
+        for queue, message in messages:
+            try:
+                accepted.append((check_queue_name(queue), check_message(message, now_ms, content_bytes_max)))
+                results.append(None)
+            except CallerError as error:
+                results.append(error)
+        stored: tuple[Produced | ServiceError, ...] = ()
+        if accepted:
+            stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))
+        rest = iter(stored)
+        return [next(rest) if result is None else result for result in results]
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> tuple[Produced, ...]:
         """Store up to 1,000 messages in one commit, all or none; results in their order. Raises like `produce`."""
@@ -154,28 +164,39 @@ class Broker:
         *,
         max_messages: int = 1,
         wait_ms: int = 0,
-        lease_ms: int = limits.LEASE_MS_DEFAULT,
+        lease_ms: int | None = None,
+        shuffle: bool = False,
+        poison: Poison | None = None,
     ) -> tuple[Delivery, ...]:
-        """Lease up to `max_messages` (1-100) for `lease_ms`, waiting up to `wait_ms` (0-30,000) for the first one.
+        """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's), in claim order or at random.
 
-        Returns () when none came. Among waiting receivers the one that waits longest is served first.
+        Waits up to `wait_ms` (0-30,000) for the first one; returns () when none came. Among waiting receivers the one
+        that waits longest is served first. poison: this consumer's own rule for messages delivered too often.
         Raises InvalidQueueName, OutOfRange, Overloaded, Stopping, StorageUnavailable or OutcomeUnknown.
         """
         check_queue_name(queue)
         check_range("max_messages", max_messages, 1, limits.RECEIVE_BATCH_MAX)
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
-        check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
-        return await self._writer.execute(commands.Claim(queue, max_messages, lease_ms, wait_ms))
+        if lease_ms is not None:
+            check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
+        if poison is not None:
+            check_range("max_attempts", poison.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
+            if poison.dead_letter_queue:
+                check_queue_name(poison.dead_letter_queue)
+        return await self._writer.execute(
+            commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, poison)
+        )
 
     def undeliver(self, queue: str, deliveries: Sequence[Delivery]) -> None:
         """Give back messages whose consumer has gone before it got them, the attempt uncounted. Does not wait."""
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
         self._writer.post(commands.Release(queue, receipts))
 
-    async def ack(self, queue: str, receipts: Sequence[str]) -> tuple[bool, ...]:
+    async def ack(self, queue: str | None, receipts: Sequence[str]) -> tuple[bool, ...]:
         """Remove up to 1,000 delivered messages; per receipt, False if it is not the current one.
 
-        Raises MalformedReceipt (nothing is removed then), and what `receive` raises.
+        queue: None takes receipts of any queue. Raises MalformedReceipt (nothing is removed then), and what `receive`
+        raises.
         """
         return await self._writer.execute(commands.Ack(queue, self._parse_receipts(queue, receipts)))
 
@@ -195,8 +216,13 @@ class Broker:
         parsed = self._parse_receipts(queue, receipts)
         return await self._writer.execute(commands.Nack(queue, parsed, delay_ms, reason))
 
-    async def extend(self, queue: str, receipts: Sequence[str], lease_ms: int) -> tuple[int | None, ...]:
-        """Let leases end `lease_ms` from now; per receipt the new end in epoch ms, None if it is not current."""
+    async def extend(
+        self, queue: str | None, receipts: Sequence[str], lease_ms: int
+    ) -> tuple[int | None, ...]:
+        """Let leases end `lease_ms` from now; per receipt the new end in epoch ms, None if it is not current.
+
+        queue: None takes receipts of any queue.
+        """
         check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
         return await self._writer.execute(
             commands.Extend(queue, self._parse_receipts(queue, receipts), lease_ms)
@@ -251,6 +277,10 @@ class Broker:
         """Messages by status of every known queue, as of the last commit; from memory, no database involved."""
         return self._writer.counts()
 
+    def counts_of(self, queue: str) -> QueueCounts:
+        """The same of one queue; zeros for one that nobody ever used."""
+        return self._writer.counts_of(queue) or QueueCounts()
+
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""
         return self._writer.parked.count(queue)
@@ -276,11 +306,36 @@ class Broker:
             raise MessageNotFound
         return found
 
-    async def peek(self, queue: str, *, limit: int = 1) -> list[MessageInfo]:
-        """The next ready messages (1-100) in claim order, untouched."""
+    async def peek(
+        self, queue: str, *, limit: int = 1, shuffle: bool = False, wait_ms: int = 0
+    ) -> list[MessageInfo]:
+        """The next ready messages (1-100) in claim order, or random ones, untouched.
+
+        Waits up to `wait_ms` (0-30,000) for the first one, without taking it from anybody.
+        """
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        deadline = trio.current_time() + wait_ms / 1_000
+        with self._writer.watches.on(queue) as watch:
+            while True:
+                ready = watch.event
+                found = await self._peek(queue, limit, shuffle)
+                if found or trio.current_time() >= deadline or self._writer.watches.closed:
+                    return found
+                with trio.move_on_at(deadline):
+                    await ready.wait()
+
+    async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[MessageInfo]:
+        if shuffle:
+            return await self._readers.run(lambda reader: reader.peek_shuffled(queue, limit))
         return await self._readers.run(lambda reader: reader.peek(queue, limit))
+
+    async def queues_of(self, receipts: Sequence[str]) -> list[str | None]:
+        """In which queue the message of each receipt is; None for one that is gone. Raises MalformedReceipt."""
+        sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
+        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
+        return [queues.get(sequence) for sequence in sequences]
 
     async def browse(
         self, queue: str, *, before_sequence: int | None = None, limit: int = 50
@@ -291,7 +346,8 @@ class Broker:
         return await self._readers.run(lambda reader: reader.browse(queue, before_sequence, limit))
 
     @staticmethod
-    def _parse_receipts(queue: str, receipts: Sequence[str]) -> tuple[Receipt, ...]:
-        check_queue_name(queue)
+    def _parse_receipts(queue: str | None, receipts: Sequence[str]) -> tuple[Receipt, ...]:
+        if queue is not None:
+            check_queue_name(queue)
         check_range("number of receipts", len(receipts), 1, limits.RECEIPTS_BATCH_MAX)
         return tuple(map(Receipt.parse, receipts))

@@ -4,13 +4,14 @@ The writer tells it after each commit how long the log is. For every CHECKPOINT_
 checkpoint, which copies what it can while commits go on; so under steady load some pages are always left, and the log
 would grow for ever. When it has become too long, and repeated passive checkpoints have left only a short rest, the
 writer is held between two batches for that rest; the next commit then starts the log over. When nothing was committed
-for a while the log is emptied the same way.
+for a while the log is emptied the same way. While the disk is full, so that sends are refused, the log is started over
+as soon as it has grown a little, but keeps its length: what it gave back others would take, and acks need it.
 """
 
 import trio
 
 from forq_trio import limits
-from forq_trio.errors import StorageUnavailable
+from forq_trio.errors import StorageFull, StorageUnavailable
 from forq_trio.log import LogEvent, log
 from forq_trio.storage.engine import CheckpointResult, Engine
 from forq_trio.writer_actor import WriterActor
@@ -40,14 +41,16 @@ class Checkpointer:
             self._grew.set()
 
     def _has_grown(self) -> bool:
-        return self._log_pages - self._moved_pages >= limits.CHECKPOINT_PAGES
+        pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.sends_refused else limits.CHECKPOINT_PAGES
+        return self._log_pages - self._moved_pages >= pages
 
     async def run(self) -> None:
         while True:
             await self._grew.wait()
             self._grew = trio.Event()
             result = await self._checkpoint()
-            if result is not None and result.log_pages >= limits.CHECKPOINT_HOLD_PAGES:
+            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+            if result is not None and (is_long or self._writer.sends_refused):
                 await self._restart_log(result)
             else:
                 await self._empty_when_idle()
@@ -74,7 +77,8 @@ class Checkpointer:
             if commits != self._commits:
                 continue
             async with self._writer.held():
-                emptied = await self._checkpoint(truncate=True) is not None
+                result = await self._checkpoint(truncate=not self._writer.sends_refused)
+            emptied = result is not None and result.moved_pages == result.log_pages
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
         """One checkpoint in a thread; None when the database refuses it (a reader in the way)."""
@@ -84,6 +88,9 @@ class Checkpointer:
             )
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
+            if isinstance(error, StorageFull):
+                self._writer.sends_refused = True
+                self._writer.on_storage_full()
             return None
         if truncate:
             self._log_pages = 0

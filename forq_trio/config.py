@@ -1,40 +1,37 @@
-"""The settings, each declared once, and how they become one frozen, fully validated `Config`.
+"""From settings to one frozen, fully validated `Config`.
 
-A setting `x_y` is the command line option `--x-y` (but for secrets, which a process list would show), the
-environment variable `FORQ_X_Y`, and the key `x_y` in its section of the TOML file; the first of these that
-is there counts, else the default. An environment variable that is empty counts as not set. Whatever is
-wrong, in all sources, is reported at once, by one `ConfigError`.
+What counts is the first of: the command line option, the environment variable, the key of the TOML file, the default.
+An environment variable that is empty counts as not set. Whatever is wrong, in all sources, is reported at once, by one
+`ConfigError`. The settings themselves are declared in `config_settings`.
 """
 
-# ruff: noqa: RUF009 - _setting is dataclasses.field with our metadata, made for dataclass defaults
-
+import ipaddress
 import os
 import ssl
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
-import platformdirs
-
-from forq_trio import limits
+from forq_trio.config_settings import SETTINGS, Config, Setting, default_db_path
 from forq_trio.config_sources import Given, read_environment, read_file, read_options
-from forq_trio.config_values import (
-    ADDRESS,
-    BOOLEAN,
-    DATABASE_PATH,
-    READABLE_FILE,
-    SECRET,
-    Address,
-    Kind,
-    choice,
-    whole_number,
-)
+from forq_trio.config_values import SECRET, Address
 from forq_trio.errors import ForqError
 
+__all__ = [
+    "DEFAULT",
+    "SETTINGS",
+    "Address",
+    "Config",
+    "ConfigError",
+    "Loaded",
+    "Setting",
+    "default_db_path",
+    "load",
+    "load_db_path",
+]
+
 DEFAULT = "default"
-_HOURS = whole_number(1, limits.TTL_HOURS_MAX)
 
 
 class ConfigError(ForqError):
@@ -43,142 +40,6 @@ class ConfigError(ForqError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = tuple(problems)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What is known of one setting. default: MISSING when it has to be given; None when it is simply off."""
-
-    name: str
-    section: str
-    kind: Kind
-    doc: str
-    default: Any
-    default_text: str
-
-    @property
-    def variable(self) -> str:
-        return f"FORQ_{self.name.upper()}"
-
-    @property
-    def option(self) -> str | None:
-        """The command line option; None for a secret."""
-        return None if self.secret else f"--{self.name.replace('_', '-')}"
-
-    @property
-    def secret(self) -> bool:
-        return self.kind is SECRET
-
-
-def default_db_path() -> Path:
-    """forq/forq.db in the place the operating system keeps for a user's application data (as Forq does)."""
-    return platformdirs.user_data_path("forq", appauthor=False, roaming=True) / "forq.db"
-
-
-def _setting(section: str, kind: Kind, doc: str, default: Any = MISSING, default_text: str = "") -> Any:
-    metadata = {"section": section, "kind": kind, "doc": doc, "default_text": default_text}
-    shown = kind is not SECRET
-    if callable(default):
-        return field(default_factory=default, metadata=metadata, repr=shown)
-    return field(default=default, metadata=metadata, repr=shown)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
-    """The effective settings of a server. Made by `load`, which validates; its text form shows no secret."""
-
-    auth_secret: str = _setting(
-        "server", SECRET, "What clients present as X-API-Key, and the password of the admin UI."
-    )
-    env: Literal["local", "pro"] = _setting(
-        "server",
-        choice("local", "pro"),
-        "pro sends HSTS and marks cookies Secure; local is for trying things out over plain HTTP.",
-        "pro",
-    )
-    api_addr: Address = _setting("server", ADDRESS, "Where the API listens.", Address("localhost", 8080))
-    ui_addr: Address = _setting("server", ADDRESS, "Where the admin UI listens.", Address("localhost", 8081))
-    trust_proxy_headers: bool = _setting(
-        "server",
-        BOOLEAN,
-        "Throttle by the rightmost address of X-Forwarded-For; only for use behind a proxy that sets it.",
-        False,
-    )
-    require_receipt: bool = _setting(
-        "server",
-        BOOLEAN,
-        "Refuse an ack or nack of a message by its id alone, without the header X-Forq-Receipt.",
-        False,
-    )
-    queue_ttl_hours: int = _setting(
-        "queue",
-        _HOURS,
-        "Hours a message may stay in its queue; then it moves to the dead-letter queue.",
-        limits.QUEUE_TTL_HOURS_DEFAULT,
-    )
-    dlq_ttl_hours: int = _setting(
-        "queue",
-        _HOURS,
-        "Hours a message may stay in a dead-letter queue; then it is deleted.",
-        limits.DLQ_TTL_HOURS_DEFAULT,
-    )
-    db_path: Path = _setting(
-        "database",
-        DATABASE_PATH,
-        "The database file; made if it is not there, and so is its directory if that is the default one.",
-        default_db_path,
-        "forq/forq.db in the user's data directory",
-    )
-    durability: Literal["full", "normal"] = _setting(
-        "database",
-        choice("full", "normal"),
-        "full: what was answered survives a power cut; normal: only a crash of the process.",
-        "full",
-    )
-    tls_cert: Path | None = _setting(
-        "tls", READABLE_FILE, "PEM file with the certificate and its chain; turns TLS on.", None
-    )
-    tls_key: Path | None = _setting(
-        "tls", READABLE_FILE, "PEM file with the certificate's private key, not encrypted.", None
-    )
-    metrics_enabled: bool = _setting("metrics", BOOLEAN, "Serve GET /metrics for Prometheus.", False)
-    metrics_auth_secret: str | None = _setting(
-        "metrics", SECRET, "What the scraper presents as X-API-Key; needed when metrics are enabled.", None
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = _setting(
-        "log",
-        choice("debug", "info", "warning", "error"),
-        "The least severe events that are written.",
-        "info",
-    )
-    log_format: Literal["auto", "json", "console"] = _setting(
-        "log",
-        choice("auto", "json", "console"),
-        "json: one object a line; console: text for people; auto: text on a terminal, else JSON.",
-        "auto",
-    )
-
-
-def _settings() -> Mapping[str, Setting]:
-    found = {}
-    for each in fields(Config):
-        default = each.default if each.default_factory is MISSING else each.default_factory
-        text = each.metadata["default_text"] or _default_text(default)
-        found[each.name] = Setting(
-            each.name, each.metadata["section"], each.metadata["kind"], each.metadata["doc"], default, text
-        )
-    return MappingProxyType(found)
-
-
-def _default_text(default: Any) -> str:
-    if default is MISSING:
-        return "(required)"
-    if default is None:
-        return "(none)"
-    return str(default).lower() if isinstance(default, bool) else str(default)
-
-
-SETTINGS = _settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +128,34 @@ def _conflicts(values: Mapping[str, Any], sources: Mapping[str, str]) -> list[st
     api, ui = (values.get(name, SETTINGS[name].default) for name in ("api_addr", "ui_addr"))
     if api == ui and api.port != 0:
         problems.append(f"FORQ_UI_ADDR: {ui} is the API's address too; allowed: an address of its own")
+    return problems + _sasquatch_problems(values)
+
+
+def _sasquatch_problems(values: Mapping[str, Any]) -> list[str]:
+    def value(name: str) -> Any:
+        return values.get(name, SETTINGS[name].default)
+
+    problems = []
+    open_to_all = value("sasquatch_enabled") and not value("sasquatch_auth")
+    if open_to_all and not _is_loopback(value("api_addr")):
+        problems.append(
+            f"FORQ_SASQUATCH_AUTH: is false, but {value('api_addr')} can be reached from other machines; "
+            "allowed: true, or an api_addr such as localhost:8080"
+        )
+    least, most = value("sasquatch_default_max_receives"), value("sasquatch_poison_max_receives")
+    if most < least:
+        problems.append(
+            f"FORQ_SASQUATCH_POISON_MAX_RECEIVES: {most} is less than sasquatch_default_max_receives; "
+            f"allowed: at least {least}"
+        )
     return problems
+
+
+def _is_loopback(address: Address) -> bool:
+    try:
+        return ipaddress.ip_address(address.host).is_loopback
+    except ValueError:
+        return address.host.lower().rstrip(".") == "localhost"
 
 
 def _tls_problems(cert: Path, key: Path) -> list[str]:

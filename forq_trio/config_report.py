@@ -62,6 +62,8 @@ def _toml(setting: Setting) -> str:
         return json.dumps("/var/lib/forq/forq.db")
     if setting.secret:
         return json.dumps("")
+    if callable(default):
+        default = default()
     if default is None or default is MISSING:
         return json.dumps(f"/etc/forq/{setting.name}.pem")
     if isinstance(default, bool | int):

@@ -1,10 +1,15 @@
 """Which engine a database URL means. The only module that names concrete engines."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from forq_trio.errors import StorageOpenError
 from forq_trio.storage.engine import Engine, EngineSettings
 
 SQLITE_PREFIX = "sqlite:///"
 MEMORY_URL = "memory:"
+KEEP_NOTHING = "none"
+"""The durability of a database that is thrown away with its process."""
 
 
 def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
@@ -21,3 +26,15 @@ def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
 
         return MemoryEngine(settings)
     raise StorageOpenError(f"{url!r} is not a database URL; use sqlite:///<path> or memory:")
+
+
+@contextmanager
+def temporary_database() -> Iterator[str]:
+    """The URL of a database of its own kind for one process: it is removed when the body ends, or at the next start.
+
+    To be opened with the durability KEEP_NOTHING. Blocks on the disk a little. Raises StorageOpenError.
+    """
+    from forq_trio.storage.sqlite import temporary
+
+    with temporary.temporary_database() as path:
+        yield f"{SQLITE_PREFIX}{path}"

@@ -4,6 +4,8 @@
 try may succeed.
 """
 
+from typing import Self
+
 
 class ForqError(Exception):
     """Base of every error this package raises on purpose. Raised without arguments, its docstring is its message."""
@@ -13,7 +15,14 @@ class ForqError(Exception):
 
 
 class CallerError(ForqError):
-    """The request cannot be carried out as it was made."""
+    """The request cannot be carried out as it was made. member: the one part of it that is wrong, None if none is."""
+
+    member: str | None = None
+
+    def about(self, member: str) -> Self:
+        """This error, saying which member of the request it is about."""
+        self.member = member
+        return self
 
 
 class InvalidQueueName(CallerError):
@@ -52,6 +61,58 @@ class OutOfRange(CallerError):
     """A number lies outside its documented range; the message names it"""
 
 
+class InvalidAttributes(CallerError):
+    """Attributes are at most 10 pairs of text: keys of 1 to 64 characters, values of at most 1,024"""
+
+
+class InvalidSetting(CallerError):
+    """A setting of a queue is not valid. member: its name in JSON."""
+
+    member: str
+
+    def __init__(self, member: str, problem: str) -> None:
+        super().__init__(f"{member}: {problem}")
+        self.member = member
+
+
+class QueueNotEmpty(CallerError):
+    """The queue still holds messages; purge it first"""
+
+
+class DeadLettersOnly(CallerError):
+    """Only the messages of a dead-letter queue can be redriven, edited or deleted"""
+
+
+class RedriveNotFound(CallerError):
+    """There is no such redrive task, or it ended long ago"""
+
+
+class Forbidden(CallerError):
+    """The token does not allow it. scope: the word for what it would need."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"the token has not the scope {scope} for this queue")
+        self.scope = scope
+
+
+class InvalidToken(CallerError):
+    """An access token cannot be made like this. member: what is wrong, by its name in JSON."""
+
+    member: str
+
+    def __init__(self, member: str, problem: str) -> None:
+        super().__init__(f"{member}: {problem}")
+        self.member = member
+
+
+class TokenExists(CallerError):
+    """There is a token of that name already"""
+
+
+class TooManyTokens(CallerError):
+    """There are as many tokens as may be; revoke some first"""
+
+
 class MessageNotFound(CallerError):
     """No such message, or the receipt is no longer the current one"""
 
@@ -64,12 +125,24 @@ class Overloaded(ServiceError):
     """More work is waiting than the service will hold; try again shortly"""
 
 
+class QueueFull(ServiceError):
+    """The queue holds as many messages or bytes as it may; try again when some are consumed"""
+
+
+class TooManyRedrives(ServiceError):
+    """As many redrive tasks run as may at once; try again when one has ended"""
+
+
 class Stopping(ServiceError):
     """The service is shutting down"""
 
 
 class StorageUnavailable(ServiceError):
     """The database refused the operation; nothing was changed"""
+
+
+class StorageFull(StorageUnavailable):
+    """The disk is full, or nearly so; nothing was stored"""
 
 
 class CommandRefused(ServiceError):

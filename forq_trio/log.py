@@ -56,16 +56,29 @@ class LogEvent(StrEnum):
         "A database made by Forq was taken over; the copy made before lies beside it.",
     )
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
+    DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."
+    DISK_ROOM = "disk.room", "info", "There is room on the disk again: sends are accepted."
     COMMIT_FAILED = (
         "writer.commit_failed",
         "error",
         "A commit failed, its outcome is unknown; the process ends.",
     )
     WRITER_OVERLOADED = "writer.overloaded", "warning", "The inbox stayed full and calls were refused."
+    DEAD_LETTERS_LOST = (
+        "dead_letters.lost",
+        "warning",
+        "Failed messages were deleted: the dead-letter queue they were meant for was full.",
+    )
     CHECKPOINT_HELD = "checkpoint.held", "warning", "The write-ahead log grows: a long read holds it back."
     CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint did not work; it is tried again."
     JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
+    REDRIVE_FAILED = (
+        "redrive.failed",
+        "error",
+        "A redrive of dead letters gave up; what it had not moved is where it was.",
+    )
+    REQUEST_ANSWERED = "request.answered", "debug", "A request to one of Sasquatch's endpoints was answered."
     REQUEST_FAILED = "request.failed", "error", "A request was answered 500: an error that nobody foresaw."
     AUTH_THROTTLED = "auth.throttled", "warning", "A client failed too often and is locked out for a while."
     LIBRARY_MESSAGE = "library.message", "warning", "A library we use logged a warning or an error."

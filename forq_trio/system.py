@@ -1,29 +1,36 @@
 """The actor system: writer, readers, checkpointer and jobs around one engine, started and stopped in order.
 
-    engine -> writer actor -> jobs            start
+    engine -> writer actor -> jobs, redrives  start
     jobs -> receivers answered -> inbox drained -> readers, engine closed      stop
 
 `open_system` is what the server builds on; `open_broker` is the same for an application that embeds the queue.
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import trio
 
 from forq_trio import limits
-from forq_trio.broker import Broker, check_range
+from forq_trio.broker import Broker
 from forq_trio.checkpointer import Checkpointer
+from forq_trio.checks import check_range
 from forq_trio.clock import Clock, SystemClock
+from forq_trio.commands import SweepKind
+from forq_trio.commit_policy import CommitPolicy
+from forq_trio.disk_guard import DiskGuard
 from forq_trio.engines import open_engine
-from forq_trio.jobs.cleanup import NUDGED_KINDS, cleanup_jobs
+from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.maintenance import optimize_job
-from forq_trio.jobs.metrics import depth_job
+from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.supervisor import Job, supervise
+from forq_trio.jobs.tokens import token_uses_job
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.rejections import Cause
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
@@ -40,24 +47,41 @@ class System:
 
 
 @asynccontextmanager
-async def open_system(engine: Engine, clock: Clock) -> AsyncIterator[System]:
+async def open_system(
+    engine: Engine,
+    clock: Clock,
+    *,
+    reader_pool_size: int | None = None,
+    sweep_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS,
+    policy: CommitPolicy | None = None,
+    disk_reserve_bytes: int = 0,
+) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
+
+    reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
+    policy: where commits run, None to measure it. disk_reserve_bytes: see `disk_guard`.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
     the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
     CommitFailed inside an exception group.
     """
     tally = Tally()
-    writer = WriterActor(engine, clock, tally)
-    readers = ReaderPool(engine.open_reader, size=2 * (os.cpu_count() or 1) + 1)
+    writer = WriterActor(engine, clock, tally, policy=policy)
+    readers = ReaderPool(
+        engine.open_reader,
+        size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
+        on_deadline=partial(tally.record_rejection, Cause.READ_TIMEOUT),
+    )
     broker = Broker(writer, readers, clock)
+    gauges = QueueGauges(broker, readers, tally, clock)
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
-                for job in _jobs(engine, writer, broker, tally):
+                for job in _jobs(engine, writer, broker, gauges, sweep_seconds, disk_reserve_bytes):
                     jobs.start_soon(supervise, job, name=job.name)
+                await jobs.start(broker.redrives.run)
                 try:
                     yield System(engine, writer, broker, tally)
                 except Exception as error:
@@ -66,23 +90,34 @@ async def open_system(engine: Engine, clock: Clock) -> AsyncIterator[System]:
         finally:
             # Only now: a job may have been in the middle of something that needs the engine.
             readers.close()
+            broker.post_token_uses()
             writer.stop()
     if failure is not None:
         raise failure  # as it was raised: the nurseries would have put it into groups
 
 
-def _jobs(engine: Engine, writer: WriterActor, broker: Broker, tally: Tally) -> list[Job]:
-    sweeps = cleanup_jobs(broker)
+def _jobs(
+    engine: Engine,
+    writer: WriterActor,
+    broker: Broker,
+    gauges: QueueGauges,
+    sweep_seconds: Mapping[SweepKind, float],
+    disk_reserve_bytes: int,
+) -> list[Job]:
+    sweeps = cleanup_jobs(broker, sweep_seconds)
 
     def nudge() -> None:
         for kind in NUDGED_KINDS:
             sweeps[kind].nudge()
 
     writer.on_failed_queued = nudge
+    place = engine.reserve_path
     return [
+        *([] if place is None else [DiskGuard(place, writer, disk_reserve_bytes)]),
         *sweeps.values(),
         optimize_job(broker),
-        depth_job(broker, tally.refresh_depth),
+        token_uses_job(broker),
+        gauges_job(gauges),
         Checkpointer(engine, writer),
     ]
 
@@ -94,13 +129,16 @@ async def open_broker(
     durability: Literal["full", "normal"] = "full",
     queue_ttl_hours: int = limits.QUEUE_TTL_HOURS_DEFAULT,
     dlq_ttl_hours: int = limits.DLQ_TTL_HOURS_DEFAULT,
+    disk_reserve_mb: int = limits.DISK_RESERVE_MIB_DEFAULT,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
 
     url: `sqlite:///<path>` (created if missing) or `memory:`. durability: "full" fsyncs before a send is answered;
     "normal" may lose the last commits at a power cut, never at a crash. Only one process at a time may open a file.
-    clock: the wall clock for messages, None for the system's.
+    disk_reserve_mb: MiB of disk that sends leave free, and as much again lies in a file beside the database while it is
+    open, so that the rest goes on when the disk is full; 0 for neither. clock: the wall clock for messages, None for
+    the system's.
 
     Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the
     commit under way and refuses the rest with Stopping.
@@ -110,6 +148,9 @@ async def open_broker(
         * limits.HOUR_MS,
         dlq_ttl_ms=check_range("dlq_ttl_hours", dlq_ttl_hours, 1, limits.TTL_HOURS_MAX) * limits.HOUR_MS,
     )
+    reserve_mib = check_range("disk_reserve_mb", disk_reserve_mb, 0, limits.DISK_RESERVE_MIB_MAX)
     engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
-    async with open_system(engine, clock or SystemClock()) as system:
+    async with open_system(
+        engine, clock or SystemClock(), disk_reserve_bytes=reserve_mib * limits.MIB
+    ) as system:
         yield system.broker

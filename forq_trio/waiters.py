@@ -10,11 +10,14 @@ nothing: parked ->) resolved. Its caller may leave at any moment by cancellation
 A parked receiver belongs to one queue and waits in line, first come first served, until the writer resolves it with
 messages or its time is over. Waiting is measured on trio's clock.
 
+A watch is less than a parked receiver: it is told that messages of a queue became ready, and claims nothing.
+
 An outcome travels in a slot, never in a channel: resolving a call whose caller has left must not fail.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count, islice
 from typing import Any, Generic, overload
 
@@ -169,3 +172,48 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
             call = heapq.heappop(self._deadlines)[2]
             self.remove(call)
             call.resolve(())
+
+
+class _Watch:
+    """How many tasks watch a queue, and the event of the present round: a new one each time messages become ready."""
+
+    __slots__ = ("count", "event")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.event = trio.Event()
+
+
+class Watches:
+    """Tasks that want to know when messages of a queue become ready, without claiming any."""
+
+    def __init__(self) -> None:
+        self._by_queue: dict[str, _Watch] = {}
+        self.closed = False
+
+    @contextmanager
+    def on(self, queue: str) -> Iterator["_Watch"]:
+        """Watch `queue` while the body runs. Take `event` before looking at the queue, wait for it afterwards."""
+        watch = self._by_queue.setdefault(queue, _Watch())
+        watch.count += 1
+        try:
+            yield watch
+        finally:
+            watch.count -= 1
+            if not watch.count:
+                del self._by_queue[queue]
+
+    def notify(self, queues: Iterable[str]) -> None:
+        """Messages of these queues became ready."""
+        if not self._by_queue:
+            return
+        for queue in queues:
+            watch = self._by_queue.get(queue)
+            if watch is not None:
+                watch.event.set()
+                watch.event = trio.Event()
+
+    def close(self) -> None:
+        """Wake all watchers, and from now on let them know that nothing more will come."""
+        self.closed = True
+        self.notify(list(self._by_queue))

@@ -18,29 +18,59 @@ Rules
   uncounted.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - A batch that the database refuses (StorageUnavailable) is answered so and changed nothing; the writer goes on, and
-  tries again what nobody waits for: what fell due, and the claims to release. A
-  commit that fails leaves the truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed,
-  which ends the process; the next one reads the truth from the database.
+  tries again what nobody waits for: what fell due, and the claims to release. A commit that fails otherwise leaves the
+  truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed, which ends the process; the next
+  one reads the truth from the database.
+- A batch that finds the disk full (StorageFull) runs again without its sends, in the space kept for that. From then on
+  sends are refused, until whoever watches over the disk (disk_guard.py) allows them again.
 """
 
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
 
 from forq_trio import limits
+from forq_trio.access import AccessToken
 from forq_trio.clock import Clock
-from forq_trio.commands import Ack, Claim, Command, Extend, Nack, OutcomeT, ProduceMany, Release
+from forq_trio.commands import (
+    Claim,
+    Command,
+    NoteTokenUse,
+    OutcomeT,
+    Produce,
+    ProduceEach,
+    ProduceMany,
+    Release,
+    Resubmit,
+    RevokeToken,
+    SaveToken,
+    message_count,
+)
 from forq_trio.commit_policy import CommitPolicy
-from forq_trio.errors import OutcomeUnknown, Overloaded, ServiceError, Stopping, StorageUnavailable
+from forq_trio.errors import (
+    OutcomeUnknown,
+    Overloaded,
+    ServiceError,
+    Stopping,
+    StorageFull,
+    StorageUnavailable,
+)
 from forq_trio.log import LogEvent, log
 from forq_trio.model import Delivery, QueueCounts, Receipt
-from forq_trio.storage.engine import Batch, Engine
+from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage.engine import CLEANED_UP, Batch, Engine, Event
 from forq_trio.tally import Tally
-from forq_trio.waiters import Call, ParkedReceivers
+from forq_trio.waiters import Call, ParkedReceivers, Watches
+
+_SENDS = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
+_CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
+
+DLQ_FULL = "dlq_full"
+"""Why a message was deleted that found no room in the dead-letter queue it was meant for."""
 
 
 class CommitFailed(Exception):
@@ -59,7 +89,11 @@ class WriterActor:
     """Owns the engine's write side. `run` is its task; `execute` and `post` are how others reach it.
 
     on_failed_queued: called when failed messages wait for a sweep; on_committed: after each commit, with the pages
-    of the write-ahead log. Both are called from the writer's task and must not wait.
+    of the write-ahead log; on_storage_full: when the disk is full, returns True if it made some room. They are called
+    from the writer's task and must not wait. sends_refused: everything that stores new messages is answered
+    StorageFull; set by the writer when the disk is full, by the disk guard before that, and taken back by the guard.
+    token_changes: grows with every commit that may have changed access tokens, so that what is derived from them can be
+    kept until it does.
     """
 
     def __init__(
@@ -89,8 +123,14 @@ class WriterActor:
         self._finished = False
         self._overload_told = float("-inf")
         self.parked = ParkedReceivers(parked_max)
+        self.watches = Watches()
+        self.token_changes = 0
+        self.sends_refused = False
         self.on_failed_queued: Callable[[], None] = lambda: None
         self.on_committed: Callable[[int], None] = lambda _: None
+        self.on_storage_full: Callable[[], bool] = lambda: False
+        tally.parked = self.parked
+        tally.inbox_calls = self._inbox_calls
 
     async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
         """Have `command` executed and return its outcome; raises what failed it, Overloaded or Stopping.
@@ -98,14 +138,26 @@ class WriterActor:
         Cancelled before the writer took the command, nothing happens. Cancelled later, it is executed, and what it
         claimed is given back.
         """
-        if self._stopping:
-            raise Stopping
         call = Call(command)
         try:
-            self._send.send_nowait(call)
-        except trio.WouldBlock:
-            await self._send_when_room(call)
-        return await call.wait()
+            if self._stopping:
+                raise Stopping
+            try:
+                self._send.send_nowait(call)
+            except trio.WouldBlock:
+                await self._send_when_room(call)
+            outcome = await call.wait()
+        except ServiceError as error:
+            self._tally.record_rejection(error)
+            raise
+        if type(command) is ProduceEach:
+            self._count_rejected(outcome)
+        return outcome
+
+    def _count_rejected(self, outcomes: Any) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, ServiceError):
+                self._tally.record_rejection(outcome)
 
     async def _send_when_room(self, call: Call[Any]) -> None:
         with trio.move_on_after(limits.INBOX_FULL_WAIT_SECONDS):
@@ -133,6 +185,34 @@ class WriterActor:
         """Messages by status of every known queue, as of the last commit: a copy, for the next one may be running."""
         return dict(self._engine.counts())
 
+    def counts_of(self, queue: str) -> QueueCounts | None:
+        """Messages by status of one queue, as of the last commit; None for one that is not known."""
+        return self._engine.counts().get(queue)
+
+    def settings(self) -> Mapping[str, QueueSettings]:
+        """The queues for which something is set, as of the last commit."""
+        return dict(self._engine.settings())
+
+    def settings_of(self, queue: str) -> QueueSettings | None:
+        """What is set for one queue, as of the last commit; None if nothing is."""
+        return self._engine.settings().get(queue)
+
+    def rules(self, queue: str) -> QueueRules:
+        """What holds for a queue, as of the last commit."""
+        return self._engine.rules(queue)
+
+    def tokens(self) -> Mapping[str, AccessToken]:
+        """All access tokens by name, as of the last commit."""
+        return dict(self._engine.tokens())
+
+    def last_sequence(self) -> int:
+        """The highest sequence number given out, as of the last commit."""
+        return self._engine.last_sequence()
+
+    def _inbox_calls(self) -> int:
+        """How many calls wait to be taken into a batch."""
+        return self._receive.statistics().current_buffer_used + len(self._overflow)
+
     @property
     def average_commit_seconds(self) -> float:
         return self._policy.average_seconds
@@ -141,6 +221,7 @@ class WriterActor:
         """Answer all parked receivers with nothing, and from now on park none: the first step of a shutdown."""
         self._draining = True
         self.parked.give_up(float("inf"))
+        self.watches.close()
 
     def stop(self) -> None:
         """Refuse new calls, finish those that were sent, then let `run` return."""
@@ -207,7 +288,7 @@ class WriterActor:
 
     def _take_waiting(self, calls: list[Call[Any]]) -> None:
         """Add what else waits, up to the caps of one commit."""
-        messages = _message_count(calls[0].command)
+        messages = message_count(calls[0].command)
         while len(calls) < limits.COMMIT_CALLS_MAX and messages < limits.COMMIT_MESSAGES_MAX:
             if self._overflow:
                 call = self._overflow.popleft()
@@ -217,7 +298,7 @@ class WriterActor:
                 except (trio.WouldBlock, trio.EndOfChannel):
                     return
             calls.append(call)
-            messages += _message_count(call.command)
+            messages += message_count(call.command)
 
     async def _keep_time(self) -> None:
         """The one timer: sleeps until the time that `_set_timer` says, then wakes the writer, and again."""
@@ -250,17 +331,41 @@ class WriterActor:
                 self._holds.append(call)
             elif not call.abandoned and type(call.command) is not _Tick:
                 live.append(call)
+        await self._run_batch(live)
+
+    async def _run_batch(self, live: list[Call[Any]]) -> None:
+        """Have the calls executed, committed and answered; if the disk turns out full, those that are not sends."""
+        if self.sends_refused:
+            live = _refuse_sends(live)
         if not live and not self._is_due():
             return
+        try:
+            await self._commit_together(live)
+        except StorageFull as error:
+            self.sends_refused = True
+            # There is a point in trying again, and it comes to an end: there are fewer calls then, or more room.
+            if self.on_storage_full() or any(type(call.command) in _SENDS for call in live):
+                await self._run_batch(live)
+            else:
+                self._refuse(live, error)
+        except StorageUnavailable as error:
+            self._refuse(live, error)
+
+    def _refuse(self, live: list[Call[Any]], error: StorageUnavailable) -> None:
+        """Answer calls that the database did not execute, and try again later what nobody waits for."""
+        log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(live))
+        _fail([call for call in live if not call.posted], type(error), str(error))
+        self._postponed = [call for call in live if call.posted]
+        self._next_due_ms = self._clock.now_ms() + limits.STORAGE_RETRY_MS
+
+    async def _commit_together(self, live: list[Call[Any]]) -> None:
+        """Execute the calls as one transaction, commit it, and answer them. Raises StorageUnavailable, having
+        changed nothing and answered nobody, or what ends the writer."""
         batch = Batch([call.command for call in live], self._clock.now_ms(), self.parked)
         try:
             result = self._engine.execute_batch(batch)
-        except StorageUnavailable as error:
-            log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(live))
-            _fail([call for call in live if not call.posted], type(error), str(error))
-            self._postponed = [call for call in live if call.posted]
-            self._next_due_ms = self._clock.now_ms() + limits.STORAGE_RETRY_MS
-            return
+        except StorageUnavailable:
+            raise
         except Exception as error:
             # Nobody foresaw it, so the writer ends with it; but nothing was committed and nobody may hang.
             _fail(live, StorageUnavailable, f"{type(error).__name__}: {error}")
@@ -271,7 +376,9 @@ class WriterActor:
             for index, deliveries in shares
         ]
         try:
-            changed = await self._commit()
+            commit_seconds = await self._commit()
+        except StorageUnavailable:
+            raise
         except Exception as error:
             _fail(live, OutcomeUnknown)
             _fail([call for call, _ in served], OutcomeUnknown)
@@ -279,6 +386,10 @@ class WriterActor:
         # No checkpoint from here to the last answer.
         self._next_due_ms = result.next_due_ms
         self._tally.record(result.events)
+        self._tally.record_durations(result.durations)
+        self.watches.notify(result.woken)
+        if not _CHANGING_TOKENS.isdisjoint(map(type, batch.commands)):
+            self.token_changes += 1
         for call, deliveries in served:
             self.parked.remove(call)
             self._answer(call, deliveries)
@@ -286,11 +397,13 @@ class WriterActor:
             self._answer(call, outcome)
         if result.failed_queued:
             self.on_failed_queued()
-        if changed:
+        if commit_seconds is not None:
+            self._tally.record_commit(len(live), commit_seconds)
             self.on_committed(self._engine.log_pages())
+        _tell_losses(result.events)
 
-    async def _commit(self) -> bool:
-        """Make the open transaction durable, where the policy says; False if there was nothing to do.
+    async def _commit(self) -> float | None:
+        """Make the open transaction durable, where the policy says; returns how long it took, None for nothing to do.
 
         Cancellation waits until it is done.
         """
@@ -298,17 +411,18 @@ class WriterActor:
             return self._timed_commit()
         # The shield closes the window before the thread starts; the thread itself is never abandoned.
         with trio.CancelScope(shield=True):
-            changed = await trio.to_thread.run_sync(
+            seconds = await trio.to_thread.run_sync(
                 self._timed_commit, abandon_on_cancel=False, limiter=self._thread_limiter
             )
-        return changed
+        return seconds
 
-    def _timed_commit(self) -> bool:
+    def _timed_commit(self) -> float | None:
         started = time.perf_counter()
-        changed = self._engine.commit()
-        if changed:
-            self._policy.record(time.perf_counter() - started)
-        return changed
+        if not self._engine.commit():
+            return None
+        seconds = time.perf_counter() - started
+        self._policy.record(seconds)
+        return seconds
 
     def _answer(self, call: Call[Any], outcome: Any) -> None:
         command = call.command
@@ -347,20 +461,20 @@ class WriterActor:
         self.parked.give_up(float("inf"))
 
 
-def _message_count(command: Command[Any]) -> int:
-    """How many messages a command can touch: what bounds the length of a commit."""
-    match command:
-        case ProduceMany():
-            return len(command.messages)
-        case Claim():
-            return command.max_messages
-        case Ack() | Nack() | Extend() | Release():
-            return len(command.receipts)
-        case _:
-            return 1
-
-
 def _fail(calls: list[Call[Any]], kind: type[ServiceError], *args: str) -> None:
     """Resolve every call with an exception of its own: a shared one would collect the tracebacks of all tasks."""
     for call in calls:
         call.resolve(kind(*args))
+
+
+def _refuse_sends(calls: list[Call[Any]]) -> list[Call[Any]]:
+    """Answer those that store new messages with StorageFull, and return the others."""
+    _fail([call for call in calls if type(call.command) in _SENDS], StorageFull)
+    return [call for call in calls if type(call.command) not in _SENDS]
+
+
+def _tell_losses(events: Sequence[Event]) -> None:
+    """Log what was deleted because there was no room for it where failed messages are kept."""
+    for event in events:
+        if event.kind == CLEANED_UP and event.reason == DLQ_FULL:
+            log(LogEvent.DEAD_LETTERS_LOST, queue=event.queue, messages=event.count)

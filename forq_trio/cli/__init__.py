@@ -4,7 +4,6 @@ Commands return an exit code (None: OK) and raise errors of our own trees; `run`
 stderr and the exit code that docs/cli.md promises. Nobody ever sees a traceback for what can be foreseen.
 """
 
-import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 import click
 
 from forq_trio.cli.exits import Exit, explain
+from forq_trio.cli.groups import CommandGroup
 from forq_trio.version import installed_version
 
 _MODULES = {
@@ -21,15 +21,20 @@ _MODULES = {
     "receive": "receive",
     "ack": "settle",
     "nack": "settle",
+    "extend": "settle",
+    "release": "settle",
     "queues": "look",
     "peek": "look",
+    "queue": "queue",
+    "dead": "dead",
+    "token": "token",
     "check": "files",
     "verify": "files",
     "backup": "files",
 }
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     """Finds a command in its module when it is asked for, so that no command waits for another's imports."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -41,16 +46,6 @@ class _Commands(click.Group):
         module = importlib.import_module(f"forq_trio.cli.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as problem:
-            close = difflib.get_close_matches(args[0], list(_MODULES), n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise click.UsageError(f"{problem.message}{hint}", ctx) from None
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -9,7 +9,7 @@ from forq_trio.cli.options import connect, json_option, url_option
 from forq_trio.cli.output import length_of_time, one_line, print_json, print_table
 
 _PREVIEW_LENGTH_MAX = 60
-_COUNTS = ("ready", "delayed", "processing", "failed", "waiting")
+_COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")
 
 
 @click.command(short_help="List all queues.")
@@ -24,8 +24,11 @@ def queues(as_json: bool, url: str) -> int:
             print_json(each)
     elif found:
         print_table(
-            ("queue", *_COUNTS),
-            [(each.queue, *(getattr(each, name) for name in _COUNTS)) for each in found],
+            ("queue", *_COUNTS, "paused"),
+            [
+                (each.queue, *(getattr(each, name) for name in _COUNTS), "yes" if each.paused else "no")
+                for each in found
+            ],
             numbers=_COUNTS,
         )
     else:
@@ -43,30 +46,32 @@ def queues(as_json: bool, url: str) -> int:
     show_default=True,
     help="How many messages to show.",
 )
+@click.option("--shuffle", is_flag=True, help="Show some at random instead of the next ones.")
 @json_option
 @url_option
-def peek(queue: str, limit: int, as_json: bool, url: str) -> int:
+def peek(queue: str, limit: int, shuffle: bool, as_json: bool, url: str) -> int:
     """Show the messages that will be received next, without receiving them."""
     with connect(url) as client:
-        messages = client.peek(queue, limit=limit)
+        messages = client.peek(queue, limit=limit, shuffle=shuffle)
     now_ms = time.time_ns() // 1_000_000
     if as_json:
         for message in messages:
             print_json(message)
     elif messages:
         print_table(
-            ("sequence", "id", "age", "attempts", "content"),
+            ("sequence", "id", "priority", "age", "attempts", "content"),
             [
                 (
                     message.sequence,
                     message.id,
+                    message.priority,
                     length_of_time(now_ms - message.received_at),
                     message.attempts,
                     one_line(message.content, _PREVIEW_LENGTH_MAX),
                 )
                 for message in messages
             ],
-            numbers=("sequence", "age", "attempts"),
+            numbers=("sequence", "priority", "age", "attempts"),
         )
     else:
         click.echo(f"No message of {queue} is ready.", err=True)

@@ -37,6 +37,14 @@ def moment_ms(text: str) -> int:
         raise click.BadParameter(f"{text!r} is neither ISO 8601 nor milliseconds since the epoch") from None
 
 
+def pair(text: str) -> tuple[str, str]:
+    """A name and a value with = between them; the value may hold more of these. For use as an option's type."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
 def url_option(command: CommandT) -> CommandT:
     """--url, or FORQ_URL."""
     return click.option(

@@ -1,7 +1,8 @@
 """`forq receive`: messages as they come, one after the other, acknowledged only after they are printed."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import click
 
@@ -11,9 +12,12 @@ from forq_trio.cli.output import count_of, length_of_time, on_terminal, print_js
 from forq_trio.client.errors import ForqClientError, ForqUnreachable
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import LEASE_MS_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX, Delivery
+from forq_trio.client.types import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX, Delivery, MessageInfo
 
 _OUTLIVE_SECONDS = 30.0
+
+Claim = Callable[..., list[Delivery]]
+"""The client's `receive`, all but how many messages are wanted and how long to wait for them."""
 
 
 @click.command(short_help="Receive messages, once or as they come.")
@@ -38,21 +42,23 @@ _OUTLIVE_SECONDS = 30.0
     "lease_ms",
     type=duration_ms,
     metavar="DURATION",
-    default=f"{LEASE_MS_DEFAULT // 1000}",
-    show_default=True,
-    help="How long the messages are ours before they come again.",
+    help="How long the messages are ours before they come again.  [default: the queue's]",
 )
+@click.option("--shuffle", is_flag=True, help="Take some at random instead of the next ones.")
 @click.option("--follow", is_flag=True, help="Go on waiting for messages until Ctrl-C.")
 @click.option("--ack", is_flag=True, help="Acknowledge messages once they are printed.")
+@click.option("--peek", is_flag=True, help="Only look: take nothing, count no attempt.")
 @json_option
 @url_option
 def receive(
     queue: str,
     max_messages: int | None,
     wait_ms: int,
-    lease_ms: int,
+    lease_ms: int | None,
+    shuffle: bool,
     follow: bool,
     ack: bool,
+    peek: bool,
     as_json: bool,
     url: str,
 ) -> int:
@@ -61,32 +67,43 @@ def receive(
     Without --ack a message stays leased and comes again when the lease ends, unless `forq ack` or `forq nack` is
     called with its receipt.
     """
+    if peek:
+        if follow or ack or wait_ms or lease_ms is not None:
+            raise click.UsageError(
+                "--peek takes nothing: --wait, --lease, --follow and --ack do not go with it"
+            )
+        return _peek(queue, max_messages or 1, shuffle, as_json, url)
     left = max_messages if max_messages or follow else 1
     printed = 0
     code = Exit.OK
     with connect(url, retry_seconds=_OUTLIVE_SECONDS if follow else RETRY_SECONDS) as client:
-        polls = (
-            _follow(client, queue, left, lease_ms)
-            if follow
-            else _poll(client, queue, left or 1, wait_ms, lease_ms)
-        )
-        for deliveries in polls:
+        claim = partial(client.receive, queue, lease_ms=lease_ms, shuffle=shuffle)
+        for deliveries in _follow(claim, left) if follow else _poll(claim, left or 1, wait_ms):
             if not _hand_over(client, queue, deliveries, ack=ack, as_json=as_json):
                 code = Exit.FAILED
             printed += len(deliveries)
     return code if printed else Exit.NOTHING
 
 
-def _poll(client: ForqClient, queue: str, left: int, wait_ms: int, lease_ms: int) -> Iterator[list[Delivery]]:
+def _peek(queue: str, wanted: int, shuffle: bool, as_json: bool, url: str) -> int:
+    """Print messages as they would be received."""
+    if wanted > RECEIVE_BATCH_MAX:
+        raise click.UsageError(f"--peek shows at most {RECEIVE_BATCH_MAX} messages")
+    with connect(url) as client:
+        messages = client.peek(queue, limit=wanted, shuffle=shuffle)
+    for message in messages:
+        _print(message, receipt=None, as_json=as_json)
+    return Exit.OK if messages else Exit.NOTHING
+
+
+def _poll(claim: Claim, left: int, wait_ms: int) -> Iterator[list[Delivery]]:
     """Wait for the first messages, then take what is there, up to `left`."""
     deadline = time.monotonic() + wait_ms / 1000
     while left > 0:
         remaining_ms = max(0, round((deadline - time.monotonic()) * 1000))
-        deliveries = client.receive(
-            queue,
+        deliveries = claim(
             max_messages=min(left, RECEIVE_BATCH_MAX),
             wait_ms=min(remaining_ms, WAIT_MS_MAX),
-            lease_ms=lease_ms,
         )
         if deliveries:
             left -= len(deliveries)
@@ -96,13 +113,13 @@ def _poll(client: ForqClient, queue: str, left: int, wait_ms: int, lease_ms: int
             return
 
 
-def _follow(client: ForqClient, queue: str, left: int | None, lease_ms: int) -> Iterator[list[Delivery]]:
+def _follow(claim: Claim, left: int | None) -> Iterator[list[Delivery]]:
     """Take messages as they come, until `left` are taken (None: for ever); outlives a restart of the server."""
     retries: Retries | None = None
     while left is None or left > 0:
         wanted = RECEIVE_BATCH_MAX if left is None else min(left, RECEIVE_BATCH_MAX)
         try:
-            deliveries = client.receive(queue, max_messages=wanted, wait_ms=WAIT_MS_MAX, lease_ms=lease_ms)
+            deliveries = claim(max_messages=wanted, wait_ms=WAIT_MS_MAX)
         except ForqUnreachable as problem:
             # The server takes back what it could not deliver: asking again is safe.
             retries = retries or Retries(_OUTLIVE_SECONDS)
@@ -124,7 +141,7 @@ def _hand_over(
     printed: list[str] = []
     try:
         for delivery in deliveries:
-            _print(delivery, ack=ack, as_json=as_json)
+            _print(delivery, receipt=None if ack else delivery.receipt, as_json=as_json)
             printed.append(delivery.receipt)
     finally:
         if len(printed) < len(deliveries):
@@ -168,19 +185,35 @@ def _give_back(client: ForqClient, queue: str, deliveries: list[Delivery]) -> No
         click.echo(f"forq: unprinted messages come again only when their lease ends: {problem}", err=True)
 
 
-def _print(delivery: Delivery, *, ack: bool, as_json: bool) -> None:
+def _print(message: Delivery | MessageInfo, *, receipt: str | None, as_json: bool) -> None:
+    """Print a message, with its receipt unless nobody will need it."""
     if as_json:
-        print_json(delivery)
+        print_json(message)
     elif on_terminal():
-        age = length_of_time(time.time_ns() // 1_000_000 - delivery.received_at)
-        head = click.style(f"#{delivery.sequence}", bold=True) + click.style(
-            f"  {delivery.id}  attempt {delivery.attempts}  sent {age} ago", dim=True
+        age = length_of_time(time.time_ns() // 1_000_000 - message.received_at)
+        attempt = (
+            f"attempt {message.attempts}" if isinstance(message, Delivery) else f"{message.attempts} attempts"
+        )
+        head = click.style(f"#{message.sequence}", bold=True) + click.style(
+            f"  {message.id}  {attempt}  sent {age} ago", dim=True
         )
         click.echo(head)
-        if not ack:
-            click.echo(click.style(f"receipt {delivery.receipt}", dim=True))
-        click.echo(visible(delivery.content) + "\n")
-    elif ack:
-        click.echo(delivery.content)
+        for detail in _details(message, receipt):
+            click.echo(click.style(visible(detail), dim=True))
+        click.echo(visible(message.content) + "\n")
+    elif receipt is None:
+        click.echo(message.content)
     else:
-        click.echo(f"{delivery.receipt}\t{delivery.content}")
+        click.echo(f"{receipt}\t{message.content}")
+
+
+def _details(message: Delivery | MessageInfo, receipt: str | None) -> Iterator[str]:
+    """What only some messages have, a line each."""
+    if receipt is not None:
+        yield f"receipt {receipt}"
+    if message.priority != PRIORITY_DEFAULT:
+        yield f"priority {message.priority}"
+    if message.group is not None:
+        yield f"group {message.group}"
+    for name, value in (message.attributes or {}).items():
+        yield f"{name}={value}"

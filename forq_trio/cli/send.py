@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Unpack
 
 import click
 from rich.console import Console
@@ -14,17 +14,16 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.lines import Line, LineCutter
-from forq_trio.cli.options import connect, duration_ms, json_option, moment_ms, url_option
+from forq_trio.cli.message_options import message_options
+from forq_trio.cli.options import connect, json_option, url_option
 from forq_trio.cli.output import count_of, errors_on_terminal, print_json
 from forq_trio.client.batches import batches
 from forq_trio.client.errors import ForqUnreachable, meaning
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import NewMessage, Rejected
+from forq_trio.client.types import MessageOptions, NewMessage, Rejected
 
 _CHUNK_BYTES = 1024 * 1024
 _REJECTIONS_SHOWN_MAX = 10
-
-DueTime = Callable[[], int | None]
 
 
 @click.command(short_help="Send a message, or each line of a file or pipe.")
@@ -36,29 +35,16 @@ DueTime = Callable[[], int | None]
     metavar="FILE",
     help="Send each line of this file.",
 )
-@click.option(
-    "--process-after",
-    type=moment_ms,
-    metavar="TIME",
-    help="Not to be received before this (ISO 8601, or epoch ms).",
-)
-@click.option(
-    "--delay",
-    "delay_ms",
-    type=duration_ms,
-    metavar="DURATION",
-    help="Not to be received before this long from now.",
-)
+@message_options
 @json_option
 @url_option
 def send(
     queue: str,
     content: str | None,
     file: Path | None,
-    process_after: int | None,
-    delay_ms: int | None,
     as_json: bool,
     url: str,
+    **options: Unpack[MessageOptions],
 ) -> int:
     """Send CONTENT, or each line of stdin (CONTENT is - or left out) or of a file.
 
@@ -66,20 +52,22 @@ def send(
     """
     if content is not None and file is not None:
         raise click.UsageError("CONTENT and --file exclude each other")
-    if process_after is not None and delay_ms is not None:
+    if options["process_after"] is not None and options["delay_ms"] is not None:
         raise click.UsageError("--process-after and --delay exclude each other")
-
-    def due() -> int | None:
-        return process_after if delay_ms is None else time.time_ns() // 1_000_000 + delay_ms
+    if content == "-":
+        content = None
+    if content is None and options["deduplication_id"] is not None:
+        raise click.UsageError("--dedup-id is one message's: it would let only the first line through")
 
     with connect(url) as client:
-        if content is None or content == "-":
-            return _send_lines(client, queue, file, due, as_json)
-        produced = client.produce(queue, content, process_after=due())
+        if content is None:
+            return _send_lines(client, queue, file, options, as_json)
+        produced = client.produce(queue, content, **options)
     if as_json:
         print_json(produced)
     else:
-        click.echo(f"sent {produced.id} to {queue}, sequence {produced.sequence}")
+        done = "already sent" if produced.duplicate else "sent"
+        click.echo(f"{done} {produced.id} to {queue}, sequence {produced.sequence}")
     return Exit.OK
 
 
@@ -91,7 +79,9 @@ class _Tally:
     rejected: list[tuple[int, str]] = field(default_factory=list)
 
 
-def _send_lines(client: ForqClient, queue: str, file: Path | None, due: DueTime, as_json: bool) -> int:
+def _send_lines(
+    client: ForqClient, queue: str, file: Path | None, options: MessageOptions, as_json: bool
+) -> int:
     tally = _Tally()
     started = time.monotonic()
     with ExitStack() as stack:
@@ -100,7 +90,7 @@ def _send_lines(client: ForqClient, queue: str, file: Path | None, due: DueTime,
         stack.callback(lambda: _summarise(queue, tally, time.monotonic() - started, as_json))
         advance = _progress(stack, queue, file)
         for lines, chunk_bytes in _read(stream):
-            _send_chunk(client, queue, lines, due, tally)
+            _send_chunk(client, queue, lines, options, tally)
             advance(chunk_bytes, tally.sent)
     return Exit.FAILED if tally.rejected else Exit.OK
 
@@ -113,11 +103,13 @@ def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
     yield list(cutter.finish()), 0
 
 
-def _send_chunk(client: ForqClient, queue: str, lines: list[Line], due: DueTime, tally: _Tally) -> None:
+def _send_chunk(
+    client: ForqClient, queue: str, lines: list[Line], options: MessageOptions, tally: _Tally
+) -> None:
     tally.rejected += [(line.number, line.code) for line in lines if line.code is not None]
     texts = [(line.number, line.text) for line in lines if line.text is not None]
     numbers = iter([number for number, _ in texts])
-    for batch in batches(NewMessage(text, due()) for _, text in texts):
+    for batch in batches(NewMessage(text, **options) for _, text in texts):
         batch_numbers = [next(numbers) for _ in batch]
         try:
             results = client.produce_many(queue, batch)

@@ -9,6 +9,7 @@ from forq_trio import config_report
 from forq_trio.cli.options import CommandT
 from forq_trio.cli.output import print_table
 from forq_trio.config import SETTINGS, Loaded, default_db_path, load
+from forq_trio.config_values import BOOLEAN
 
 
 def _setting_options(command: CommandT) -> CommandT:
@@ -17,8 +18,14 @@ def _setting_options(command: CommandT) -> CommandT:
             names = [setting.option, setting.name]
             if setting.name == "db_path":
                 names.insert(1, "--db")
+            # Without a value, an option that is true or false means true: --memory.
+            alone: dict[str, Any] = {"metavar": setting.kind.metavar}
+            if setting.kind is BOOLEAN:
+                alone = {"metavar": f"[{setting.kind.metavar}]", "is_flag": False, "flag_value": "true"}
             command = click.option(
-                *names, metavar=setting.kind.metavar, help=f"{setting.doc}  [env var: {setting.variable}]"
+                *names,
+                help=f"{setting.doc}  [env var: {setting.variable}]",
+                **alone,
             )(command)
     return click.option(
         "--config", "file", metavar="FILE", type=Path, help="The TOML file.  [env var: FORQ_CONFIG]"
@@ -37,7 +44,7 @@ def serve(file: Path | None, **settings: Any) -> int:
     Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows what would be in effect.
     """
     config = _load(file, settings).config
-    if config.db_path == default_db_path():
+    if config.db_path == default_db_path() and not config.memory:
         # The default place is ours to make; any other is the operator's, and missing it is more likely a slip.
         config.db_path.parent.mkdir(parents=True, exist_ok=True)
     from forq_trio import app

@@ -1,33 +1,35 @@
-"""`forq ack` and `forq nack`: what became of received messages, by their receipts."""
+"""`forq ack`, `nack`, `extend` and `release`: what becomes of received messages, by their receipts."""
+
+from collections.abc import Callable, Sequence
 
 import click
 
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import connect, duration_ms, json_option, url_option
+from forq_trio.cli.options import CommandT, connect, duration_ms, json_option, url_option
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.client.errors import meaning
 from forq_trio.client.types import RECEIPTS_BATCH_MAX, ReceiptResult
 
 
+def _receipts_of_a_queue(command: CommandT) -> CommandT:
+    """The two arguments that all of these commands take."""
+    receipts = click.argument("receipts", nargs=-1, required=True, metavar="RECEIPT...")
+    return click.argument("queue")(receipts(command))
+
+
 @click.command(short_help="Acknowledge received messages.")
-@click.argument("queue")
-@click.argument("receipts", nargs=-1, required=True, metavar="RECEIPT...")
+@_receipts_of_a_queue
 @json_option
 @url_option
 def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
     """Acknowledge received messages: they are removed."""
     with connect(url) as client:
-        results = [
-            result
-            for start in range(0, len(receipts), RECEIPTS_BATCH_MAX)
-            for result in client.ack(queue, receipts[start : start + RECEIPTS_BATCH_MAX])
-        ]
+        results = _in_batches(receipts, lambda batch: client.ack(queue, batch))
     return _report(results, "acknowledged", as_json)
 
 
 @click.command(short_help="Give messages back after a failed attempt.")
-@click.argument("queue")
-@click.argument("receipts", nargs=-1, required=True, metavar="RECEIPT...")
+@_receipts_of_a_queue
 @click.option(
     "--delay",
     "delay_ms",
@@ -43,14 +45,56 @@ def nack(
 ) -> int:
     """Give received messages back after a failed attempt: they come again, or fail at their last attempt."""
     with connect(url) as client:
-        results = [
-            result
-            for start in range(0, len(receipts), RECEIPTS_BATCH_MAX)
-            for result in client.nack(
-                queue, receipts[start : start + RECEIPTS_BATCH_MAX], delay_ms=delay_ms, reason=reason
-            )
-        ]
+        results = _in_batches(
+            receipts, lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason)
+        )
     return _report(results, "given back", as_json)
+
+
+@click.command(short_help="Keep received messages for longer.")
+@_receipts_of_a_queue
+@click.option(
+    "--lease",
+    "lease_ms",
+    type=duration_ms,
+    metavar="DURATION",
+    help="How long they are ours from now on.  [default: the queue's]",
+)
+@json_option
+@url_option
+def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json: bool, url: str) -> int:
+    """Let the leases of received messages end later, or sooner: with 0 they come again at once, the attempt counted."""
+    with connect(url) as client:
+        results = _in_batches(receipts, lambda batch: client.extend(queue, batch, lease_ms))
+    return _report(results, "extended", as_json)
+
+
+@click.command(short_help="Give messages back unprocessed.")
+@_receipts_of_a_queue
+@click.option(
+    "--delay",
+    "delay_ms",
+    type=duration_ms,
+    metavar="DURATION",
+    default="0",
+    show_default=True,
+    help="Come again after this.",
+)
+@json_option
+@url_option
+def release(queue: str, receipts: tuple[str, ...], delay_ms: int, as_json: bool, url: str) -> int:
+    """Give received messages back unprocessed, to their old places: the attempt is not counted."""
+    with connect(url) as client:
+        results = _in_batches(receipts, lambda batch: client.release(queue, batch, delay_ms=delay_ms))
+    return _report(results, "released", as_json)
+
+
+def _in_batches(
+    receipts: tuple[str, ...], settle: Callable[[Sequence[str]], list[ReceiptResult]]
+) -> list[ReceiptResult]:
+    """The results of all receipts, settled in requests that the server accepts."""
+    starts = range(0, len(receipts), RECEIPTS_BATCH_MAX)
+    return [result for start in starts for result in settle(receipts[start : start + RECEIPTS_BATCH_MAX])]
 
 
 def _report(results: list[ReceiptResult], done: str, as_json: bool) -> int:

@@ -5,6 +5,12 @@ _MEANINGS = {
     "bad_request.body.content.exceeds_limit": "the content is longer than 256 KiB of UTF-8",
     "bad_request.body.processAfter.in_past": "processAfter lies in the past",
     "bad_request.body.processAfter.too_far": "processAfter lies more than 366 days ahead",
+    "bad_request.body.processAfter.with_delayMs": "a message has either processAfter or delayMs, not both",
+    "bad_request.body.unknown_field": "the server does not know a member of the request",
+    "bad_request.body.attributes.invalid": "at most 10 attributes, names of 1 to 64 characters, values of up to 1,024",
+    "bad_request.body.group.invalid": "a group has 1 to 128 characters",
+    "bad_request.body.deduplicationId.invalid": "a deduplication id has 1 to 128 characters",
+    "bad_request.body.deadLetterQueue.invalid": "the dead-letter queue's name is not the name of a queue",
     "bad_request.queue.invalid_name": "a queue's name is 1 to 64 characters of A-Z a-z 0-9 . _ -",
     "bad_request.queue.produce_to_dlq": "messages cannot be sent to a dead-letter queue",
     "bad_request.messageId.invalid": "the message id is not a UUID",
@@ -17,24 +23,49 @@ _MEANINGS = {
     "bad_request.max.out_of_range": "max has to be 1 to 100",
     "bad_request.waitMs.out_of_range": "waitMs has to be 0 to 30,000",
     "bad_request.leaseMs.out_of_range": "a lease has to be 0 to 12 hours",
-    "bad_request.delayMs.out_of_range": "a delay has to be 0 to 12 hours",
+    "bad_request.delayMs.out_of_range": "a delay has to be 0 to 12 hours, a sent message's 0 to 366 days",
     "bad_request.reason.out_of_range": "a reason has at most 1,024 characters",
     "bad_request.receipts.out_of_range": "at most 1,000 receipts fit into one request",
     "bad_request.limit.out_of_range": "limit has to be 1 to 100",
+    "bad_request.ids.out_of_range": "at most 1,000 ids fit into one request",
+    "bad_request.query.unknown_parameter": "the server does not know a parameter of the query",
+    "bad_request.attribute.invalid": "an attribute to look for is not written key:value",
+    "bad_request.priority.out_of_range": "a priority has to be 0 to 1,000",
+    "bad_request.ttlMs.out_of_range": "a time to live has to be 1 ms to 366 days",
+    "bad_request.maxAttempts.out_of_range": "attempts have to be 1 to 1,000",
+    "bad_request.deduplicationWindowMs.out_of_range": "a deduplication window has to be 1 ms to 12 hours",
+    "bad_request.order.invalid": "order has to be fifo or shuffle",
+    "bad_request.peek.invalid": "peek has to be true or false",
+    "bad_request.token.name": "a token's name is 1 to 64 characters of A-Z a-z 0-9 . _ -",
+    "bad_request.token.scopes": "the scopes are not valid",
+    "bad_request.token.queues": "the pattern of queue names is not valid",
+    "bad_request.token.expiresAt": "the token's end is not valid",
+    "not_found.token": "there is no token of this name",
+    "conflict.token_exists": "there is a token of this name already",
+    "conflict.too_many_tokens": "there are as many tokens as may be; revoke some first",
+    "conflict.queue_not_empty": "the queue still holds messages; purge it first",
+    "not_found.redrive": "there is no such redrive of this queue",
+    "forq.queue_full": "the queue holds as many messages or bytes as its settings allow",
+    "forq.storage_full": "the disk of the server is full: nothing can be sent until there is room; receiving goes on",
+    "forq.too_many_redrives": "as many redrives run as may at once; try again when one has ended",
     "not_found.path": "the server has nothing at this path",
     "method_not_allowed": "the path does not know this method",
     "forq.stopping": "the server is shutting down",
     "forq.read_timeout": "a read took too long and was given up",
     "unauthorized": "the server does not accept the secret",
+    "forbidden": "the token does not allow this on this queue; it lacks the scope",
     "too_many_requests": "too many requests with a wrong secret came from this address; wait a minute",
     "forq.overloaded": "the server has more work waiting than it will hold; try again shortly",
     "forq.unhealthy": "the server's database does not work",
     "internal": "the server met an error of its own; its log tells more",
 }
+_SETTING_INVALID = "bad_request.settings."
 
 
 def meaning(code: str) -> str:
     """An API code in words; the code itself if it is not known here."""
+    if code.startswith(_SETTING_INVALID):
+        return "a setting is not valid"
     return _MEANINGS.get(code, code)
 
 
@@ -43,18 +74,24 @@ class ForqClientError(Exception):
 
 
 class ForqApiError(ForqClientError):
-    """The server refused. status: HTTP's; code: the API's, None when the answer did not come from Forq."""
+    """The server refused. status: HTTP's; code: the API's, None when the answer did not come from Forq.
 
-    def __init__(self, status: int, code: str | None) -> None:
-        super().__init__(status, code)
+    detail: what exactly it is about, such as the member that is not known; None if the code says it all.
+    """
+
+    def __init__(self, status: int, code: str | None, detail: str | None = None) -> None:
+        super().__init__(status, code, detail)
         self.status = status
         self.code = code
+        self.detail = detail
 
     def __str__(self) -> str:
         if self.code is None:
             return f"the server, or something before it, answered HTTP {self.status}"
         words = meaning(self.code)
-        return f"{words} ({self.status})" if words == self.code else f"{words} ({self.status} {self.code})"
+        answer = str(self.status) if words == self.code else f"{self.status} {self.code}"
+        detail = "" if self.detail is None else f": {self.detail}"
+        return f"{words}{detail} ({answer})"
 
 
 class ForqUnreachable(ForqClientError):

@@ -3,19 +3,22 @@
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 import httpx
 
 from forq_trio.client import calls
 from forq_trio.client.calls import Call, ResultT
 from forq_trio.client.retry import Retries
+from forq_trio.client.settings import QueueConfiguration, SettingsChange
+from forq_trio.client.sync_dead_letters import DeadLetterMethods
+from forq_trio.client.sync_tokens import TokenMethods
 from forq_trio.client.types import (
     DEFAULT_URL,
-    LEASE_MS_DEFAULT,
     WAIT_MS_MAX,
     Delivery,
     MessageInfo,
+    MessageOptions,
     NewMessage,
     Produced,
     QueueInfo,
@@ -24,8 +27,8 @@ from forq_trio.client.types import (
 )
 
 
-class ForqClient:
-    """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET). Close it, or use it with `with`.
+class ForqClient(DeadLetterMethods, TokenMethods):
+    """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Close it, or use it with `with`.
 
     retry_seconds: how long a call may go on trying while no connection can be made or the server says that
     it is overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and
@@ -59,9 +62,9 @@ class ForqClient:
         """Close all connections."""
         self._http.close()
 
-    def produce(self, queue: str, content: str, *, process_after: int | None = None) -> Produced:
-        """Store one message; returns once durable. process_after: epoch ms of its due time (None: now)."""
-        return self._run(calls.produce(queue, NewMessage(content, process_after)))
+    def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
+        """Store one message; returns once durable. The options are the members of `NewMessage`."""
+        return self._run(calls.produce(queue, NewMessage(content, **options)))
 
     def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:
         """Store up to 1,000 messages (4 MiB) in one commit, each judged alone; results in their order.
@@ -76,13 +79,15 @@ class ForqClient:
         *,
         max_messages: int = 1,
         wait_ms: int = WAIT_MS_MAX,
-        lease_ms: int = LEASE_MS_DEFAULT,
+        lease_ms: int | None = None,
+        shuffle: bool = False,
     ) -> list[Delivery]:
-        """Lease up to `max_messages` (1-100) for `lease_ms`; wait up to `wait_ms` (0-30,000) for the first.
+        """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's); in order, or at random.
 
-        Returns an empty list when none came. A message whose lease ends before it is settled comes again.
+        Waits up to `wait_ms` (0-30,000) for the first and returns an empty list when none came. A message whose
+        lease ends before it is settled comes again.
         """
-        return self._run(calls.receive(queue, max_messages, wait_ms, lease_ms))
+        return self._run(calls.receive(queue, max_messages, wait_ms, lease_ms, shuffle))
 
     def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
         """Remove up to 1,000 received messages; a receipt that is no longer current is refused alone."""
@@ -94,10 +99,8 @@ class ForqClient:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt)."""
         return self._run(calls.settle("nack", queue, receipts, delay_ms=delay_ms, reason=reason))
 
-    def extend(
-        self, queue: str, receipts: Sequence[str], lease_ms: int = LEASE_MS_DEFAULT
-    ) -> list[ReceiptResult]:
-        """Let leases end `lease_ms` from now; each result has the new end."""
+    def extend(self, queue: str, receipts: Sequence[str], lease_ms: int | None = None) -> list[ReceiptResult]:
+        """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end."""
         return self._run(calls.settle("extend", queue, receipts, lease_ms=lease_ms))
 
     def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
@@ -116,9 +119,41 @@ class ForqClient:
         """Look at one message without touching it."""
         return self._run(calls.message(queue, message_id))
 
-    def peek(self, queue: str, *, limit: int = 1) -> list[MessageInfo]:
-        """The next ready messages (1-100) in the order they will be received, untouched."""
-        return self._run(calls.peek(queue, limit))
+    def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
+        """The next ready messages (1-100) in the order they will be received, or some at random; untouched."""
+        return self._run(calls.peek(queue, limit, shuffle))
+
+    def settings(self, queue: str) -> QueueConfiguration:
+        """What was set for a queue, and what holds."""
+        return self._run(calls.settings(queue))
+
+    def configure(self, queue: str, **changes: Unpack[SettingsChange]) -> QueueConfiguration:
+        """Change settings: what is not named stays as it is, None goes back to the default. Returns what holds then.
+
+        Holds at once for all messages of the queue, but order, delay and time to live only for those sent from now
+        on. Raises TypeError for a name that is no setting.
+        """
+        return self._run(calls.configure(queue, changes))
+
+    def reset_settings(self, queue: str) -> None:
+        """Go back to the defaults; a paused queue stays paused."""
+        self._run(calls.reset_settings(queue))
+
+    def pause(self, queue: str) -> None:
+        """Hand out no messages of the queue until `resume`; it goes on taking them."""
+        self._run(calls.pause(queue))
+
+    def resume(self, queue: str) -> None:
+        """End a pause."""
+        self._run(calls.resume(queue))
+
+    def purge(self, queue: str) -> int:
+        """Remove all messages that were sent to the queue before this call, whatever their status; returns how many."""
+        return self._run(calls.purge(queue))
+
+    def delete_queue(self, queue: str) -> None:
+        """Take an empty queue off the list, and its settings with it. ForqApiError 409 while it has messages."""
+        self._run(calls.delete_queue(queue))
 
     def healthcheck(self) -> None:
         """Return if the server and its database work."""

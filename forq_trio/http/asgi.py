@@ -60,11 +60,13 @@ class HandlerApp:
         config: TransportConfig,
         budget: BodyBudget,
         on_error: Callable[[Exception], None],
+        on_refused: Callable[[int], None],
     ) -> None:
         self._handler = handler
         self._config = config
         self._budget = budget
         self._on_error = on_error
+        self._on_refused = on_refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -142,6 +144,7 @@ class HandlerApp:
                 response.on_unsent()
 
     def _error(self, status: int) -> Response:
+        self._on_refused(status)
         return Response(status, self._config.error_bodies.get(status, b""))
 
 

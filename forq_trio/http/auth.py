@@ -1,14 +1,21 @@
-"""The key check of contract F8: `X-API-Key` against one secret in constant time, wrong keys throttled."""
+"""Keys at the door (contract F8): who shows a wrong one is turned away, and after five of them locked out.
 
+`ApiKeyGate` knows one secret. The API's gates, which know access tokens too, are in `http.access`.
+"""
+
+from collections.abc import Callable
 from hmac import compare_digest
 from math import ceil
 
-from forq_trio.http.codes import TOO_MANY_REQUESTS, UNAUTHORIZED, error_body, error_response
+from forq_trio.http.codes import TOO_MANY_REQUESTS, UNAUTHORIZED, error_response
 from forq_trio.http.message import Request, Response
 from forq_trio.http.throttle import Throttle
 from forq_trio.log import LogEvent, log
 
 CLIENT_LENGTH_MAX = 64
+
+Answer = Callable[[str], Response]
+"""Makes a dialect's answer of one of the codes UNAUTHORIZED and TOO_MANY_REQUESTS."""
 
 
 def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
@@ -24,30 +31,51 @@ def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
     return request.client
 
 
-class ApiKeyGate:
-    """Lets requests with the right key pass, always, and forgets their address's failures; a `router.Gate`.
+class Door:
+    """What follows from the look at a key, right or wrong, for the address it came from."""
 
-    Others are answered 401 `unauthorized`, or while their address is locked out 429 `too_many_requests` with
-    Retry-After in seconds.
-    """
+    __slots__ = ("_trust_proxy_headers", "throttle")
+
+    def __init__(self, throttle: Throttle, *, trust_proxy_headers: bool = False) -> None:
+        self.throttle = throttle
+        self._trust_proxy_headers = trust_proxy_headers
+
+    def admit(self, request: Request) -> None:
+        """The key was right: forget the failures of its address."""
+        if self.throttle:
+            self.throttle.succeeded(self._address(request))
+
+    def turn_away(self, request: Request, answer: Answer = error_response) -> Response:
+        """The key was wrong, or there was none: 401 `unauthorized`.
+
+        429 `too_many_requests` with Retry-After in seconds while the address is locked out.
+        """
+        client = self._address(request)
+        locked_seconds = self.throttle.locked_seconds(client)
+        if locked_seconds:
+            locked = answer(TOO_MANY_REQUESTS)
+            retry_after = (b"retry-after", b"%d" % ceil(locked_seconds))
+            return Response(locked.status, locked.body, locked.content_type, (*locked.headers, retry_after))
+        self.throttle.failed(client)
+        if self.throttle.locked_seconds(client):
+            log(LogEvent.AUTH_THROTTLED, client=client)
+        return answer(UNAUTHORIZED)
+
+    def _address(self, request: Request) -> str:
+        return client_address(request, trust_proxy_headers=self._trust_proxy_headers)
+
+
+class ApiKeyGate:
+    """Lets requests with the right `X-API-Key` pass, compared in constant time; a `router.Gate`."""
+
+    scope = None
 
     def __init__(self, secret: str, throttle: Throttle, *, trust_proxy_headers: bool = False) -> None:
         self._secret = secret.encode()
-        self._throttle = throttle
-        self._trust_proxy_headers = trust_proxy_headers
+        self._door = Door(throttle, trust_proxy_headers=trust_proxy_headers)
 
     def __call__(self, request: Request) -> Response | None:
-        throttle = self._throttle
-        if compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
-            if throttle:
-                throttle.succeeded(client_address(request, trust_proxy_headers=self._trust_proxy_headers))
-            return None
-        client = client_address(request, trust_proxy_headers=self._trust_proxy_headers)
-        locked_seconds = throttle.locked_seconds(client)
-        if locked_seconds:
-            retry_after = ((b"retry-after", b"%d" % ceil(locked_seconds)),)
-            return Response(429, error_body(TOO_MANY_REQUESTS), headers=retry_after)
-        throttle.failed(client)
-        if throttle.locked_seconds(client):
-            log(LogEvent.AUTH_THROTTLED, client=client)
-        return error_response(UNAUTHORIZED)
+        if not compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
+            return self._door.turn_away(request)
+        self._door.admit(request)
+        return None

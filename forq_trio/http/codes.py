@@ -8,22 +8,33 @@ from typing import NamedTuple
 
 import msgspec
 
+from forq_trio import limits
 from forq_trio.http.message import Response
 
 UNAUTHORIZED = "unauthorized"
 TOO_MANY_REQUESTS = "too_many_requests"
 PATH_NOT_FOUND = "not_found.path"
+FORBIDDEN = "forbidden"
 METHOD_NOT_ALLOWED = "method_not_allowed"
 INTERNAL = "internal"
 UNHEALTHY = "forq.unhealthy"
+STORAGE_FULL = "forq.storage_full"
 OVERLOADED = "forq.overloaded"
 STOPPING = "forq.stopping"
 READ_TIMEOUT = "forq.read_timeout"
+QUEUE_FULL = "forq.queue_full"
+TOO_MANY_REDRIVES = "forq.too_many_redrives"
 BODY_INVALID = "bad_request.body.invalid"
 BODY_TOO_LARGE = "bad_request.body.content.exceeds_limit"
 TOO_MANY_MESSAGES = "bad_request.body.too_many_messages"
 PROCESS_AFTER_IN_PAST = "bad_request.body.processAfter.in_past"
 PROCESS_AFTER_TOO_FAR = "bad_request.body.processAfter.too_far"
+PROCESS_AFTER_WITH_DELAY = "bad_request.body.processAfter.with_delayMs"
+UNKNOWN_FIELD = "bad_request.body.unknown_field"
+ATTRIBUTES_INVALID = "bad_request.body.attributes.invalid"
+GROUP_INVALID = "bad_request.body.group.invalid"
+DEDUPLICATION_ID_INVALID = "bad_request.body.deduplicationId.invalid"
+DEAD_LETTER_QUEUE_INVALID = "bad_request.body.deadLetterQueue.invalid"
 QUEUE_NAME_INVALID = "bad_request.queue.invalid_name"
 PRODUCE_TO_DLQ = "bad_request.queue.produce_to_dlq"
 DLQ_ONLY = "bad_request.dlq_only_operation"
@@ -31,6 +42,7 @@ MESSAGE_ID_INVALID = "bad_request.messageId.invalid"
 RECEIPT_INVALID = "bad_request.receipt.invalid"
 RECEIPT_MISSING = "bad_request.receipt.missing"
 MESSAGE_NOT_FOUND = "not_found.message"
+REDRIVE_NOT_FOUND = "not_found.redrive"
 OUT_OF_RANGE = "bad_request.out_of_range"
 MAX_OUT_OF_RANGE = "bad_request.max.out_of_range"
 WAIT_OUT_OF_RANGE = "bad_request.waitMs.out_of_range"
@@ -38,7 +50,40 @@ LEASE_OUT_OF_RANGE = "bad_request.leaseMs.out_of_range"
 DELAY_OUT_OF_RANGE = "bad_request.delayMs.out_of_range"
 REASON_OUT_OF_RANGE = "bad_request.reason.out_of_range"
 RECEIPTS_OUT_OF_RANGE = "bad_request.receipts.out_of_range"
+IDS_OUT_OF_RANGE = "bad_request.ids.out_of_range"
+QUERY_UNKNOWN = "bad_request.query.unknown_parameter"
+ATTRIBUTE_INVALID = "bad_request.attribute.invalid"
 LIMIT_OUT_OF_RANGE = "bad_request.limit.out_of_range"
+TOKEN_INVALID = {
+    member: f"bad_request.token.{member}" for member in ("name", "scopes", "queues", "expiresAt")
+}
+"""The code of what is wrong with a new access token, by its name."""
+TOKEN_NOT_FOUND = "not_found.token"
+TOKEN_EXISTS = "conflict.token_exists"
+TOO_MANY_TOKENS = "conflict.too_many_tokens"
+PRIORITY_OUT_OF_RANGE = "bad_request.priority.out_of_range"
+TTL_OUT_OF_RANGE = "bad_request.ttlMs.out_of_range"
+MAX_ATTEMPTS_OUT_OF_RANGE = "bad_request.maxAttempts.out_of_range"
+DEDUPLICATION_WINDOW_OUT_OF_RANGE = "bad_request.deduplicationWindowMs.out_of_range"
+ORDER_INVALID = "bad_request.order.invalid"
+PEEK_INVALID = "bad_request.peek.invalid"
+QUEUE_NOT_EMPTY = "conflict.queue_not_empty"
+SETTING_INVALID = {
+    member: f"bad_request.settings.{member}"
+    for member in (
+        "leaseMs",
+        "delayMs",
+        "ttlMs",
+        "maxAttempts",
+        "backOff",
+        "deadLetterQueue",
+        "deduplicationWindowMs",
+        "maxMessages",
+        "maxBytes",
+        "groupInFlightMax",
+    )
+}
+"""The code of a setting out of its range, by its name."""
 
 
 class Code(NamedTuple):
@@ -56,6 +101,14 @@ CODES = {
     TOO_MANY_MESSAGES: Code(400, "A batch holds more than 1,000 messages."),
     PROCESS_AFTER_IN_PAST: Code(400, "processAfter lies more than 10 seconds in the past."),
     PROCESS_AFTER_TOO_FAR: Code(400, "processAfter lies more than 366 days ahead."),
+    PROCESS_AFTER_WITH_DELAY: Code(400, "processAfter and delayMs exclude each other."),
+    UNKNOWN_FIELD: Code(400, "The body has a member that is not known here; `field` names it."),
+    ATTRIBUTES_INVALID: Code(
+        400, "Attributes are at most 10, with keys of 1 to 64 characters and values of at most 1,024."
+    ),
+    GROUP_INVALID: Code(400, "group is not 1 to 128 characters."),
+    DEDUPLICATION_ID_INVALID: Code(400, "deduplicationId is not 1 to 128 characters."),
+    DEAD_LETTER_QUEUE_INVALID: Code(400, "deadLetterQueue is not the name of a queue, nor empty."),
     QUEUE_NAME_INVALID: Code(
         400, "The queue name is not 1 to 64 characters of A-Z a-z 0-9 . _ - (besides a suffix -dlq)."
     ),
@@ -68,48 +121,88 @@ CODES = {
     MAX_OUT_OF_RANGE: Code(400, "max is not 1 to 100."),
     WAIT_OUT_OF_RANGE: Code(400, "waitMs is not 0 to 30,000."),
     LEASE_OUT_OF_RANGE: Code(400, "leaseMs is not 0 to 43,200,000."),
-    DELAY_OUT_OF_RANGE: Code(400, "delayMs is not 0 to 43,200,000."),
+    DELAY_OUT_OF_RANGE: Code(400, "delayMs is not 0 to 43,200,000 (of a send: to 31,622,400,000)."),
     REASON_OUT_OF_RANGE: Code(400, "reason is longer than 1,024 characters."),
     RECEIPTS_OUT_OF_RANGE: Code(400, "There are more than 1,000 receipts."),
+    IDS_OUT_OF_RANGE: Code(400, "There are more than 1,000 ids."),
+    QUERY_UNKNOWN: Code(400, "The query has a parameter that is not known here; `field` names it."),
+    ATTRIBUTE_INVALID: Code(400, "An attribute to look for is not written key:value."),
     LIMIT_OUT_OF_RANGE: Code(400, "limit is not an integer of 1 to 100."),
-    UNAUTHORIZED: Code(401, "The X-API-Key header is missing or wrong."),
+    PRIORITY_OUT_OF_RANGE: Code(400, "priority is not 0 to 1,000."),
+    TTL_OUT_OF_RANGE: Code(400, "ttlMs is not 1 to 31,622,400,000."),
+    MAX_ATTEMPTS_OUT_OF_RANGE: Code(400, "maxAttempts is not 1 to 1,000."),
+    DEDUPLICATION_WINDOW_OUT_OF_RANGE: Code(400, "deduplicationWindowMs is not 1 to 43,200,000."),
+    ORDER_INVALID: Code(400, "order is neither fifo nor shuffle."),
+    PEEK_INVALID: Code(400, "peek is neither true nor false."),
+    **{
+        code: Code(400, f"The setting {member} is not valid; `message` says why.")
+        for member, code in SETTING_INVALID.items()
+    },
+    **{
+        code: Code(400, f"The member {member} of a new access token is not valid; `message` says why.")
+        for member, code in TOKEN_INVALID.items()
+    },
+    UNAUTHORIZED: Code(401, "The key is missing or wrong, or its token expired or was revoked."),
+    FORBIDDEN: Code(403, "The token lacks the scope that `scope` names, or has it for other queues only."),
     MESSAGE_NOT_FOUND: Code(404, "There is no such message, or the receipt is no longer its current one."),
+    REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it ended long ago."),
+    TOKEN_NOT_FOUND: Code(404, "There is no access token of this name."),
     PATH_NOT_FOUND: Code(404, "Nothing is served at this path."),
     METHOD_NOT_ALLOWED: Code(
         405, "The path does not know this method; the Allow header lists those it knows."
     ),
+    QUEUE_NOT_EMPTY: Code(409, "The queue still holds messages; purge it first."),
+    TOKEN_EXISTS: Code(409, "There is an access token of this name already."),
+    TOO_MANY_TOKENS: Code(409, "There are 1,000 access tokens; revoke some first."),
     TOO_MANY_REQUESTS: Code(
         429,
         "Too many wrong keys came from this address; Retry-After says for how many seconds it is locked out.",
     ),
     INTERNAL: Code(500, "An error of the server; whether the change was made is not known."),
     UNHEALTHY: Code(503, "The database does not do it at the moment; nothing was changed."),
+    STORAGE_FULL: Code(
+        503, "The server's disk is full, or nearly so; nothing was stored. What is stored can be consumed."
+    ),
     OVERLOADED: Code(
         503, "More work is waiting than the server will hold; try again after Retry-After seconds."
     ),
     STOPPING: Code(503, "The server is shutting down; try again after Retry-After seconds."),
     READ_TIMEOUT: Code(503, "A read took too long and was given up."),
+    QUEUE_FULL: Code(
+        503, "The queue holds as many messages or bytes as its settings allow; nothing was stored."
+    ),
+    TOO_MANY_REDRIVES: Code(503, "As many redrives run as may at once; try again when one has ended."),
 }
 
-_RETRY_SOON = ((b"retry-after", b"1"),)
-_RETRIED_SOON = frozenset({UNHEALTHY, OVERLOADED, STOPPING, READ_TIMEOUT})
-
-
-def error_body(code: str) -> bytes:
-    """The JSON body of an answer with `code`."""
-    return msgspec.json.encode({"code": code})
-
-
-_RESPONSES = {
-    code: Response(status, error_body(code), headers=_RETRY_SOON if code in _RETRIED_SOON else ())
-    for code, (status, _) in CODES.items()
+_RETRY_SECONDS = {
+    UNHEALTHY: 1,
+    STORAGE_FULL: 1,
+    OVERLOADED: 1,
+    STOPPING: 1,
+    READ_TIMEOUT: 1,
+    QUEUE_FULL: limits.QUEUE_FULL_RETRY_SECONDS,
+    TOO_MANY_REDRIVES: 1,
 }
+
+
+def error_body(code: str, **more: str) -> bytes:
+    """The JSON body of an answer with `code`; more: what it says beside, as `field` or `message`."""
+    return msgspec.json.encode({"code": code, **more})
+
+
+def _response(code: str, **more: str) -> Response:
+    seconds = _RETRY_SECONDS.get(code)
+    headers = () if seconds is None else ((b"retry-after", b"%d" % seconds),)
+    return Response(CODES[code].status, error_body(code, **more), headers=headers)
+
+
+_RESPONSES = {code: _response(code) for code in CODES}
 PAYLOAD_TOO_LARGE = Response(413, error_body(BODY_TOO_LARGE))
 
 
-def error_response(code: str) -> Response:
-    """The shared Response of a code of the table; it must not be changed."""
-    return _RESPONSES[code]
+def error_response(code: str, **more: str) -> Response:
+    """The Response of a code of the table. Without `more` it is shared and must not be changed."""
+    return _response(code, **more) if more else _RESPONSES[code]
 
 
 class Refused(Exception):
@@ -120,6 +213,6 @@ class Refused(Exception):
         self.response = response
 
 
-def refused(code: str) -> Refused:
+def refused(code: str, **more: str) -> Refused:
     """The Refused of a code of the table."""
-    return Refused(_RESPONSES[code])
+    return Refused(error_response(code, **more))

@@ -24,7 +24,10 @@ from forq_trio.http.wire import ConnectionLost, SocketWire, StreamWire
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all connections of a server share. now: trio's clock. on_error: told of every unexpected exception."""
+    """What all connections of a server share. now: trio's clock.
+
+    on_error: told of every unexpected exception; on_refused: of the status of what the transport answers by itself.
+    """
 
     handler: Handler
     config: TransportConfig
@@ -35,9 +38,11 @@ class Services:
     hypercorn: Hypercorn
     now: Callable[[], float]
     on_error: Callable[[Exception], None]
+    on_refused: Callable[[int], None]
 
     def error_response(self, status: int) -> Response:
         """What the transport itself answers with this status."""
+        self.on_refused(status)
         headers = ((b"retry-after", b"1"),) if status == 503 else ()
         return Response(status, self.config.error_bodies.get(status, b""), headers=headers)
 
@@ -84,8 +89,11 @@ class Connection:
         self._scope.cancel()
 
     def finish(self) -> None:
-        """Close at once if no request is under way, else after the answer to it."""
+        """Close after the next answer, be its request under way or still to come."""
         self._closing = True
+
+    def finish_idle(self) -> None:
+        """Close at once if no request is under way."""
         answering = self.deadline == inf or self._sending
         if not answering and self._parser.phase == IDLE and not self._unparsed:
             self._scope.cancel()
@@ -110,6 +118,7 @@ class Connection:
             return
         finally:
             self._services.budget.change(-self._held_bytes)
+            self._parser.close()
             with trio.CancelScope(shield=True):
                 await self._wire.close()
 

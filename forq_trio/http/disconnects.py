@@ -36,9 +36,13 @@ class DisconnectWatchers:
                 await self._anything_noted.wait()
                 self._anything_noted = trio.Event()
                 await trio.sleep(SETTLE_SECONDS)
-                due, self._noted = self._noted, {}
-                for watch in due:
-                    watch.start(nursery)
+                self._start_noted(nursery)
+
+    def _start_noted(self, nursery: trio.Nursery) -> None:
+        """A function of its own, so that no watch is kept by a variable while nothing happens."""
+        noted, self._noted = self._noted, {}
+        for watch in noted:
+            watch.start(nursery)
 
 
 class DisconnectWatch(AbstractAsyncContextManager[None]):

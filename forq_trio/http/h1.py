@@ -19,6 +19,7 @@ from contextlib import AbstractAsyncContextManager
 
 import httptools
 
+from forq_trio.http.h2c_settings import are_good_settings
 from forq_trio.http.message import Request
 from forq_trio.http.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFAULT
 from forq_trio.http.transport_config import TransportConfig
@@ -117,6 +118,11 @@ class RequestParser:
     def discard_body(self) -> None:
         """Forget what has come of it: its request is refused."""
         self._body = b""
+
+    def close(self) -> None:
+        """Let go of everything that refers back to here: nothing is left for the garbage collector to find."""
+        self.complete.clear()
+        del self._parser, self._watch
 
     def feed(self, data: bytes) -> None:
         """Parse the bytes that arrived next. Not to be called again once `refused` or `asks_h2c` is set."""
@@ -228,7 +234,7 @@ class RequestParser:
         if b"expect" in headers and version_1_1:
             self._check_expectation()
         if b"upgrade" in headers:
-            self._check_upgrade()
+            self._check_upgrade(version_1_1)
         self.phase = BODY
         self._may_upgrade = False
 
@@ -307,11 +313,12 @@ class RequestParser:
             self._refuse(417)
         self.asks_continue = self._body_bytes > 0 or b"transfer-encoding" in self._headers
 
-    def _check_upgrade(self) -> None:
+    def _check_upgrade(self, version_1_1: bool) -> None:
         if not self._parser.should_upgrade():
             return
         headers = self._headers
         if self._body_bytes or b"transfer-encoding" in headers:
             self._upgrade_has_body = True
-        elif self._may_upgrade and headers[b"upgrade"].lower() == b"h2c" and b"http2-settings" in headers:
-            self.asks_h2c = True
+        elif self._may_upgrade and version_1_1 and headers[b"upgrade"].lower() == b"h2c":
+            settings = headers.get(b"http2-settings")
+            self.asks_h2c = settings is not None and are_good_settings(settings)

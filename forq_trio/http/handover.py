@@ -146,9 +146,10 @@ class Hypercorn:
         config: TransportConfig,
         budget: BodyBudget,
         on_error: Callable[[Exception], None],
+        on_refused: Callable[[int], None],
     ) -> None:
         # Hypercorn spells each ASGI event as a type of its own.
-        app: Any = HandlerApp(handler, config, budget, on_error)
+        app: Any = HandlerApp(handler, config, budget, on_error, on_refused)
         self._app = ASGIWrapper(app)
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)

@@ -7,6 +7,8 @@ Handlers see only these. A transport makes the Request, awaits the handler, writ
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
+from forq_trio.access import EVERYBODY
+
 JSON = b"application/json"
 
 
@@ -38,9 +40,10 @@ class Request:
 
     path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
     joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
+    principal: on whose behalf it is made, as the route's gate found out.
     """
 
-    __slots__ = ("body", "client", "headers", "method", "path", "query", "watch")
+    __slots__ = ("body", "client", "headers", "method", "path", "principal", "query", "watch")
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class Request:
         self.body = body
         self.client = client
         self.watch = watch
+        self.principal = EVERYBODY
 
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client goes away.

@@ -3,30 +3,43 @@
 A path is split at its slashes and walked down a tree of dicts, one step a segment; a segment in braces stands
 for any value, and a literal one wins over it. The tree is built once: a request costs a few dict look-ups.
 
-Every route carries its own error mapping and gate (the key check), so that dialects with different error
+Every route carries its own error mapping and gate (who may pass), so that dialects with different error
 formats and authentication live side by side.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import msgspec
 
+from forq_trio.access import Scope
 from forq_trio.http.codes import METHOD_NOT_ALLOWED, PATH_NOT_FOUND, error_body, error_response
 from forq_trio.http.message import Handler, Request, Response
 
 Endpoint = Callable[..., Awaitable[Response]]
-Gate = Callable[[Request], Response | None]
-"""Looks at a request before its endpoint does; a Response refuses it, None lets it pass."""
-
 ErrorMapping = Callable[[Exception], Response]
-"""Turns an error of an endpoint into the dialect's answer; raises what it does not know, to be logged."""
+"""Turns an error of an endpoint or gate into the dialect's answer; raises what it does not know, to be logged."""
+
+
+MethodRefusal = Callable[[tuple[tuple[bytes, bytes], ...]], Response]
+"""Answers a method that a path does not know; it is given the Allow header to send."""
 
 
 def raise_unexpected(error: Exception) -> Response:
     """The error mapping of routes whose endpoints answer all errors they expect themselves."""
     raise error
+
+
+class Gate(Protocol):
+    """Looks at a request before its endpoint does; a Response refuses it, None lets it pass. May raise Forbidden."""
+
+    @property
+    def scope(self) -> Scope | None:
+        """What a token needs to pass; None where none does."""
+        ...
+
+    def __call__(self, request: Request) -> Response | None: ...
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -65,6 +78,7 @@ class Route(msgspec.Struct, frozen=True):
 
     endpoint: awaited with the Request and the decoded values of the segments in braces. gate: None lets
     everybody in. head: HEAD is answered like GET (the transport drops the body); False where GET has effects.
+    refuse_method: how the dialect refuses other methods of the path, OPTIONS too; None for Forq's way.
     """
 
     method: str
@@ -74,18 +88,24 @@ class Route(msgspec.Struct, frozen=True):
     gate: Gate | None = None
     on_error: ErrorMapping = raise_unexpected
     head: bool = True
+    refuse_method: MethodRefusal | None = None
+
+
+MakeRoute = Callable[[str, str, Endpoint, Operation, Scope], Route]
+"""Makes a route of a dialect of method, path, endpoint, operation and the scope that a token needs for it."""
 
 
 class _Node:
     """A position in the tree. methods: what can be done here, with the places of the path's parameters."""
 
-    __slots__ = ("allow", "any_segment", "methods", "segments")
+    __slots__ = ("allow", "any_segment", "methods", "refuse_method", "segments")
 
     def __init__(self) -> None:
         self.segments: dict[str, _Node] = {}
         self.any_segment: _Node | None = None
         self.methods: dict[str, tuple[Route, tuple[int, ...]]] = {}
         self.allow: tuple[tuple[bytes, bytes], ...] = ()
+        self.refuse_method: MethodRefusal | None = None
 
 
 _NOWHERE = _Node()
@@ -112,11 +132,11 @@ def make_handler(routes: Iterable[Route]) -> Handler:
         if found is None:
             return _no_such_method(node, request.method)
         route, places = found
-        if route.gate is not None and (refusal := route.gate(request)) is not None:
-            return refusal
-        if "%" in request.path:
-            segments = [unquote(segment) for segment in segments]
         try:
+            if route.gate is not None and (refusal := route.gate(request)) is not None:
+                return refusal
+            if "%" in request.path:
+                segments = [unquote(segment) for segment in segments]
             return await route.endpoint(request, *[segments[place] for place in places])
         except Exception as error:
             return route.on_error(error)
@@ -152,11 +172,15 @@ def _build_tree(routes: Iterable[Route]) -> _Node:
             if method in node.methods:
                 raise ValueError(f"two routes for {method} {route.path}")
             node.methods[method] = route, places
-        node.allow = ((b"allow", ", ".join(sorted((*node.methods, "OPTIONS"))).encode()),)
+        node.refuse_method = route.refuse_method
+        known = node.methods if route.refuse_method else (*node.methods, "OPTIONS")
+        node.allow = ((b"allow", ", ".join(sorted(known)).encode()),)
     return root
 
 
 def _no_such_method(node: _Node, method: str) -> Response:
+    if node.refuse_method is not None:
+        return node.refuse_method(node.allow)
     if method == "OPTIONS":
         return Response(204, headers=node.allow)
     return Response(405, error_body(METHOD_NOT_ALLOWED), headers=node.allow)

@@ -9,9 +9,12 @@ import errno
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 
 import trio
 
+from forq_trio import limits
 from forq_trio.http.body_budget import BodyBudget
 from forq_trio.http.connection import Connection, Services
 from forq_trio.http.disconnects import DisconnectWatchers
@@ -31,7 +34,8 @@ class Server:
     """HTTP/1.1, h2c and, with an `ssl_context`, TLS with ALPN on the given non-blocking listening sockets.
 
     handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
-    transport did not expect; the client has been answered 500 or cut off. ssl_context: must offer h2 and http/1.1 by
+    transport did not expect; the client has been answered 500 or cut off. on_refused: called (synchronously) with the
+    status of every answer that the transport gives by itself. ssl_context: must offer h2 and http/1.1 by
     ALPN for HTTP/2 to be chosen. The server owns the listeners from now on.
     """
 
@@ -42,17 +46,20 @@ class Server:
         config: TransportConfig | None = None,
         *,
         on_error: Callable[[Exception], None],
+        on_refused: Callable[[int], None] = lambda _: None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self._config = config or TransportConfig()
         self._handler = handler
         self._listeners = list(listeners)
         self._on_error = on_error
+        self._on_refused = on_refused
         self._ssl_context = ssl_context
         self._encoder = ResponseEncoder(hsts=self._config.hsts)
         self._budget = BodyBudget(self._config.bodies_bytes_max)
-        self._hypercorn = Hypercorn(handler, self._config, self._budget, on_error)
+        self._hypercorn = Hypercorn(handler, self._config, self._budget, on_error, on_refused)
         self._connections: set[Connection] = set()
+        self._admit: Callable[[socket.socket, str], None] | None = None
         self._all_gone = trio.Event()
         self._drained = trio.Event()
         self._stopped = trio.Event()
@@ -80,34 +87,40 @@ class Server:
             self._hypercorn,
             now,
             self._on_error,
+            self._on_refused,
         )
         try:
             async with trio.open_nursery() as nursery:
+                self._admit = partial(self._admit_into, services, nursery)
                 nursery.start_soon(self._reap, now)
                 nursery.start_soon(services.watchers.run)
                 for listener in self._listeners:
-                    nursery.start_soon(self._accept, listener, services, nursery)
+                    nursery.start_soon(self._accept, listener)
                 task_status.started()
                 await self._drained.wait()
                 nursery.cancel_scope.cancel()
         finally:
+            self._admit = None
             self.stop_accepting()
             for connection in self._connections:
                 connection.cut()
             self._stopped.set()
 
     def stop_accepting(self) -> None:
-        """Close the listeners; open connections go on."""
+        """Accept who has connected already, then close the listeners; open connections go on."""
         listeners, self._listeners = self._listeners, []
         for listener in listeners:
+            with suppress(OSError):
+                self._accept_waiting(listener, limits.ACCEPT_BACKLOG)
             trio.lowlevel.notify_closing(listener)
             listener.close()
 
     async def drain(self, seconds: float) -> bool:
         """Stop accepting, let requests under way finish for `seconds`, cut the rest; returns when `serve` has ended.
 
-        Idle connections are closed at once; the others get their answer with `Connection: close`. Cancelled, the
-        rest is cut by whoever cancels `serve`. Returns whether all of them finished in time.
+        Requests are answered with `Connection: close`. Idle connections are kept for SHUTDOWN_IDLE_SECONDS: their next
+        request may be on its way, and its client could not tell a lost one from one that was carried out. Cancelled,
+        the rest is cut by whoever cancels `serve`. Returns whether all of them finished in time.
         """
         self.stop_accepting()
         await self._hypercorn.stop()
@@ -115,6 +128,10 @@ class Server:
             connection.finish()
         if self._connections:
             with trio.move_on_after(seconds):
+                with trio.move_on_after(limits.SHUTDOWN_IDLE_SECONDS):
+                    await self._all_gone.wait()
+                for connection in self._connections:
+                    connection.finish_idle()
                 await self._all_gone.wait()
         in_time = not self._connections
         for connection in self._connections:
@@ -123,13 +140,11 @@ class Server:
         await self._stopped.wait()
         return in_time
 
-    async def _accept(self, listener: socket.socket, services: Services, nursery: trio.Nursery) -> None:
+    async def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
                 await trio.lowlevel.wait_readable(listener)
-                for _ in range(ACCEPT_ROUND_MAX):
-                    accepted, address = listener.accept()
-                    self._admit(accepted, str(address[0]), services, nursery)
+                self._accept_waiting(listener, ACCEPT_ROUND_MAX)
             except BlockingIOError:
                 continue
             except trio.ClosedResourceError:
@@ -140,7 +155,17 @@ class Server:
                 if error.errno in _OUT_OF_RESOURCES:
                     await trio.sleep(ACCEPT_PAUSE_SECONDS)
 
-    def _admit(self, accepted: socket.socket, client: str, services: Services, nursery: trio.Nursery) -> None:
+    def _accept_waiting(self, listener: socket.socket, connections_max: int) -> None:
+        """Admit up to so many who have connected; raises BlockingIOError when there are no more."""
+        for _ in range(connections_max):
+            if self._admit is None:
+                return
+            accepted, address = listener.accept()
+            self._admit(accepted, str(address[0]))
+
+    def _admit_into(
+        self, services: Services, nursery: trio.Nursery, accepted: socket.socket, client: str
+    ) -> None:
         try:
             accepted.setblocking(False)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

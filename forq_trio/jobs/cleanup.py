@@ -4,6 +4,7 @@ Expiry, delays and leases are already settled on time by the writer's due timer,
 two for failed messages are nudged by the writer, so that a failed message reaches its dead-letter queue at once.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from forq_trio.broker import Broker
@@ -21,13 +22,25 @@ INTERVAL_SECONDS = {
 NUDGED_KINDS = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
 
 
-def cleanup_jobs(broker: Broker) -> dict[SweepKind, Periodic]:
+def intervals(*, failed_seconds_max: float, expired_seconds_max: float) -> dict[SweepKind, float]:
+    """Forq's intervals, shortened where somebody wants sweeps for failed or expired messages more often."""
+    failed = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
+    return {
+        kind: min(seconds, failed_seconds_max if kind in failed else expired_seconds_max)
+        for kind, seconds in INTERVAL_SECONDS.items()
+        if kind is not SweepKind.STALE
+    } | {SweepKind.STALE: INTERVAL_SECONDS[SweepKind.STALE]}
+
+
+def cleanup_jobs(
+    broker: Broker, interval_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS
+) -> dict[SweepKind, Periodic]:
     """One job per sweep. Those that are nudged also start with a run: a crash may have left failed messages."""
     return {
         kind: Periodic(
             f"sweep.{kind.value}", seconds, partial(sweep_all, broker, kind), nudged=kind in NUDGED_KINDS
         )
-        for kind, seconds in INTERVAL_SECONDS.items()
+        for kind, seconds in interval_seconds.items()
     }
 
 

@@ -1,18 +1,67 @@
-"""The depth gauge (F13): refreshed every 30 s from the writer's own counts, so it costs the database nothing."""
+"""The gauges of the queues (F13): refreshed every 30 s, so that a scrape never touches the database.
 
-from collections.abc import Callable, Mapping
+Depths come from the writer's own counts and cost the database nothing. How old the oldest ready message is has to be
+read: of the queues that have ready messages and a name in the metrics, through the reader pool, a few queues at a
+time, and only if anything was committed since the last time. An idle server runs no query for it.
+"""
 
+from collections.abc import Sequence
+from functools import partial
+
+from forq_trio import limits
 from forq_trio.broker import Broker
+from forq_trio.clock import Clock
 from forq_trio.jobs.periodic import Periodic
-from forq_trio.model import QueueCounts
+from forq_trio.readers.ages import claimable_since
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.tally import Tally
 
-DEPTH_INTERVAL_SECONDS = 30.0
+GAUGES_INTERVAL_SECONDS = 30.0
 
 
-def depth_job(broker: Broker, refresh: Callable[[Mapping[str, QueueCounts]], None]) -> Periodic:
-    """Hand the counts to `refresh` now and every 30 s."""
+class QueueGauges:
+    """Refreshes the gauges of `tally`. clock: the wall clock of the messages."""
 
-    async def work() -> None:
-        refresh(broker.counts())
+    def __init__(self, broker: Broker, readers: ReaderPool, tally: Tally, clock: Clock) -> None:
+        self._broker = broker
+        self._readers = readers
+        self._tally = tally
+        self._clock = clock
+        self._commits_seen = -1
+        self._claimable_since: dict[str, int] = {}
 
-    return Periodic("metrics.depth", DEPTH_INTERVAL_SECONDS, work, nudged=True)
+    async def refresh(self) -> None:
+        """Refresh all gauges, those that come from memory first.
+
+        Raises what a read raises, ReadDeadlineExceeded or StorageUnavailable; the ages stay as they were then.
+        """
+        commits = self._tally.commit_calls.count
+        counts = self._broker.counts()
+        self._tally.refresh_counts(counts)
+        named = [(key, key[0]) for key in self._tally.counts if key[0] in counts]
+        dead_letters = self._tally.dead_letters = {}
+        for key, queue in named:
+            target = self._broker.rules(queue).dead_letter_queue
+            if target:
+                dead_letters[key] = counts[target].total if target in counts else 0
+        if commits != self._commits_seen:
+            await self._read([queue for _, queue in named if counts[queue].ready])
+            self._commits_seen = commits
+        now_ms = self._clock.now_ms()
+        self._tally.oldest_seconds = {
+            key: max(0, now_ms - self._claimable_since[queue]) / 1_000
+            for key, queue in named
+            if queue in self._claimable_since
+        }
+
+    async def _read(self, queues: Sequence[str]) -> None:
+        since: dict[str, int] = {}
+        for start in range(0, len(queues), limits.METRIC_QUEUES_READ_MAX):
+            part = queues[start : start + limits.METRIC_QUEUES_READ_MAX]
+            since |= await self._readers.run(partial(claimable_since, part))
+        self._claimable_since = since
+
+
+def gauges_job(gauges: QueueGauges) -> Periodic:
+    """The job that refreshes `gauges` now and every 30 s."""
+    return Periodic("metrics.depth", GAUGES_INTERVAL_SECONDS, gauges.refresh, nudged=True)

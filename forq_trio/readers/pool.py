@@ -17,17 +17,22 @@ T = TypeVar("T")
 
 
 class ReaderPool:
-    """Up to `size` connections, opened when first needed. Forq's own figure for the size is 2 x cores + 1."""
+    """Up to `size` connections, opened when first needed. Forq's own figure for the size is 2 x cores + 1.
+
+    on_deadline: called for every read that took too long.
+    """
 
     def __init__(
         self,
         open_reader: Callable[[], Reader],
         size: int,
         deadline_seconds: float = limits.READ_DEADLINE_SECONDS,
+        on_deadline: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_reader = open_reader
         self._limiter = trio.CapacityLimiter(size)
         self._deadline_seconds = deadline_seconds
+        self._on_deadline = on_deadline
         self._idle: list[Reader] = []
         self._closed = False
 
@@ -43,6 +48,7 @@ class ReaderPool:
                     raise Stopping
                 return await self._read(read)
         assert deadline.cancelled_caught
+        self._on_deadline()
         raise ReadDeadlineExceeded
 
     async def _read(self, read: Callable[[Reader], T]) -> T:

@@ -5,28 +5,50 @@ Rules every engine keeps; the conformance suite checks them on each:
 1. `execute_batch` runs all commands of a batch inside ONE transaction that it opens and leaves open; `commit` makes
    it durable. Nothing a batch did may be answered before its commit returned.
 2. A command that fails alone (its outcome is an exception) leaves the others untouched.
-3. If `execute_batch` raises StorageUnavailable the transaction is rolled back and the engine is as before the batch.
-   If `commit` raises, what is on disk is unknown and the engine must not be used again.
+3. If `execute_batch` or `commit` raises StorageUnavailable (StorageFull: for want of room) the transaction is rolled
+   back, nothing of it is or will be on disk, and the engine is as before the batch. If `commit` raises anything else,
+   what is on disk is unknown and the engine must not be used again.
 4. Time is only what the batch says: `now_ms`. First the engine settles what fell due by then (delayed messages become
    ready, leases end, messages expire; at most DUE_BATCH_MAX of them), then the commands, then the claims: parked
-   receivers before the batch's own claims, each in order.
+   receivers before the batch's own claims, each in order. Rule 9 says more.
 5. Every change to a claimed message is fenced by its receipt. The current receipt is the one of the latest claim; it
    stays current after its lease ended until the message is claimed again, settled or moved.
-6. The claim order within a queue is priority (higher first), then `position`, then `seq`.
+6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
+   its sequence number, in a LIFO queue the negative of it; for a message with a group see `rules.group_position`. Once
+   a message with a group was sent to a FIFO queue the queue is grouped, and sends without one take turns as the group
+   NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
+7. A paused queue hands out nothing, to parked receivers neither; the batch that resumes it serves them.
+8. Where a queue has a bound on messages of one group in process, what is above it is HELD: it is ready for nobody until
+   one of its group is settled. A claim that meets such a message holds it and goes on; the claims of a queue end for
+   this batch once SET_ASIDE_BATCH_MAX of its messages were held.
+   Letting go is one step, after the commands and before the claims. For every group of a bounded queue of which a
+   message stopped being in process, or ready without having been claimed (it expired, was moved or removed), as many
+   held ones, in claim order, become ready as the bound leaves room beside those in process. Where the bound was changed
+   or taken away, all that are held by then become ready, by sequence, at most DUE_BATCH_MAX in all a batch, queues by
+   name; what a claim holds meanwhile is not let go a second time.
+9. The order within a batch, kind by kind: what is due; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
+   Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
+   NoteTokenUse, Optimize, Ping; letting go; claims, by name of the queue, in those that have claims in this batch or
+   in which something became ready.
+10. What the claims themselves leave to be done, the next batch does, and `next_due_ms` asks for it at once: a queue
+   whose claims ended early by rule 8 and has ready messages left, and one that a poison rule moved messages to, count
+   as woken in it; a group of which a poison rule took a ready message is let go in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from forq_trio import limits
+from forq_trio.access import AccessToken
 from forq_trio.commands import Claim, Command
-from forq_trio.model import Delivery, MessageInfo, QueueCounts, QueueInfo
+from forq_trio.model import Delivery, Found, MessageFilter, MessageInfo, QueueCounts, QueueInfo
+from forq_trio.queue_settings import QueueRules, QueueSettings
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
-    """What an engine needs to know about the queue's rules; all times in milliseconds."""
+    """The defaults of every queue's rules; all times in milliseconds."""
 
     queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
     dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
@@ -61,9 +83,25 @@ ACKED = "acked"
 NACKED = "nacked"
 RELEASED = "released"
 STALE_RECOVERED = "stale_recovered"
-MOVED_TO_DLQ = "moved_to_dlq"  # reason: failed | expired
-CLEANED_UP = "cleaned_up"  # reason: failed | expired | deleted_by_user
-EVENT_KINDS = (PRODUCED, CONSUMED, ACKED, NACKED, RELEASED, STALE_RECOVERED, MOVED_TO_DLQ, CLEANED_UP)
+REQUEUED = "requeued"  # queue: the one it goes to
+MOVED_TO_DLQ = "moved_to_dlq"  # reason: failed | expired | overflow
+CLEANED_UP = "cleaned_up"  # reason: failed | expired | overflow | dlq_full | deleted_by_user
+EVENT_KINDS = (
+    PRODUCED,
+    CONSUMED,
+    ACKED,
+    NACKED,
+    RELEASED,
+    STALE_RECOVERED,
+    REQUEUED,
+    MOVED_TO_DLQ,
+    CLEANED_UP,
+)
+
+WAIT = "wait"
+END_TO_END = "end_to_end"
+DURATION_KINDS = (WAIT, END_TO_END)
+"""What is measured of messages: from when one could be had until it was claimed; from its sending until its ack."""
 
 
 class BatchResult(Struct, gc=False):
@@ -74,6 +112,8 @@ class BatchResult(Struct, gc=False):
     next_due_ms: no later than the next moment something falls due (it may be earlier: then the next batch finds
     nothing and says better); None when nothing ever will.
     failed_queued: failed messages now wait to be moved or deleted: nudge the sweeps.
+    woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
+    durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
     """
 
     outcomes: list[Any]
@@ -81,6 +121,8 @@ class BatchResult(Struct, gc=False):
     next_due_ms: int | None
     events: list[Event]
     failed_queued: bool = False
+    woken: Set[str] = frozenset()
+    durations: Mapping[tuple[str, str], Sequence[int]] = {}
 
 
 class CheckpointResult(Struct, frozen=True, gc=False):
@@ -111,6 +153,20 @@ class Reader(Protocol):
         """Newest first, those with a sequence below `before_sequence` (None: from the newest)."""
         ...
 
+    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
+        """Random ready messages, no one twice."""
+        ...
+
+    def search(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
+    ) -> Found:
+        """Newest first, those that match below `before_sequence`, looking at no more than `scan_max` messages."""
+        ...
+
+    def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
+        """In which queue each of these messages is; those that are gone are left out."""
+        ...
+
     def interrupt(self) -> None:
         """Make a read that runs in another thread fail with ReadDeadlineExceeded."""
         ...
@@ -124,6 +180,10 @@ class Engine(Protocol):
     durability: str
     """What an answered command can rely on, in the words of FORQ_DURABILITY; "none" for memory."""
 
+    reserve_path: str | None
+    """Where a file may lie that keeps disk space ready for this store (disk_guard.py); None for one not on a disk.
+    What a killed process left there is removed when the store is opened: it may be what makes room for that."""
+
     def execute_batch(self, batch: Batch) -> BatchResult: ...
 
     def commit(self) -> bool:
@@ -132,6 +192,22 @@ class Engine(Protocol):
 
     def counts(self) -> Mapping[str, QueueCounts]:
         """Messages by status of every known queue, as of the last batch. Costs nothing: kept in memory."""
+        ...
+
+    def settings(self) -> Mapping[str, QueueSettings]:
+        """The queues for which something is set, as of the last commit. Costs nothing: kept in memory."""
+        ...
+
+    def rules(self, queue: str) -> QueueRules:
+        """What holds for a queue, as of the last commit. Costs nothing."""
+        ...
+
+    def tokens(self) -> Mapping[str, AccessToken]:
+        """All access tokens by name, as of the last commit. Costs nothing."""
+        ...
+
+    def last_sequence(self) -> int:
+        """The highest sequence number given out, as of the last commit."""
         ...
 
     def open_reader(self) -> Reader: ...

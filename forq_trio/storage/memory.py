@@ -4,41 +4,88 @@ All state is one `State` of immutable rows. A batch works on a copy of it, and `
 place of the original: so a batch that raises changes nothing, and readers see only what is committed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
+from forq_trio import commands
+from forq_trio.access import AccessToken
 from forq_trio.commands import Claim, Command
 from forq_trio.errors import ForqError
-from forq_trio.model import Delivery, MessageInfo, QueueCounts, QueueInfo
+from forq_trio.model import QueueCounts
+from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage import memory_admin, memory_due, memory_send, memory_settle
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
-from forq_trio.storage.memory_batch import ORDER, Transaction
+from forq_trio.storage.memory_claim import serve
+from forq_trio.storage.memory_groups import let_go
+from forq_trio.storage.memory_reader import MemoryReader
 from forq_trio.storage.memory_state import State
+from forq_trio.storage.memory_transaction import Transaction
+
+
+def _nothing(tx: Transaction, command: Command[Any]) -> None:
+    """What there is to do for a database that is not there."""
+
+
+# In the order in which a batch runs them; those of one kind keep their order.
+_OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
+    commands.Configure: memory_admin.configure,
+    commands.Pause: memory_admin.pause,
+    commands.Produce: memory_send.produce,
+    commands.ProduceMany: memory_send.produce_many,
+    commands.ProduceEach: memory_send.produce_each,
+    commands.Resubmit: memory_send.resubmit,
+    commands.Ack: memory_settle.ack,
+    commands.AckById: memory_settle.ack_by_id,
+    commands.Nack: memory_settle.nack,
+    commands.NackById: memory_settle.nack_by_id,
+    commands.Extend: memory_settle.extend,
+    commands.Release: memory_settle.release,
+    commands.Redrive: memory_admin.redrive,
+    commands.Delete: memory_admin.delete,
+    commands.Purge: memory_admin.purge,
+    commands.ForgetQueue: memory_admin.forget_queue,
+    commands.Sweep: memory_due.sweep,
+    commands.SaveToken: memory_admin.save_token,
+    commands.RevokeToken: memory_admin.revoke_token,
+    commands.NoteTokenUse: memory_admin.note_token_use,
+    commands.Optimize: _nothing,
+    commands.Ping: _nothing,
+}
+_PLACES = {kind: place for place, kind in enumerate(_OPERATIONS)}
 
 
 class MemoryEngine:
     """Keeps messages in memory only: for tests, and to say what is right. See `storage.engine.Engine`."""
 
     durability = "none"
+    reserve_path: str | None = None
 
     def __init__(self, settings: EngineSettings) -> None:
-        self._settings = settings
-        self._committed = State()
+        self._committed = State(settings)
         self._pending = self._committed
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        transaction = Transaction(self._committed.copy(), self._settings, batch.now_ms)
-        transaction.settle()
-        outcomes = _execute_commands(transaction, batch.commands)
-        served = _serve_claims(transaction, batch, outcomes)
-        self._pending = transaction.state
+        tx = Transaction(self._committed.copy(), batch.now_ms)
+        tx.woken, tx.state.wake = tx.state.wake, set()
+        memory_due.settle(tx)
+        outcomes: list[Any] = [None] * len(batch.commands)
+        claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
+        others = [index for index in range(len(outcomes)) if index not in claims]
+        for index in sorted(others, key=lambda index: _PLACES[type(batch.commands[index])]):
+            tx, outcomes[index] = _execute(tx, batch.commands[index])
+        let_go(tx)
+        delivered, served = serve(tx, claims, batch.parked)
+        for index, deliveries in delivered.items():
+            outcomes[index] = deliveries
+        self._pending = tx.state
         return BatchResult(
             outcomes=outcomes,
             served=served,
-            next_due_ms=transaction.next_due_ms(),
-            events=transaction.events(),
-            failed_queued=transaction.failed_queued,
+            next_due_ms=tx.next_due_ms(),
+            events=tx.events(),
+            failed_queued=tx.failed_queued,
+            woken=tx.woken,
+            durations=tx.durations,
         )
 
     def commit(self) -> bool:
@@ -50,7 +97,19 @@ class MemoryEngine:
         state = self._committed
         return {queue: state.counts(queue) for queue in state.queues}
 
-    def open_reader(self) -> "MemoryReader":
+    def settings(self) -> Mapping[str, QueueSettings]:
+        return self._committed.settings
+
+    def rules(self, queue: str) -> QueueRules:
+        return self._committed.rules(queue)
+
+    def tokens(self) -> Mapping[str, AccessToken]:
+        return self._committed.tokens
+
+    def last_sequence(self) -> int:
+        return self._committed.last_seq
+
+    def open_reader(self) -> MemoryReader:
         return MemoryReader(lambda: self._committed)
 
     def log_pages(self) -> int:
@@ -63,75 +122,10 @@ class MemoryEngine:
         """There is nothing to close."""
 
 
-def _execute_commands(transaction: Transaction, commands: Sequence[Command[Any]]) -> list[Any]:
-    """Execute all but the claims, in the engine's order; outcomes in the order of `commands`."""
-    outcomes: list[Any] = [None] * len(commands)
-    for index in sorted(range(len(commands)), key=lambda index: ORDER[type(commands[index])]):
-        command = commands[index]
-        if isinstance(command, Claim):
-            continue
-        try:
-            outcomes[index] = transaction.execute(command)
-        except ForqError as error:
-            outcomes[index] = error
-    return outcomes
-
-
-def _serve_claims(
-    transaction: Transaction, batch: Batch, outcomes: list[Any]
-) -> dict[str, list[tuple[int, tuple[Delivery, ...]]]]:
-    """Deal every queue's ready messages, first to its parked receivers, then to the batch's own claims.
-
-    The own claims' deliveries go into `outcomes`, the parked receivers' are returned.
-    """
-    own: dict[str, dict[int, Claim]] = {queue: {} for queue in batch.parked}
-    for index, command in enumerate(batch.commands):
-        if isinstance(command, Claim):
-            own.setdefault(command.queue, {})[index] = command
-    served = {}
-    for queue, claims in own.items():
-        parked = batch.parked.get(queue, ()) if queue in transaction.made_ready else ()
-        dealt = transaction.claim(queue, [*parked, *claims.values()])
-        outcomes_of_own = dealt[len(parked) :]
-        for index, deliveries in zip(claims, outcomes_of_own, strict=True):
-            outcomes[index] = deliveries
-        found = [(place, deliveries) for place, deliveries in enumerate(dealt[: len(parked)]) if deliveries]
-        if found:
-            served[queue] = found
-    return served
-
-
-class MemoryReader:
-    """Looks at the committed state of a `MemoryEngine`. See `storage.engine.Reader`."""
-
-    def __init__(self, committed: Callable[[], State]) -> None:
-        self._committed = committed
-
-    def queues(self) -> list[QueueInfo]:
-        state = self._committed()
-        return [state.info(queue) for queue in sorted(state.queues)]
-
-    def queue(self, queue: str) -> QueueInfo:
-        state = self._committed()
-        oldest = min((row.received_at for row in state.claimable(queue)), default=None)
-        return msgspec.structs.replace(state.info(queue), oldest_ready_at=oldest)
-
-    def message(self, queue: str, message_id: str) -> MessageInfo | None:
-        for row in self._committed().of_queue(queue):
-            if row.id == message_id:
-                return row.info()
-        return None
-
-    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
-        return [row.info() for row in self._committed().claimable(queue)[:limit]]
-
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
-        rows = sorted(self._committed().of_queue(queue), key=lambda row: -row.seq)
-        older = [row for row in rows if before_sequence is None or row.seq < before_sequence]
-        return [row.info() for row in older[:limit]]
-
-    def interrupt(self) -> None:
-        """Nothing here runs long enough to be interrupted."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
+def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
+    """Execute one command. One that fails alone leaves the transaction as it was; its error is its outcome."""
+    before = tx.savepoint()
+    try:
+        return tx, _OPERATIONS[type(command)](tx, command)
+    except ForqError as error:
+        return before, error

@@ -7,11 +7,27 @@ one exception: a message made ready by the end of its lease keeps it, so that a 
 acknowledge until somebody else claims. Every change of a message sets its `updated_at` to the batch's now.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from forq_trio.model import DLQ_SUFFIX, Status
+import msgspec
+
+from forq_trio import limits
+from forq_trio.errors import InvalidSetting
+from forq_trio.model import DLQ_SUFFIX, Failure, NewMessage, Status, is_dead_letter_queue, is_lifo_queue
+from forq_trio.queue_settings import (
+    NO_DEAD_LETTERS,
+    BackOff,
+    ExponentialBackOff,
+    Order,
+    Overflow,
+    QueueRules,
+    QueueSettings,
+)
 from forq_trio.storage.engine import EngineSettings
+
+NO_GROUP = ""
+"""The group, in the store, of messages without one in a queue where others have one: they take turns like a group."""
 
 ItemT = TypeVar("ItemT")
 
@@ -23,9 +39,101 @@ class Returned(NamedTuple):
     process_after: int | None
 
 
-def dead_letter_name(queue: str) -> str:
-    """The queue that takes what failed or expired in the standard queue `queue`."""
-    return queue + DLQ_SUFFIX
+def rules_of(queue: str, settings: QueueSettings | None, defaults: EngineSettings) -> QueueRules:
+    """What holds for `queue`. settings: None where nothing is set."""
+    is_dlq = is_dead_letter_queue(queue)
+    filled: dict[str, Any] = {
+        "lease_ms": limits.LEASE_MS_DEFAULT,
+        "delay_ms": 0,
+        "ttl_ms": defaults.dlq_ttl_ms if is_dlq else defaults.queue_ttl_ms,
+        "max_attempts": defaults.attempts_max,
+        "back_off": defaults.backoff_ms,
+        "dead_letter_queue": NO_DEAD_LETTERS if is_dlq else queue + DLQ_SUFFIX,
+        "deduplication_window_ms": limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
+        "max_messages": None,
+        "max_bytes": None,
+        "overflow": Overflow.REJECT,
+        "order": Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
+        "group_in_flight_max": None,
+        "paused": False,
+    }
+    if settings is not None:
+        given = msgspec.structs.asdict(settings)
+        filled.update({name: value for name, value in given.items() if value is not None})
+    return QueueRules(**filled)
+
+
+def group_position(seq: int, next_round: int | None, last_of_group: int | None) -> int:
+    """The place of a message with a group within its priority: the round in which its group's turn comes.
+
+    next_round: the first round that is not being served yet, one past the highest position ever claimed of this queue
+    and priority; where nobody knows that (after a start), the position of the first ready message; None where there is
+    neither. last_of_group: the highest position of a stored message of this group, queue and priority, None if there is
+    none.
+
+    So a message goes right behind the last one of its group, but not into a round in which its group may have had its
+    turn already, and never behind its own place in order of arrival: every group gets one message a round however many
+    another one has sent. Between two messages of a group that has some ready, no other group gets more than two: its
+    last of one round and its first of the next.
+    """
+    start = seq if next_round is None else next_round
+    if last_of_group is not None:
+        start = max(start, last_of_group + 1)
+    return min(start, seq)
+
+
+def moved_position(seq: int, position: int, order: Order) -> int:
+    """The place in another queue of a message that is moved there.
+
+    In a FIFO queue it keeps the one it has (the negative ones of a LIFO queue lose their sign and are the order of
+    arrival again); in a LIFO queue it stands where it would if it had been sent there.
+    """
+    return -seq if order is Order.LIFO else abs(position)
+
+
+def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
+    """Where a message of `queue` goes that failed, expired or had to make room; "": it is deleted.
+
+    own: its own dead-letter queue, None for that of its queue. A message whose own one is the queue it is in has
+    arrived: it is not sent round.
+    """
+    if own is None:
+        return rules.dead_letter_queue
+    return NO_DEAD_LETTERS if own == queue else own
+
+
+def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
+    """Raise InvalidSetting if dead letters of `queue`, followed from one queue's target to the next, come back to it.
+
+    target_of: what holds for a queue, with the settings that are about to be saved.
+    """
+    seen = {queue}
+    target = target_of(queue)
+    while target != NO_DEAD_LETTERS:
+        if target in seen:
+            raise InvalidSetting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
+        seen.add(target)
+        target = target_of(target)
+
+
+def message_bytes(content: str, attributes: dict[str, str] | None) -> int:
+    """What a message counts against its queue's bound: the UTF-8 bytes of content, attribute keys and values."""
+    size = len(content) if content.isascii() else len(content.encode())
+    if attributes:
+        size += sum(len(key.encode()) + len(value.encode()) for key, value in attributes.items())
+    return size
+
+
+def failed_again(failures: tuple[Failure, ...], failure: Failure) -> tuple[Failure, ...]:
+    """The failures of a message with one more; the latest FAILURES_KEPT_MAX are kept."""
+    return (*failures, failure)[-limits.FAILURES_KEPT_MAX :]
+
+
+def due_time(message: NewMessage, now_ms: int, rules: QueueRules) -> int:
+    """When a new message falls due: at the time it names, or after its own delay, or after the queue's."""
+    if message.process_after_ms is not None:
+        return message.process_after_ms
+    return now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
 
 
 def initial_status(process_after: int, now_ms: int) -> Status:
@@ -33,42 +141,65 @@ def initial_status(process_after: int, now_ms: int) -> Status:
     return Status.DELAYED if process_after > now_ms else Status.READY
 
 
-def expires_after(process_after: int, queue_ttl_ms: int) -> int:
+def expires_after(process_after: int, ttl_ms: int) -> int:
     """When a message expires: its time to live starts when it falls due, not when it is sent (F2)."""
-    return process_after + queue_ttl_ms
+    return process_after + ttl_ms
 
 
-def backoff_ms(attempts: int, steps_ms: Sequence[int]) -> int:
-    """The delay after `attempts` (from 1) and before the next one; the last step serves all later ones."""
-    return steps_ms[min(max(attempts, 1), len(steps_ms)) - 1]
+def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
+    """The delay after `attempts` (from 1) and before the next one.
+
+    seq: the message's, from which the random share of a formula is drawn, so that every engine draws the same.
+    """
+    attempts = max(attempts, 1)
+    if not isinstance(back_off, ExponentialBackOff):
+        return back_off[min(attempts, len(back_off)) - 1]
+    growth = back_off.factor ** min(attempts - 1, _GROWTH_STEPS_MAX)
+    delay = min(back_off.initial_ms * growth, back_off.max_ms)
+    return round(delay * (1 - back_off.jitter * _share(seq, attempts)))
 
 
-def attempts_used_up(attempts: int, max_attempts: int | None, settings: EngineSettings) -> bool:
-    """True if a message may not be tried again. max_attempts: its own bound, None for the settings' one."""
-    return attempts >= (settings.attempts_max if max_attempts is None else max_attempts)
+_GROWTH_STEPS_MAX = 100
+"""Enough to reach any bound from any start by a factor that matters, and too few to overflow a float."""
+
+
+def _share(seq: int, attempts: int) -> float:
+    """A number in [0, 1) that looks random and depends on nothing but its arguments (a step of splitmix64)."""
+    mixed = (seq * 1_000 + attempts) * 0x9E37_79B9_7F4A_7C15 & 0xFFFF_FFFF_FFFF_FFFF
+    mixed = (mixed ^ mixed >> 30) * 0xBF58_476D_1CE4_E5B9 & 0xFFFF_FFFF_FFFF_FFFF
+    mixed = (mixed ^ mixed >> 27) * 0x94D0_49BB_1331_11EB & 0xFFFF_FFFF_FFFF_FFFF
+    return (mixed >> 11) / 2**53
+
+
+def attempts_used_up(attempts: int, max_attempts: int | None, rules: QueueRules) -> bool:
+    """True if a message may not be tried again. max_attempts: its own bound, None for the queue's."""
+    return attempts >= (rules.max_attempts if max_attempts is None else max_attempts)
 
 
 def after_nack(
-    attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, settings: EngineSettings
+    seq: int, attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, rules: QueueRules
 ) -> Returned:
     """A failed attempt: failed at the last one, else back after delay_ms (None: the back-off by attempt)."""
-    if attempts_used_up(attempts, max_attempts, settings):
+    if attempts_used_up(attempts, max_attempts, rules):
         return Returned(Status.FAILED, None)
-    delay = backoff_ms(attempts, settings.backoff_ms) if delay_ms is None else delay_ms
+    delay = backoff_ms(attempts, rules.back_off, seq) if delay_ms is None else delay_ms
     return after_release(delay, now_ms)
 
 
-def after_lease_end(
-    attempts: int, max_attempts: int | None, now_ms: int, settings: EngineSettings
-) -> Returned:
+def after_lease_end(attempts: int, max_attempts: int | None, now_ms: int, rules: QueueRules) -> Returned:
     """A consumer that did not answer in time: ready again at once, or failed when attempts are used up."""
-    return after_nack(attempts, max_attempts, 0, now_ms, settings)
+    return after_nack(0, attempts, max_attempts, 0, now_ms, rules)
 
 
 def after_release(delay_ms: int, now_ms: int) -> Returned:
     """A message given back untouched: ready at its old place, or after delay_ms. See also `uncounted`."""
     process_after = now_ms + delay_ms
     return Returned(initial_status(process_after, now_ms), process_after)
+
+
+def waited_ms(process_after: int, received_at: int, now_ms: int) -> int:
+    """For how long a message could have been claimed before it was; 0 where the clock was set back meanwhile."""
+    return max(now_ms - max(process_after, received_at), 0)
 
 
 def uncounted(attempts: int) -> int:

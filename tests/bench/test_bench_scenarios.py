@@ -32,6 +32,8 @@ ROWS = {
     "backlog": 6,
     "restart": 1,
     "embedded": 4,
+    "features": 14,
+    "features-stored": 4,
     "peers": None,
 }
 

@@ -1,4 +1,4 @@
-"""`forq ack`, `nack`, `queues`, `peek`, and how every command that talks to a server fails."""
+"""`forq ack`, `nack`, `extend`, `release`, `queues`, `peek`, and how every command that talks to a server fails."""
 
 import json
 import socket
@@ -36,6 +36,25 @@ def test_nack(connected: Forq, fake: FakeForq, receipt: str):
     assert fake.requests[-1][2] == {"receipts": [receipt], "delayMs": 500, "reason": "no paper"}
 
 
+def test_extend(connected: Forq, fake: FakeForq, receipt: str):
+    outcome = connected("extend", "orders", receipt, "--lease", "2m")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "1 message extended\n", "")
+    assert fake.requests[-1][1:] == (
+        "/api/v1/queues/orders/messages/extend",
+        {"receipts": [receipt], "leaseMs": 120_000},
+    )
+    assert json.loads(connected("extend", "orders", receipt, "--json").out)["leaseUntil"] is not None
+    assert fake.requests[-1][2] == {"receipts": [receipt]}
+
+
+def test_release(connected: Forq, fake: FakeForq, receipt: str):
+    outcome = connected("release", "orders", receipt, "--delay", "1.5")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "1 message released\n", "")
+    assert fake.requests[-1][2] == {"receipts": [receipt], "delayMs": 1_500}
+    assert fake.queues["orders"][0].attempts == 0
+    assert connected("release", "orders", receipt).code == 5
+
+
 def test_receipts_that_are_no_longer_current(connected: Forq, receipt: str):
     outcome = connected("ack", "orders", UNKNOWN, receipt)
     assert (outcome.code, outcome.out) == (5, "1 message acknowledged\n")
@@ -49,7 +68,7 @@ def test_receipts_that_are_no_longer_current(connected: Forq, receipt: str):
 
 
 def test_more_receipts_than_a_request_holds(connected: Forq, fake: FakeForq):
-    for verb in ("ack", "nack"):
+    for verb in ("ack", "nack", "extend", "release"):
         fake.requests.clear()
         assert connected(verb, "orders", *[UNKNOWN] * 1_001).code == 5
         assert [len(members["receipts"]) for _, _, members in fake.requests] == [1_000, 1]
@@ -57,8 +76,10 @@ def test_more_receipts_than_a_request_holds(connected: Forq, fake: FakeForq):
 
 def test_queues_into_a_pipe(connected: Forq, receipt: str):
     assert connected("queues").out == (
-        "queue\tready\tdelayed\tprocessing\tfailed\twaiting\norders\t0\t0\t1\t0\t0\n"
+        "queue\tready\tdelayed\tprocessing\theld\tfailed\twaiting\tpaused\norders\t0\t0\t1\t0\t0\t0\tno\n"
     )
+    connected("queue", "pause", "orders")
+    assert connected("queues").out.endswith("\tyes\n")
 
 
 def test_queues_on_a_terminal(connected: Forq, receipt: str):
@@ -78,6 +99,9 @@ def test_queues_as_json(connected: Forq, receipt: str):
         "failed": 0,
         "waiting": 0,
         "oldestReadyAgeMs": None,
+        "held": 0,
+        "bytes": 1,
+        "paused": False,
     }
 
 
@@ -92,15 +116,21 @@ def test_peek(connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch):
     connected("send", "orders", "two\nlines and " + "x" * 100)
     outcome = connected("peek", "orders", "-n", "5")
     header, row = outcome.out.splitlines()
-    assert header.split("\t") == ["sequence", "id", "age", "attempts", "content"]
+    assert header.split("\t") == ["sequence", "id", "priority", "age", "attempts", "content"]
     assert row.split("\t") == [
         "1",
         fake.queues["orders"][0].id,
+        "100",
         "2 h",
         "0",
         "two lines and " + "x" * 45 + "…",
     ]
     assert json.loads(connected("peek", "orders", "--json").out)["content"].startswith("two\nlines")
+
+
+def test_peek_at_random(connected: Forq):
+    connected("send", "orders", stdin=b"a\nb\n")
+    assert connected("peek", "orders", "--shuffle").out.endswith("\tb\n")
 
 
 def test_peek_at_nothing(connected: Forq):
@@ -113,12 +143,17 @@ COMMANDS = [
     ("receive", "q"),
     ("ack", "q", UNKNOWN),
     ("nack", "q", UNKNOWN),
+    ("extend", "q", UNKNOWN),
+    ("release", "q", UNKNOWN),
     ("queues",),
     ("peek", "q"),
+    ("queue", "show", "q"),
+    ("queue", "set", "q", "--lease", "1"),
+    ("queue", "purge", "q", "--yes"),
 ]
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_failures(
     connected: Forq, fake: FakeForq, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ):
@@ -129,6 +164,11 @@ def test_failures(
 
     fake.answers.append(error(429, "too_many_requests"))
     assert connected(*arguments).code == 4
+
+    fake.answers.append(error(403, "forbidden", scope="consume"))
+    outcome = connected(*arguments)
+    assert outcome.code == 4
+    assert "it lacks the scope: consume (403 forbidden)" in outcome.err
 
     fake.answers.append((200, {}, b"<html>"))
     outcome = connected(*arguments)

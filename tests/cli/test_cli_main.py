@@ -82,7 +82,15 @@ def test_config_prints_values_with_their_sources_and_no_secret(forq: Forq):
 def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
     assert json.loads(forq("config", "--json").out)["server"]["api_addr"]["value"] == "localhost:8080"
     example = forq("config", "--example").out
-    assert tomllib.loads(example).keys() == {"server", "queue", "database", "tls", "metrics", "log"}
+    assert tomllib.loads(example).keys() == {
+        "server",
+        "queue",
+        "database",
+        "sasquatch",
+        "tls",
+        "metrics",
+        "log",
+    }
     file = tmp_path / "forq.toml"
     file.write_text("[queue]\ndlq_ttl_hours = 7\n")
     assert f"dlq_ttl_hours\t7\t{file} [queue] dlq_ttl_hours\n" in forq("config", "--config", str(file)).out

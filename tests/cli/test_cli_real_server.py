@@ -1,5 +1,6 @@
 """The command line as processes against a real server: signals, pipes, a terminal, a restart."""
 
+import json
 import os
 import pty
 import signal
@@ -54,7 +55,7 @@ def test_a_day_in_the_life_of_a_queue(server: RealServer, tmp_path: Path):
     sent = forq(server, "send", "orders", stdin="".join(f"{number}\n" for number in range(1_500)))
     assert (sent.returncode, sent.stderr) == (0, "")
     assert sent.stdout.startswith("sent 1,500 messages to orders in ")
-    assert forq(server, "queues").stdout.splitlines()[1] == "orders\t1500\t0\t0\t0\t0"
+    assert forq(server, "queues").stdout.splitlines()[1] == "orders\t1500\t0\t0\t0\t0\t0\tno"
     assert forq(server, "peek", "orders").stdout.endswith("\t0\n")
 
     received = forq(server, "receive", "orders", "--max", "150", "--ack")
@@ -72,6 +73,46 @@ def test_a_day_in_the_life_of_a_queue(server: RealServer, tmp_path: Path):
     assert "1,350 messages in 1 queue" in forq(server, "verify", backup).stdout
 
     assert server.stop() == 0
+
+
+def test_a_queue_with_settings(server: RealServer):
+    """What is set holds for the server, is shown in the same words, and can be taken back."""
+    options = (
+        "--lease",
+        "90s",
+        "--max-attempts",
+        "3",
+        "--back-off",
+        "initial=1s,factor=3",
+        "--order",
+        "lifo",
+    )
+    assert forq(server, "queue", "set", "orders", *options).stdout == "4 settings of orders changed\n"
+    shown = forq(server, "queue", "show", "orders").stdout.splitlines()
+    assert "lease\t90s\tset" in shown
+    assert "back-off\tinitial=1s,factor=3,max=1h,jitter=0\tset" in shown
+    assert "dead-letter-queue\torders-dlq\tdefault" in shown
+    refused = forq(server, "queue", "set", "orders", "--dead-letter-queue", "orders")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "deadLetterQueue" in refused.stderr
+
+    forq(server, "queue", "pause", "orders")
+    forq(server, "send", "orders", "--attribute", "colour=red", stdin="a\nb\n")
+    assert forq(server, "receive", "orders").returncode == 5
+    forq(server, "queue", "resume", "orders")
+    received = json.loads(forq(server, "receive", "orders", "--json").stdout)
+    assert (received["content"], received["attributes"]) == ("b", {"colour": "red"})
+    receipt = received["receipt"]
+    assert forq(server, "extend", "orders", receipt).stdout == "1 message extended\n"
+    assert forq(server, "release", "orders", receipt).stdout == "1 message released\n"
+    assert forq(server, "receive", "orders", "--peek", "--max", "9").stdout == "b\na\n"
+
+    assert forq(server, "queue", "purge", "orders").returncode == 2
+    assert forq(server, "queue", "delete", "orders").returncode == 1
+    assert forq(server, "queue", "purge", "orders", "--yes").stdout == "2 messages of orders removed\n"
+    assert forq(server, "queue", "delete", "orders").returncode == 0
+    assert forq(server, "queues").stdout == ""
+    assert "lease\t5m\tdefault" in forq(server, "queue", "show", "orders").stdout
 
 
 def test_following_outlives_a_restart_of_the_server(tmp_path: Path):

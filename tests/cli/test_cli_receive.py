@@ -24,9 +24,7 @@ def three(connected: Forq, fake: FakeForq) -> Forq:
 def test_one_message_with_its_receipt(three: Forq, fake: FakeForq):
     outcome = three("receive", "orders")
     assert (outcome.code, outcome.out, outcome.err) == (0, f"{fake.queues['orders'][0].receipt}\ta\n", "")
-    assert fake.requests == [
-        ("POST", "/api/v1/queues/orders/messages/receive", {"max": 1, "waitMs": 0, "leaseMs": 300_000})
-    ]
+    assert fake.requests == [("POST", "/api/v1/queues/orders/messages/receive", {"max": 1, "waitMs": 0})]
 
 
 def test_acknowledged_messages_are_printed_without_receipts(three: Forq, fake: FakeForq):
@@ -41,6 +39,56 @@ def test_json_is_one_object_a_line(three: Forq, fake: FakeForq):
     assert [each["content"] for each in received] == ["a", "b", "c"]
     assert received[0]["receipt"] == fake.queues["orders"][0].receipt
     assert {"id", "attempts", "sequence", "receivedAt", "leaseUntil"} < received[0].keys()
+
+
+def test_all_that_a_message_has(connected: Forq):
+    labels = ("--priority", "7", "--group", "g", "--attribute", "colour=\x1bred")
+    connected("send", "orders", "a", *labels)
+    shown = connected("receive", "orders", "--peek", terminal=True).out
+    assert "0 attempts" in shown
+    assert "receipt" not in shown
+    shown = connected("receive", "orders", terminal=True).out
+    assert [line.partition("\x1b[0m")[0].removeprefix("\x1b[2m") for line in shown.splitlines()[2:5]] == [
+        "priority 7",
+        "group g",
+        "colour=\\x1bred",
+    ]
+    connected("send", "orders", "b", *labels)
+    received = json.loads(connected("receive", "orders", "--json").out)
+    assert (received["priority"], received["group"]) == (7, "g")
+    assert received["attributes"] == {"colour": "\x1bred"}
+
+
+def test_at_random(three: Forq, fake: FakeForq):
+    assert three("receive", "orders", "--shuffle", "--ack").out == "c\n"
+    assert fake.requests[0][2] == {"max": 1, "waitMs": 0, "order": "shuffle"}
+
+
+def test_only_looking(three: Forq, fake: FakeForq):
+    assert three("receive", "orders", "--peek").out == "a\n"
+    assert three("receive", "orders", "--peek", "--shuffle", "--max", "2").out == "c\nb\n"
+    assert json.loads(three("receive", "orders", "--peek", "--json").out)["status"] == "ready"
+    assert [(each.receipt, each.attempts) for each in fake.queues["orders"]] == [(None, 0)] * 3
+    assert three("receive", "nothing", "--peek").code == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--ack",), "--peek takes nothing"),
+        (("--follow",), "--peek takes nothing"),
+        (("--wait", "1"), "--peek takes nothing"),
+        (("--lease", "0"), "--peek takes nothing"),
+        (("--max", "101"), "--peek shows at most 100 messages"),
+    ],
+)
+def test_what_does_not_go_with_looking(
+    connected: Forq, fake: FakeForq, arguments: tuple[str, ...], sentence: str
+):
+    outcome = connected("receive", "orders", "--peek", *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert fake.requests == []
 
 
 def test_nothing_to_receive(connected: Forq, fake: FakeForq):

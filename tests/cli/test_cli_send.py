@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from client.fake_forq import FakeForq, error, serving
+from client.fake_time import Clock
 from forq_trio.cli.lines import NOT_UTF8
 from forq_trio.client.types import PRODUCE_BATCH_MAX
 
@@ -21,13 +22,17 @@ def contents(fake: FakeForq, queue: str = "orders") -> list[str]:
 def test_one_message(connected: Forq, fake: FakeForq):
     outcome = connected("send", "orders", '{"order": 1}')
     (stored,) = fake.queues["orders"]
-    assert (stored.content, stored.process_after) == ('{"order": 1}', None)
+    assert (stored.content, stored.options) == ('{"order": 1}', {})
     assert (outcome.code, outcome.out, outcome.err) == (0, f"sent {stored.id} to orders, sequence 1\n", "")
 
 
 def test_one_message_as_json(connected: Forq, fake: FakeForq):
     outcome = connected("send", "orders", "x", "--json")
-    assert json.loads(outcome.out) == {"id": fake.queues["orders"][0].id, "sequence": 1}
+    assert json.loads(outcome.out) == {
+        "id": fake.queues["orders"][0].id,
+        "sequence": 1,
+        "duplicate": False,
+    }
 
 
 def test_an_option_for_the_url_goes_before_the_variable(
@@ -126,8 +131,7 @@ def test_a_pipe_is_sent_along_as_it_comes(connected: Forq, fake: FakeForq, monke
     assert outcome.code == 0
 
 
-def test_due_times(connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("time.time_ns", lambda: 2_000_000_000_000 * 1_000_000)
+def test_due_times(connected: Forq, fake: FakeForq):
     for option, text in (
         ("--delay", "1.5s"),
         ("--delay", "2h"),
@@ -136,13 +140,63 @@ def test_due_times(connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPa
         ("--process-after", "2000000000123"),
     ):
         assert connected("send", "orders", "x", option, text).code == 0
-    assert [message.process_after for message in fake.queues["orders"]] == [
-        2_000_000_001_500,
-        2_000_007_200_000,
-        2_000_000_000_000,
-        2_000_000_001_000,
-        2_000_000_000_123,
+    assert [message.options for message in fake.queues["orders"]] == [
+        {"delayMs": 1_500},
+        {"delayMs": 7_200_000},
+        {"processAfter": 2_000_000_000_000},
+        {"processAfter": 2_000_000_001_000},
+        {"processAfter": 2_000_000_000_123},
     ]
+
+
+EVERYTHING = (
+    *("--delay", "0", "--ttl", "7d", "--priority", "0", "--group", "tenant 1", "--max-attempts", "3"),
+    *("--attribute", "colour=red", "--attribute", "formula=a=b", "--attribute", "empty="),
+    *("--dead-letter-queue", ""),
+)
+STORED = {
+    "delayMs": 0,
+    "ttlMs": 604_800_000,
+    "priority": 0,
+    "group": "tenant 1",
+    "maxAttempts": 3,
+    "attributes": {"colour": "red", "formula": "a=b", "empty": ""},
+    "deadLetterQueue": "",
+}
+
+
+def test_all_that_a_message_can_have(connected: Forq, fake: FakeForq):
+    outcome = connected("send", "orders", "x", *EVERYTHING, "--dedup-id", "7", "--dedup-window", "2m")
+    assert (outcome.code, outcome.err) == (0, "")
+    (stored,) = fake.queues["orders"]
+    assert stored.options == STORED | {"deduplicationId": "7", "deduplicationWindowMs": 120_000}
+
+
+def test_every_line_has_it(connected: Forq, fake: FakeForq):
+    assert connected("send", "orders", *EVERYTHING, stdin=b"a\nb\n").code == 0
+    assert [message.options for message in fake.queues["orders"]] == [STORED, STORED]
+
+
+def test_a_duplicate_is_told(connected: Forq, fake: FakeForq):
+    assert connected("send", "orders", "a", "--dedup-id", "7").out.startswith("sent ")
+    outcome = connected("send", "orders", "b", "--dedup-id", "7")
+    stored = fake.queues["orders"][0].id
+    assert (outcome.code, outcome.out) == (0, f"already sent {stored} to orders, sequence 1\n")
+    assert json.loads(connected("send", "orders", "b", "--dedup-id", "7", "--json").out)["duplicate"] is True
+    assert contents(fake) == ["a"]
+
+
+def test_a_full_queue_is_tried_again_for_a_second(
+    connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+):
+    clock = Clock(monkeypatch)
+    status, headers, body = error(503, "forq.queue_full")
+    fake.answers.extend([(status, headers | {"Retry-After": "1"}, body)] * 2)
+    outcome = connected("send", "orders", "x")
+    assert (outcome.code, clock.slept) == (1, [1.0])
+    assert outcome.err == (
+        "forq: the queue holds as many messages or bytes as its settings allow (503 forq.queue_full)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,6 +207,13 @@ def test_due_times(connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPa
         (("x", "--delay", "soon"), "Invalid value for '--delay': 'soon' is not a duration such as 30, 1.5s"),
         (("x", "--process-after", "noon"), "'noon' is neither ISO 8601 nor milliseconds since the epoch"),
         (("--file", "/does/not/exist"), "Invalid value for '--file'"),
+        (("--dedup-id", "7"), "--dedup-id is one message's: it would let only the first line through"),
+        (("-", "--dedup-id", "7"), "--dedup-id is one message's"),
+        (("x", "--attribute", "colour"), "'colour' is not of the form NAME=VALUE"),
+        (("x", "--attribute", "=red"), "'=red' is not of the form NAME=VALUE"),
+        (("x", "--attribute", "a=1", "--attribute", "a=2"), "'--attribute': two have the same name"),
+        (("x", "--priority", "1001"), "1001 is not in the range 0<=x<=1000"),
+        (("x", "--max-attempts", "0"), "0 is not in the range x>=1"),
     ],
 )
 def test_wrong_use(connected: Forq, fake: FakeForq, arguments: tuple[str, ...], sentence: str):

@@ -35,10 +35,10 @@ class RealServer:
 
 
 @contextmanager
-def real_server(database: Path, address: str = "127.0.0.1:0") -> Iterator[RealServer]:
-    """A server that accepts connections; killed at the end if it still runs."""
+def real_server(database: Path, address: str = "127.0.0.1:0", **more: str) -> Iterator[RealServer]:
+    """A server that accepts connections; killed at the end if it still runs. more: further settings."""
     command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address, "--db", str(database)]
-    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=environment(**more), stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             lines = []

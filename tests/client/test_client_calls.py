@@ -9,18 +9,22 @@ import pytest
 import trio
 
 from client.fake_forq import NOW_MS, SECRET, FakeForq, error
-from forq_trio import limits
+from forq_trio import limits, queue_settings
 from forq_trio.client import (
     AsyncForqClient,
+    ExponentialBackOff,
     ForqApiError,
     ForqClient,
     ForqProtocolError,
     NewMessage,
     Produced,
+    QueueRules,
+    QueueSettings,
     Rejected,
     types,
 )
 from forq_trio.client.errors import meaning
+from forq_trio.client.settings import SettingsChange
 from forq_trio.http.codes import CODES
 
 Call = Callable[..., Any]
@@ -85,6 +89,144 @@ def test_nack_and_release_give_a_message_back(call: Call, fake: FakeForq):
         {"receipts": [first.receipt], "delayMs": 0, "reason": "no paper"},
         {"receipts": [second.receipt], "delayMs": 7},
     ]
+
+
+def test_what_is_not_said_is_left_to_the_queue(call: Call, fake: FakeForq):
+    call("produce", "orders", "a")
+    (delivery,) = call("receive", "orders", wait_ms=0)
+    call("extend", "orders", [delivery.receipt])
+    assert [members for _, _, members in fake.requests] == [
+        {"messages": [{"content": "a"}]},
+        {"max": 1, "waitMs": 0},
+        {"receipts": [delivery.receipt]},
+    ]
+
+
+def test_a_message_with_everything(call: Call, fake: FakeForq):
+    options = {
+        "delay_ms": 0,
+        "priority": 7,
+        "ttl_ms": 60_000,
+        "attributes": {"tenant": "a", "käse": ""},
+        "deduplication_id": "order-1",
+        "deduplication_window_ms": 1_000,
+        "group": "g",
+        "max_attempts": 3,
+        "dead_letter_queue": "",
+    }
+    produced = call("produce", "orders", "a", **options)
+    assert fake.requests[0][2]["messages"] == [
+        {
+            "content": "a",
+            "delayMs": 0,
+            "priority": 7,
+            "ttlMs": 60_000,
+            "attributes": {"tenant": "a", "käse": ""},
+            "deduplicationId": "order-1",
+            "deduplicationWindowMs": 1_000,
+            "group": "g",
+            "maxAttempts": 3,
+            "deadLetterQueue": "",
+        }
+    ]
+    assert produced.duplicate is False
+    assert call("produce", "orders", "b", deduplication_id="order-1") == Produced(produced.id, 1, True)
+    (delivery,) = call("receive", "orders", wait_ms=0)
+    assert (delivery.priority, delivery.group, delivery.attributes) == (7, "g", options["attributes"])
+    assert delivery.first_received_at == NOW_MS
+    message = call("message", "orders", produced.id)
+    assert (message.max_attempts, message.ttl_ms, message.dead_letter_queue) == (3, 60_000, "")
+    assert (message.attributes, message.group, message.failures) == (options["attributes"], "g", ())
+
+
+def test_a_plain_message_has_no_attributes_and_no_group(call: Call):
+    call("produce", "orders", "a")
+    (delivery,) = call("receive", "orders")
+    assert (delivery.priority, delivery.attributes, delivery.group) == (100, {}, None)
+
+
+def test_options_that_do_not_exist(call: Call, fake: FakeForq):
+    for name, options in (("produce", {"prio": 1}), ("configure", {"paused": True})):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            call(name, "orders", *(["a"] if name == "produce" else []), **options)
+    assert fake.requests == []
+    assert types.NewMessage.__struct_fields__[1:] == tuple(types.MessageOptions.__annotations__)
+
+
+def test_at_random(call: Call, fake: FakeForq):
+    for content in "abc":
+        call("produce", "orders", content)
+    assert [each.content for each in call("peek", "orders", limit=2, shuffle=True)] == ["c", "b"]
+    assert [each.content for each in call("peek", "orders", limit=2)] == ["a", "b"]
+    (delivery,) = call("receive", "orders", shuffle=True, wait_ms=0)
+    assert delivery.content == "c"
+    assert fake.requests[-1][2] == {"max": 1, "waitMs": 0, "order": "shuffle"}
+
+
+def test_settings(call: Call, fake: FakeForq):
+    virtual = call("settings", "orders")
+    assert virtual.settings == QueueSettings()
+    assert (virtual.effective.lease_ms, virtual.effective.back_off[:2]) == (300_000, (1_000, 5_000))
+    formula = ExponentialBackOff(1_000, jitter=0.5)
+    changed = call("configure", "orders", lease_ms=1, overflow="drop_oldest", back_off=formula)
+    assert changed.settings == QueueSettings(lease_ms=1, overflow="drop_oldest", back_off=formula)
+    assert changed.effective.back_off == formula
+    assert fake.requests[-1] == (
+        "PUT",
+        "/api/v1/queues/orders/settings",
+        {
+            "leaseMs": 1,
+            "overflow": "drop_oldest",
+            "backOff": {"initialMs": 1_000, "factor": 2.0, "maxMs": 3_600_000, "jitter": 0.5},
+        },
+    )
+    call("configure", "orders", lease_ms=None, back_off=(5, 7))
+    assert fake.requests[-1][2] == {"leaseMs": None, "backOff": [5, 7]}
+    assert call("settings", "orders").settings == QueueSettings(overflow="drop_oldest", back_off=(5, 7))
+    assert call("reset_settings", "orders") is None
+    assert call("settings", "orders").settings == QueueSettings()
+
+
+def test_a_queue_as_a_whole(call: Call, fake: FakeForq):
+    call("produce", "orders", "a")
+    assert call("pause", "orders") is None
+    assert call("queue_stats", "orders").paused
+    assert call("receive", "orders", wait_ms=0) == []
+    assert call("resume", "orders") is None
+    assert not call("queue_stats", "orders").paused
+    with pytest.raises(ForqApiError, match="still holds messages") as caught:
+        call("delete_queue", "orders")
+    assert (caught.value.status, caught.value.code) == (409, "conflict.queue_not_empty")
+    assert call("purge", "orders") == 1
+    assert call("delete_queue", "orders") is None
+    assert fake.requests[-1][:2] == ("DELETE", "/api/v1/queues/orders")
+    assert call("queue_stats", "orders").total == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"field": "prio"}, "the server does not know a member of the request: prio (400 x.unknown)"),
+        (
+            {"field": "prio", "message": "no"},
+            "the server does not know a member of the request: no (400 x.unknown)",
+        ),
+    ],
+)
+def test_the_member_an_error_is_about_is_told(
+    call: Call, fake: FakeForq, more: dict[str, str], sentence: str
+):
+    fake.answers.append(error(400, "bad_request.body.unknown_field", **more))
+    with pytest.raises(ForqApiError) as caught:
+        call("queues")
+    assert str(caught.value) == sentence.replace("x.unknown", "bad_request.body.unknown_field")
+
+
+def test_a_token_that_lacks_a_scope(call: Call, fake: FakeForq):
+    fake.answers.append(error(403, "forbidden", scope="consume"))
+    with pytest.raises(ForqApiError, match="lacks the scope: consume") as caught:
+        call("receive", "orders")
+    assert (caught.value.status, caught.value.detail) == (403, "consume")
 
 
 def test_nack_leaves_the_back_off_to_the_server(call: Call, fake: FakeForq):
@@ -212,12 +354,29 @@ def test_both_clients_have_the_same_methods():
 
 
 def test_the_clients_bounds_are_the_servers():
-    for name in ("WAIT_MS_MAX", "LEASE_MS_DEFAULT", "PRODUCE_BATCH_MAX", "PRODUCE_BATCH_BYTES_MAX"):
+    for name in (
+        "WAIT_MS_MAX",
+        "PRIORITY_DEFAULT",
+        "PRIORITY_MAX",
+        "PRODUCE_BATCH_MAX",
+        "PRODUCE_BATCH_BYTES_MAX",
+    ):
         assert getattr(types, name) == getattr(limits, name)
     assert (types.RECEIVE_BATCH_MAX, types.RECEIPTS_BATCH_MAX) == (
         limits.RECEIVE_BATCH_MAX,
         limits.RECEIPTS_BATCH_MAX,
     )
+
+
+def test_the_clients_settings_are_the_servers():
+    for ours, theirs in (
+        (QueueSettings, queue_settings.QueueSettings),
+        (QueueRules, queue_settings.QueueRules),
+        (ExponentialBackOff, queue_settings.ExponentialBackOff),
+    ):
+        assert ours.__struct_encode_fields__ == theirs.__struct_encode_fields__
+        assert ours.__struct_defaults__ == theirs.__struct_defaults__
+    assert tuple(SettingsChange.__annotations__) == queue_settings.SettingsChange.__struct_fields__
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -227,4 +386,3 @@ def test_every_code_of_the_api_has_words(code: str):
 
 def test_an_unknown_code_is_shown_as_it_is():
     assert str(ForqApiError(400, "bad_request.new")) == "bad_request.new (400)"
-    assert error(400, "x")[0] == 400

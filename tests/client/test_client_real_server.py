@@ -9,7 +9,17 @@ import trio
 
 from client.fake_forq import SECRET
 from client.real_server import RealServer, real_server
-from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, NewMessage, Produced, Rejected
+from forq_trio.client import (
+    AsyncForqClient,
+    ExponentialBackOff,
+    ForqApiError,
+    ForqClient,
+    NewMessage,
+    Produced,
+    QueueRules,
+    QueueSettings,
+    Rejected,
+)
 
 pytestmark = pytest.mark.process
 
@@ -65,6 +75,105 @@ def test_nack_and_release(client: ForqClient, queue: str):
         (False, "not_found.message"),
         (False, "bad_request.receipt.invalid"),
     ]
+
+
+OPTIONS = {
+    "priority": 7,
+    "ttl_ms": 60_000,
+    "attributes": {"tenant": "a", "käse": ""},
+    "deduplication_id": "order-1",
+    "deduplication_window_ms": 60_000,
+    "group": "g",
+    "max_attempts": 3,
+    "dead_letter_queue": "",
+}
+
+
+def test_a_message_with_everything(client: ForqClient, queue: str):
+    produced = client.produce(queue, "a", **OPTIONS)
+    assert client.produce(queue, "b", **OPTIONS) == Produced(produced.id, produced.sequence, duplicate=True)
+    client.produce(queue, "c", priority=6)
+    (delivery,) = client.receive(queue)
+    assert (delivery.content, delivery.priority, delivery.group) == ("a", 7, "g")
+    assert delivery.attributes == OPTIONS["attributes"]
+    assert delivery.first_received_at >= delivery.received_at
+    message = client.message(queue, produced.id)
+    assert {name: getattr(message, name) for name in ("max_attempts", "ttl_ms", "dead_letter_queue")} == {
+        "max_attempts": 3,
+        "ttl_ms": 60_000,
+        "dead_letter_queue": "",
+    }
+    client.nack(queue, [delivery.receipt], delay_ms=60_000, reason="no paper")
+    (failure,) = client.message(queue, produced.id).failures
+    assert (failure.attempt, failure.reason) == (1, "no paper")
+    (plain,) = client.receive(queue)
+    assert (plain.content, plain.attributes, plain.group) == ("c", {}, None)
+
+
+def test_messages_at_random(client: ForqClient, queue: str):
+    client.produce_many(queue, [NewMessage(content) for content in "abc"])
+    seen = client.peek(queue, limit=3, shuffle=True)
+    assert sorted(message.content for message in seen) == ["a", "b", "c"]
+    received = [client.receive(queue, shuffle=True, wait_ms=0)[0].content for _ in "abc"]
+    assert sorted(received) == ["a", "b", "c"]
+
+
+CHANGES = {
+    "lease_ms": 90_000,
+    "delay_ms": 0,
+    "ttl_ms": 60_000,
+    "max_attempts": 7,
+    "back_off": ExponentialBackOff(1_000, 3.0, 60_000, 0.5),
+    "dead_letter_queue": "failed",
+    "deduplication_window_ms": 1,
+    "max_messages": 2,
+    "max_bytes": 1_000,
+    "overflow": "drop_oldest",
+    "order": "lifo",
+    "group_in_flight_max": 1,
+}
+
+
+def test_settings(client: ForqClient, queue: str):
+    virtual = client.settings(queue)
+    assert virtual.settings == QueueSettings()
+    assert (virtual.effective.lease_ms, virtual.effective.dead_letter_queue) == (300_000, f"{queue}-dlq")
+    changed = client.configure(queue, **CHANGES)
+    assert changed == client.settings(queue)
+    assert changed.settings == QueueSettings(**CHANGES)
+    assert changed.effective == QueueRules(**CHANGES, paused=False)
+    changed = client.configure(queue, lease_ms=None, back_off=(5, 7), overflow="reject")
+    assert (changed.effective.lease_ms, changed.effective.back_off) == (300_000, (5, 7))
+    client.produce_many(queue, [NewMessage("a"), NewMessage("b")])
+    with ForqClient(client._url, SECRET, retry_seconds=0) as hasty, pytest.raises(ForqApiError) as caught:
+        hasty.produce(queue, "c")
+    assert (caught.value.status, caught.value.code) == (503, "forq.queue_full")
+    client.reset_settings(queue)
+    assert client.settings(queue) == virtual
+
+
+def test_a_setting_that_is_not_valid(client: ForqClient, queue: str):
+    with pytest.raises(ForqApiError) as caught:
+        client.configure(queue, lease_ms=-1)
+    assert (caught.value.status, caught.value.code) == (400, "bad_request.settings.leaseMs")
+    assert caught.value.detail is not None
+    assert "leaseMs" in caught.value.detail
+
+
+def test_a_queue_as_a_whole(client: ForqClient, queue: str):
+    client.produce(queue, "a")
+    client.pause(queue)
+    assert client.receive(queue, wait_ms=0) == []
+    assert {each.queue: each for each in client.queues()}[queue].paused
+    assert client.queue_stats(queue).paused
+    client.resume(queue)
+    assert len(client.receive(queue, wait_ms=0)) == 1
+    with pytest.raises(ForqApiError) as caught:
+        client.delete_queue(queue)
+    assert (caught.value.status, caught.value.code) == (409, "conflict.queue_not_empty")
+    assert client.purge(queue) == 1
+    client.delete_queue(queue)
+    assert queue not in {each.queue for each in client.queues()}
 
 
 def test_a_batch_is_judged_message_by_message(client: ForqClient, queue: str):

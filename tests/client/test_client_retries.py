@@ -7,7 +7,7 @@ import httpx
 import pytest
 import trio
 
-from client.fake_forq import SECRET, FakeForq, error
+from client.fake_forq import SECRET, FakeForq
 from client.fake_time import Clock
 from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, ForqUnreachable
 from forq_trio.client.retry import Retries
@@ -116,6 +116,17 @@ def test_a_server_that_stays_overloaded_is_given_up(clock: Clock):
     assert clock.slept == [3.0, 3.0, 3.0]
 
 
+def test_a_full_queue_is_waited_for_within_the_budget(clock: Clock):
+    """Nothing of the request was stored, so it may be repeated; meanwhile consumers may have made room."""
+    full = httpx.Response(503, headers={"Retry-After": "1"}, json={"code": "forq.queue_full"})
+    stored = httpx.Response(200, json={"results": [{"id": "a", "sequence": 1}]})
+    answers = [full, full, stored]
+    assert client_with(lambda request: answers.pop(0)).produce("orders", "a").sequence == 1
+    assert clock.slept == [1.0, 1.0]
+    with pytest.raises(ForqApiError, match="as many messages or bytes as its settings allow"):
+        client_with(lambda request: full).produce("orders", "a")
+
+
 def test_the_budget_is_each_calls_own(clock: Clock):
     retries = Retries(1.0)
     clock.now += 2.0
@@ -129,6 +140,7 @@ def test_the_budget_is_each_calls_own(clock: Clock):
         (lambda client: client.receive("q", wait_ms=30_000), 60.0),
         (lambda client: client.receive("q", wait_ms=0), 30.0),
         (lambda client: client.ack("q", ["r"]), 30.0),
+        (lambda client: client.purge("q"), 630.0),
     ],
 )
 def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], object], read_seconds: float):
@@ -136,7 +148,7 @@ def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], obj
 
     def handler(request: httpx.Request) -> httpx.Response:
         seen.append(request.extensions["timeout"])
-        return httpx.Response(200, json={"messages": [], "results": []})
+        return httpx.Response(200, json={"messages": [], "results": [], "purged": 0})
 
     call(client_with(handler))
     assert (seen[0]["read"], seen[0]["connect"]) == (read_seconds, 5.0)
@@ -188,7 +200,7 @@ async def test_cancelling_a_receive_closes_its_connection(fake: FakeForq):
         stream = await listener.accept()
         async with stream:
             received = b""
-            while b"leaseMs" not in received:
+            while b"waitMs" not in received:
                 received += await stream.receive_some()
             nursery.cancel_scope.cancel()
             with trio.CancelScope(shield=True):
@@ -202,4 +214,3 @@ def test_nobody_listens(clock: Clock):
         with ForqClient(url, SECRET, retry_seconds=0) as client, pytest.raises(ForqUnreachable) as caught:
             client.queues()
     assert str(caught.value) == f"no server can be reached at {url} (Connection refused)"
-    assert error(503, "x")

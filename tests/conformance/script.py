@@ -3,8 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from forq_trio.commands import Ack, Claim, Command, Nack, Produce, Sweep, SweepKind, Swept
-from forq_trio.model import Delivery, MessageInfo, NewMessage, Produced, Receipt
+from msgspec.structs import replace
+
+from forq_trio.commands import (
+    Ack,
+    Claim,
+    Command,
+    Configure,
+    Nack,
+    Pause,
+    Produce,
+    Redrive,
+    Sweep,
+    SweepKind,
+    Swept,
+)
+from forq_trio.model import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
+from forq_trio.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 
 T0 = 1_700_000_000_000
@@ -34,8 +49,8 @@ def send(engine: Engine, content: str = "x", *, queue: str = "q", now: int = T0,
     return do(engine, Produce(queue, NewMessage(content, **fields)), now)
 
 
-def claim(most: int = 1, *, queue: str = "q", lease_ms: int = LEASE_MS) -> Claim:
-    return Claim(queue, most, lease_ms)
+def claim(most: int = 1, *, queue: str = "q", lease_ms: int | None = LEASE_MS, **terms: Any) -> Claim:
+    return Claim(queue, most, lease_ms, **terms)
 
 
 def receive(
@@ -76,6 +91,38 @@ def nack(
     return do(engine, Nack(queue, (receipt,), delay_ms, reason), now)[0]
 
 
+def configure(engine: Engine, queue: str = "q", *, now: int = T0, **changes: Any) -> QueueSettings:
+    """Change settings; what is set then."""
+    return do(engine, Configure(queue, SettingsChange(**changes)), now)
+
+
+def pause(engine: Engine, queue: str = "q", *, paused: bool = True) -> None:
+    do(engine, Pause(queue, paused))
+
+
+def redrive(
+    engine: Engine, *message_ids: str, queue: str = "q-dlq", target: str | None = None, now: int = T0
+) -> tuple[bool, ...]:
+    return do(engine, Redrive(queue, message_ids, target), now)
+
+
+def woken_by(engine: Engine, *commands: Command[Any], queue: str = "q", now: int = T0) -> list[str]:
+    """What a receiver that waits on `queue` for up to 10 messages gets in the very batch of these commands."""
+    result = run(engine, *commands, now=now, parked={queue: [claim(10, queue=queue)]})
+    ((place, deliveries),) = result.served.get(queue, [(0, ())])
+    assert place == 0
+    return contents(deliveries)
+
+
+def drain(engine: Engine, *, queue: str = "q", now: int = T0) -> list[str]:
+    """Everything that can be had, each received alone and acknowledged; contents in order."""
+    drained = []
+    while deliveries := receive(engine, queue=queue, now=now):
+        assert ack(engine, *receipts(deliveries), queue=queue, now=now)
+        drained += contents(deliveries)
+    return drained
+
+
 def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Swept:
     return do(engine, Sweep(kind), now)
 
@@ -94,6 +141,19 @@ def fail(engine: Engine, *, queue: str = "q", now: int = T0, attempts: int = 5) 
     for _ in range(attempts):
         _, receipt = receive_one(engine, queue=queue, now=now)
         assert nack(engine, receipt, 0, queue=queue, now=now)
+
+
+def counted(engine: Engine) -> dict[str, QueueCounts]:
+    """Messages by status of every known queue, their bytes aside."""
+    return {queue: replace(counts, bytes=0) for queue, counts in engine.counts().items()}
+
+
+def send_dead_letter(engine: Engine, content: str = "x", *, now: int = T0, **fields: Any) -> Produced:
+    """Send a message to the empty queue `q` and have it fail into `q-dlq`."""
+    produced = send(engine, content, now=now, **fields)
+    fail(engine, now=now, attempts=fields.get("max_attempts", 5))
+    sweep(engine, SweepKind.FAILED, now=now)
+    return produced
 
 
 def has_no_message(engine: Engine, queue: str = "q", now: int = T0) -> bool:

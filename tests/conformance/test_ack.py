@@ -5,7 +5,20 @@ import pytest
 from forq_trio.commands import Ack, AckById
 from forq_trio.model import QueueCounts, Receipt
 
-from .script import LEASE_MS, T0, ack, do, has_no_message, look, receipts, receive, receive_one, run, send
+from .script import (
+    LEASE_MS,
+    T0,
+    ack,
+    counted,
+    do,
+    has_no_message,
+    look,
+    receipts,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 
 def test_f4_an_acknowledged_message_is_gone(engine):
@@ -13,7 +26,7 @@ def test_f4_an_acknowledged_message_is_gone(engine):
     _, receipt = receive_one(engine)
     assert ack(engine, receipt)
     assert look(engine, produced.id) is None
-    assert engine.counts() == {"q": QueueCounts()}
+    assert counted(engine) == {"q": QueueCounts()}
     assert has_no_message(engine, now=T0 + LEASE_MS)
 
 
@@ -54,7 +67,7 @@ def test_f4_an_ack_after_the_lease_ended_holds_until_somebody_else_claims(engine
     _, receipt = receive_one(engine, lease_ms=10)
     run(engine, now=T0 + 10)
     assert ack(engine, receipt, now=T0 + 11)
-    assert engine.counts() == {"q": QueueCounts()}
+    assert counted(engine) == {"q": QueueCounts()}
 
 
 def test_f4_an_ack_wins_over_the_end_of_its_lease_in_the_same_batch(engine):
@@ -69,7 +82,7 @@ def test_f4_without_a_receipt_the_message_in_process_is_removed(engine):
     receive_one(engine)
     assert do(engine, AckById("q", delivered.id)) is True
     assert do(engine, AckById("q", delivered.id)) is False
-    assert engine.counts() == {"q": QueueCounts()}
+    assert counted(engine) == {"q": QueueCounts()}
 
 
 def test_f4_without_a_receipt_only_a_message_in_process_of_this_queue(engine):
@@ -79,7 +92,7 @@ def test_f4_without_a_receipt_only_a_message_in_process_of_this_queue(engine):
     assert do(engine, AckById("q", delayed.id)) is False
     receive_one(engine)
     assert do(engine, AckById("other", ready.id)) is False
-    assert engine.counts() == {"q": QueueCounts(processing=1, delayed=1)}
+    assert counted(engine) == {"q": QueueCounts(processing=1, delayed=1)}
 
 
 @pytest.mark.parametrize("message_id", ["00000000-0000-7000-8000-000000000000", ""])

@@ -3,12 +3,24 @@
 from forq_trio.commands import Produce
 from forq_trio.model import NewMessage, QueueCounts, Receipt, Status
 
-from .script import LEASE_MS, T0, claim, contents, has_no_message, look, receive, receive_one, run, send
+from .script import (
+    LEASE_MS,
+    T0,
+    claim,
+    contents,
+    counted,
+    has_no_message,
+    look,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 
 def test_f3_nothing_there(engine):
     assert receive(engine) == ()
-    assert engine.counts() == {}
+    assert counted(engine) == {}
 
 
 def test_f3_a_delivery_carries_the_message(engine):
@@ -103,4 +115,4 @@ def test_claiming_changes_the_counts(engine):
     for _ in range(3):
         send(engine)
     receive(engine, 2)
-    assert engine.counts() == {"q": QueueCounts(ready=1, processing=2)}
+    assert counted(engine) == {"q": QueueCounts(ready=1, processing=2)}

@@ -13,27 +13,27 @@ from forq_trio.storage.engine import (
     Event,
 )
 
-from .script import DAY_MS, T0, claim, fail, receipts, receive, receive_one, run, send
+from .script import DAY_MS, T0, claim, counted, fail, receipts, receive, receive_one, run, send
 
 
 def test_counts_follow_a_message_through_its_life(engine):
     send(engine, process_after_ms=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(delayed=1)}
+    assert counted(engine) == {"q": QueueCounts(delayed=1)}
     run(engine, now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1)}
     fail(engine, now=T0 + 10, attempts=4)
     _, receipt = receive_one(engine, now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(processing=1)}
+    assert counted(engine) == {"q": QueueCounts(processing=1)}
     run(engine, Nack("q", (receipt,)), now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(failed=1)}
+    assert counted(engine) == {"q": QueueCounts(failed=1)}
     run(engine, Sweep(SweepKind.FAILED), now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
 
 
 def test_a_queue_that_was_only_asked_is_not_known(engine):
     receive(engine, queue="asked")
     run(engine, Ack("asked", receipts(())), Sweep(SweepKind.EXPIRED), parked={"asked": [claim()]})
-    assert engine.counts() == {}
+    assert counted(engine) == {}
 
 
 def test_f11_events_are_summed_per_kind_and_queue_and_sorted(engine):

@@ -5,7 +5,20 @@ from forq_trio.limits import DUE_BATCH_MAX
 from forq_trio.model import NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import STALE_RECOVERED, EngineSettings, Event
 
-from .script import LEASE_MS, T0, ack, contents, do, has_no_message, look, receive, receive_one, run, send
+from .script import (
+    LEASE_MS,
+    T0,
+    ack,
+    contents,
+    counted,
+    do,
+    has_no_message,
+    look,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 
 def test_f3_a_delayed_message_is_ready_exactly_when_it_is_due(engine):
@@ -14,7 +27,7 @@ def test_f3_a_delayed_message_is_ready_exactly_when_it_is_due(engine):
     run(engine, now=T0 + 100)
     message = look(engine, produced.id)
     assert (message.status, message.attempts, message.process_after) == (Status.READY, 0, T0 + 100)
-    assert engine.counts() == {"q": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1)}
 
 
 def test_f6_a_lease_that_ends_makes_ready_at_once(engine):
@@ -41,7 +54,7 @@ def test_f6_a_lease_that_ends_at_the_last_attempt_fails(engine):
     message = look(engine, produced.id)
     assert (message.status, message.attempts) == (Status.FAILED, 5)
     assert (message.processing_started_at, message.lease_until) == (None, None)
-    assert engine.counts() == {"q": QueueCounts(failed=1)}
+    assert counted(engine) == {"q": QueueCounts(failed=1)}
     assert not ack(engine, receipt, now=T0 + 50)
 
 
@@ -58,7 +71,7 @@ def test_due_messages_are_settled_before_commands_and_claims(engine):
     send(engine, process_after_ms=T0 + 10)
     result = run(engine, Nack("q", (receipt,), 0), now=T0 + 10)
     assert result.outcomes == [(True,)]
-    assert engine.counts() == {"q": QueueCounts(ready=2)}
+    assert counted(engine) == {"q": QueueCounts(ready=2)}
 
 
 def test_one_batch_settles_a_bounded_number_the_longest_due_first(engine):
@@ -66,10 +79,10 @@ def test_one_batch_settles_a_bounded_number_the_longest_due_first(engine):
     do(engine, ProduceMany("q", many))
     send(engine, "earliest", process_after_ms=T0 + 1)
     result = run(engine, now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(ready=DUE_BATCH_MAX, delayed=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=DUE_BATCH_MAX, delayed=1)}
     assert result.next_due_ms == T0 + 2
     run(engine, now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(ready=DUE_BATCH_MAX + 1)}
+    assert counted(engine) == {"q": QueueCounts(ready=DUE_BATCH_MAX + 1)}
 
 
 def test_f7_a_lease_that_ends_after_the_time_to_live_expires_in_the_same_batch(make_engine):

@@ -3,7 +3,20 @@
 from forq_trio.model import REASON_EXPIRED, QueueCounts, Status
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, EngineSettings, Event
 
-from .script import DAY_MS, T0, ack, contents, has_no_message, look, nack, receive, receive_one, run, send
+from .script import (
+    DAY_MS,
+    T0,
+    ack,
+    contents,
+    counted,
+    has_no_message,
+    look,
+    nack,
+    receive,
+    receive_one,
+    run,
+    send,
+)
 
 
 def test_f7_an_expired_message_moves_to_the_dead_letter_queue(engine):
@@ -18,7 +31,7 @@ def test_f7_an_expired_message_moves_to_the_dead_letter_queue(engine):
     assert (message.failure_reason, message.source_queue) == (REASON_EXPIRED, "q")
     assert message.process_after == message.updated_at == T0 + DAY_MS
     assert message.expires_after == T0 + DAY_MS + 7 * DAY_MS
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
 
 
 def test_f7_an_expired_message_is_not_delivered(engine):
@@ -33,7 +46,7 @@ def test_f7_expired_in_a_dead_letter_queue_is_deleted(engine):
     assert run(engine, now=T0 + 8 * DAY_MS - 1).events == []
     assert run(engine, now=T0 + 8 * DAY_MS).events == [Event(CLEANED_UP, "q-dlq", 1, "expired")]
     assert look(engine, produced.id, "q-dlq") is None
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts()}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts()}
 
 
 def test_f7_a_message_in_process_is_left_alone(engine):

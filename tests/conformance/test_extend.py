@@ -4,7 +4,7 @@ from forq_trio.commands import Extend
 from forq_trio.model import QueueCounts, Receipt, Status
 from forq_trio.storage.engine import EngineSettings
 
-from .script import T0, ack, do, has_no_message, look, receipts, receive, receive_one, run, send
+from .script import T0, ack, counted, do, has_no_message, look, receipts, receive, receive_one, run, send
 
 
 def extend(engine, receipt, lease_ms, now=T0, queue="q"):
@@ -51,11 +51,11 @@ def test_a_lease_that_ended_is_taken_up_again_without_another_attempt(engine):
     produced = send(engine)
     _, receipt = receive_one(engine, lease_ms=10)
     run(engine, now=T0 + 10)
-    assert engine.counts() == {"q": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1)}
     assert extend(engine, receipt, 100, now=T0 + 20) == T0 + 120
     assert has_no_message(engine, now=T0 + 119)
     assert look(engine, produced.id).attempts == 1
-    assert engine.counts() == {"q": QueueCounts(processing=1)}
+    assert counted(engine) == {"q": QueueCounts(processing=1)}
     assert ack(engine, receipt, now=T0 + 119)
 
 
@@ -88,7 +88,7 @@ def test_zero_twice_and_then_a_lease_again(engine):
     assert outcomes == [(T0, T0), (T0 + 10,)]
     message = look(engine, produced.id)
     assert (message.status, message.lease_until, message.attempts) == (Status.PROCESSING, T0 + 10, 1)
-    assert engine.counts() == {"q": QueueCounts(processing=1)}
+    assert counted(engine) == {"q": QueueCounts(processing=1)}
 
 
 def test_zero_at_the_last_attempt_fails(make_engine):

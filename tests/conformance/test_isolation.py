@@ -6,7 +6,7 @@ from forq_trio.errors import ForqError, Overloaded
 from forq_trio.model import NewMessage, Produced, QueueCounts
 from forq_trio.storage.engine import Batch
 
-from .script import T0, claim, contents, receipts, receive, run, send
+from .script import T0, claim, contents, counted, receipts, receive, run, send
 
 UNSTORABLE = NewMessage("\ud800")  # half of a surrogate pair: no UTF-8 for it; the broker refuses it earlier
 
@@ -27,7 +27,7 @@ def test_f1_a_message_that_cannot_be_stored_fails_alone(engine):
     assert isinstance(after, Produced)
     assert acked == (True,)
     assert contents(claimed) == ["before", "after"]
-    assert engine.counts() == {"q": QueueCounts(processing=2)}
+    assert counted(engine) == {"q": QueueCounts(processing=2)}
 
 
 def test_many_are_stored_all_or_none(engine):
@@ -37,7 +37,7 @@ def test_many_are_stored_all_or_none(engine):
     assert isinstance(failed, ForqError)
     assert isinstance(neighbour, Produced)
     assert [(event.queue, event.count) for event in result.events] == [("q", 1)]
-    assert engine.counts() == {"q": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1)}
     assert not send(engine, queue="new", deduplication_id="k").duplicate
 
 
@@ -61,14 +61,14 @@ def test_one_queue_too_many_is_refused_alone(engine, monkeypatch):
     assert isinstance(refused, Overloaded)
     assert isinstance(stored, Produced)
     assert isinstance(known, Produced)
-    assert engine.counts() == {"a": QueueCounts(ready=2), "b": QueueCounts(ready=1)}
+    assert counted(engine) == {"a": QueueCounts(ready=2), "b": QueueCounts(ready=1)}
 
 
 def test_a_dead_letter_queue_is_never_one_too_many(engine, monkeypatch):
     monkeypatch.setattr(limits, "QUEUES_MAX", 1)
     produced = send(engine)
     run(engine, now=T0 + 24 * limits.HOUR_MS)
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
     assert receive(engine, queue="q-dlq", now=T0 + 24 * limits.HOUR_MS)[0].id == produced.id
 
 
@@ -77,7 +77,7 @@ def test_ping_and_optimize_change_nothing(engine):
     result = run(engine, Ping(), Optimize())
     assert result.outcomes == [None, None]
     assert result.events == []
-    assert engine.counts() == {"q": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1)}
 
 
 def test_commit_says_whether_there_was_anything_to_make_durable(engine):

@@ -8,6 +8,7 @@ from forq_trio.storage.engine import EngineSettings
 
 from .script import (
     T0,
+    counted,
     do,
     fail,
     has_no_message,
@@ -47,7 +48,7 @@ def test_f5_the_fifth_attempt_fails(engine):
     message = look(engine, produced.id)
     assert (message.status, message.attempts, message.queue) == (Status.FAILED, 5, "q")
     assert (message.updated_at, message.process_after) == (T0 + 2, T0)
-    assert engine.counts() == {"q": QueueCounts(failed=1)}
+    assert counted(engine) == {"q": QueueCounts(failed=1)}
     assert has_no_message(engine, now=T0 + 3)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from forq_trio.commands import Ack, Produce, ProduceMany
 from forq_trio.model import NewMessage, Produced, QueueCounts, Status
 
-from .script import DAY_MS, T0, ack, contents, do, look, receipts, receive, receive_one, run, send
+from .script import DAY_MS, T0, ack, contents, counted, do, look, receipts, receive, receive_one, run, send
 
 
 def test_f2_the_answer_names_a_uuid_v7_and_a_growing_sequence(engine):
@@ -82,9 +82,9 @@ def test_sequence_numbers_run_across_queues(engine):
 
 
 def test_a_queue_comes_into_being_by_its_first_message(engine):
-    assert engine.counts() == {}
+    assert counted(engine) == {}
     send(engine, queue="new")
-    assert engine.counts() == {"new": QueueCounts(ready=1)}
+    assert counted(engine) == {"new": QueueCounts(ready=1)}
 
 
 def test_a_batch_may_send_and_settle_at_once(engine):
@@ -93,4 +93,4 @@ def test_a_batch_may_send_and_settle_at_once(engine):
     result = run(engine, Produce("q", NewMessage("next")), Ack("q", receipts(deliveries)))
     assert isinstance(result.outcomes[0], Produced)
     assert result.outcomes[1] == (True,)
-    assert engine.counts() == {"q": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1)}

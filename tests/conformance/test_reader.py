@@ -13,9 +13,9 @@ def test_queues_are_listed_by_name_with_their_counts(engine, reader):
     send(engine, queue="a", process_after_ms=T0 + 5)
     receive(engine, queue="b")
     assert reader.queues() == [
-        QueueInfo("C", False, ready=1, delayed=0, processing=0, failed=0),
-        QueueInfo("a", False, ready=1, delayed=1, processing=0, failed=0),
-        QueueInfo("b", False, ready=0, delayed=0, processing=1, failed=0),
+        QueueInfo("C", False, ready=1, delayed=0, processing=0, failed=0, bytes=1),
+        QueueInfo("a", False, ready=1, delayed=1, processing=0, failed=0, bytes=2),
+        QueueInfo("b", False, ready=0, delayed=0, processing=1, failed=0, bytes=1),
     ]
 
 

@@ -3,7 +3,7 @@
 from forq_trio.commands import Release
 from forq_trio.model import QueueCounts, Receipt, Status
 
-from .script import T0, do, has_no_message, look, receipts, receive, receive_one, run, send
+from .script import T0, counted, do, has_no_message, look, receipts, receive, receive_one, run, send
 
 
 def release(engine, receipt, delay_ms=0, now=T0, queue="q"):
@@ -63,4 +63,4 @@ def test_each_receipt_is_answered_for_itself(engine):
         send(engine)
     first, second = receipts(receive(engine, 2))
     assert do(engine, Release("q", (first, Receipt(99, 1), second))) == (True, False, True)
-    assert engine.counts() == {"q": QueueCounts(ready=2)}
+    assert counted(engine) == {"q": QueueCounts(ready=2)}

@@ -3,7 +3,7 @@
 from forq_trio.commands import Ack, Nack, Produce, ProduceMany, Sweep, SweepKind
 from forq_trio.model import NewMessage, QueueCounts
 
-from .script import HOUR_MS, T0, claim, contents, fail, receipts, receive, run, send
+from .script import HOUR_MS, T0, claim, contents, counted, fail, receipts, receive, run, send
 
 
 def fill(engine, count):
@@ -53,7 +53,7 @@ def test_each_claim_has_its_own_lease(engine):
 def test_a_parked_receiver_is_served_by_the_batch_that_sends(engine):
     result = run(engine, Produce("q", NewMessage("x")), parked={"q": [claim()]})
     assert served(result) == [(0, ["x"])]
-    assert engine.counts() == {"q": QueueCounts(processing=1)}
+    assert counted(engine) == {"q": QueueCounts(processing=1)}
 
 
 def test_n_messages_wake_n_receivers_and_no_more(engine):

@@ -8,7 +8,7 @@ from forq_trio.commands import ProduceMany, Sweep, SweepKind, Swept
 from forq_trio.model import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED, EngineSettings, Event
 
-from .script import DAY_MS, T0, contents, do, fail, look, receive, run, send, sweep
+from .script import DAY_MS, T0, contents, counted, do, fail, look, receive, run, send, sweep
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_f7_failed_messages_move_to_the_dead_letter_queue(engine):
     assert (message.failure_reason, message.source_queue) == (REASON_MAX_ATTEMPTS, "q")
     assert (message.received_at, message.process_after) == (T0, T0 + 5)
     assert message.expires_after == T0 + 5 + 7 * DAY_MS
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1)}
 
 
 def test_f7_failed_in_a_dead_letter_queue_is_deleted(engine):
@@ -48,7 +48,7 @@ def test_f7_failed_in_a_dead_letter_queue_is_deleted(engine):
     assert result.outcomes == [Swept(1, more=False)]
     assert result.events == [Event(CLEANED_UP, "q-dlq", 1, "failed")]
     assert look(engine, produced.id, "q-dlq") is None
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts()}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts()}
 
 
 def test_f7_other_messages_are_left_alone(engine):
@@ -58,7 +58,7 @@ def test_f7_other_messages_are_left_alone(engine):
     receive(engine)
     for kind in SweepKind:
         assert sweep(engine, kind) == Swept(0, more=False)
-    assert engine.counts() == {"q": QueueCounts(ready=1, delayed=1, processing=1)}
+    assert counted(engine) == {"q": QueueCounts(ready=1, delayed=1, processing=1)}
 
 
 def test_f13_a_sweep_is_bounded_and_says_that_there_is_more(make_engine, monkeypatch):
@@ -67,7 +67,7 @@ def test_f13_a_sweep_is_bounded_and_says_that_there_is_more(make_engine, monkeyp
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(6))))
     receive(engine, 6, lease_ms=0)
     run(engine)
-    assert engine.counts() == {"q": QueueCounts(failed=6)}
+    assert counted(engine) == {"q": QueueCounts(failed=6)}
     assert sweep(engine, SweepKind.FAILED) == Swept(4, more=True)
     assert sweep(engine, SweepKind.FAILED) == Swept(2, more=False)
     assert contents(receive(engine, 9, queue="q-dlq")) == [str(n) for n in range(6)]
@@ -97,7 +97,7 @@ def test_f13_expired_takes_delayed_messages_too(make_engine, one_at_a_time):
         send(engine, process_after_ms=T0 + 10)
     result = run(engine, Sweep(SweepKind.EXPIRED), now=T0 + 15)
     assert result.outcomes == [Swept(1, more=False)]
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}
 
 
 def test_f13_stale(engine, one_at_a_time):
@@ -107,7 +107,7 @@ def test_f13_stale(engine, one_at_a_time):
     result = run(engine, Sweep(SweepKind.STALE), now=T0 + 10)
     assert result.outcomes == [Swept(2, more=False)]
     assert result.events == [Event(STALE_RECOVERED, "q", 3)]
-    assert engine.counts() == {"q": QueueCounts(ready=3)}
+    assert counted(engine) == {"q": QueueCounts(ready=3)}
 
 
 def test_f13_stale_at_the_last_attempt_fails(make_engine, one_at_a_time):
@@ -118,4 +118,4 @@ def test_f13_stale_at_the_last_attempt_fails(make_engine, one_at_a_time):
     result = run(engine, Sweep(SweepKind.STALE), Sweep(SweepKind.FAILED), now=T0 + 10)
     assert result.failed_queued
     assert result.outcomes == [Swept(1, more=False), Swept(2, more=False)]
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}
+    assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}

@@ -1,11 +1,15 @@
 """Every test of this directory runs once per face and engine, in simulated time that passes when it is told to."""
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from math import inf
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
+
+from forq_trio.readers.pool import ReaderPool
 
 from .face import Face
 from .running import KINDS, open_face
@@ -32,7 +36,7 @@ def url(request, tmp_path) -> str:
 
 @pytest.fixture(params=KINDS)
 def kind(request) -> str:
-    """Which face. A test of what only some offer names them: `@offered("priority")`."""
+    """Which face."""
     return request.param
 
 
@@ -40,3 +44,9 @@ def kind(request) -> str:
 async def face(kind, url) -> AsyncIterator[Face]:
     async with open_face(kind, url) as face:
         yield face
+
+
+@pytest.fixture(autouse=True)
+def _reads_without_a_deadline(monkeypatch) -> None:
+    """A read runs in a thread, for which the simulated clock does not wait: time may jump meanwhile."""
+    monkeypatch.setattr("forq_trio.system.ReaderPool", partial(ReaderPool, deadline_seconds=inf))

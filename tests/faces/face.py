@@ -5,15 +5,18 @@ Times are milliseconds. A refusal is `Refused` with the code of Forq's API, also
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import trio
 import trio.testing
 
 from forq_trio.broker import Broker
 from forq_trio.client import Delivery, MessageInfo, NewMessage, Produced
-from forq_trio.limits import LEASE_MS_DEFAULT, WAIT_MS_MAX
+from forq_trio.client.settings import SettingsChange
+from forq_trio.client.types import MessageOptions
+from forq_trio.limits import WAIT_MS_MAX
 from forq_trio.model import QueueCounts
+from support.actors import all_idle
 
 NOT_FOUND = "not_found.message"
 RECEIPT_INVALID = "bad_request.receipt.invalid"
@@ -23,6 +26,10 @@ IN_PAST = "bad_request.body.processAfter.in_past"
 TOO_FAR = "bad_request.body.processAfter.too_far"
 QUEUE_INVALID = "bad_request.queue.invalid_name"
 SENT_TO_DLQ = "bad_request.queue.produce_to_dlq"
+QUEUE_FULL = "forq.queue_full"
+NOT_EMPTY = "conflict.queue_not_empty"
+SETTING_INVALID = "bad_request.settings."
+"""Followed by the setting's name."""
 
 NOBODY = QueueCounts()
 
@@ -58,7 +65,7 @@ class Face(ABC):
     async def advance(self, ms: int) -> None:
         """Let time pass; returns when everything that falls due in it is done and committed."""
         self.jump(ms)
-        await trio.testing.wait_all_tasks_blocked()
+        await all_idle()
         await self.__broker.ping()  # a commit may run in a thread, which counts as blocked
 
     def jump(self, ms: int) -> None:
@@ -66,7 +73,7 @@ class Face(ABC):
         # The fraction sees to it that no sum of jumps stays a rounding error short of a deadline.
         self.__clock.jump(ms / 1_000 + 1e-7)
 
-    async def take(self, queue: str = "q", *, lease_ms: int = LEASE_MS_DEFAULT) -> Delivery:
+    async def take(self, queue: str = "q", *, lease_ms: int | None = None) -> Delivery:
         """The one message that is there for the taking."""
         (delivery,) = await self.receive(queue, lease_ms=lease_ms)
         return delivery
@@ -86,9 +93,7 @@ class Face(ABC):
             await trio.lowlevel.checkpoint()
 
     @abstractmethod
-    async def send(
-        self, content: str = "x", queue: str = "q", *, process_after: int | None = None
-    ) -> Produced:
+    async def send(self, content: str = "x", queue: str = "q", **options: Unpack[MessageOptions]) -> Produced:
         """Store one message."""
 
     @abstractmethod
@@ -97,9 +102,15 @@ class Face(ABC):
 
     @abstractmethod
     async def receive(
-        self, queue: str = "q", *, most: int = 1, wait_ms: int = 0, lease_ms: int = LEASE_MS_DEFAULT
+        self,
+        queue: str = "q",
+        *,
+        most: int = 1,
+        wait_ms: int = 0,
+        lease_ms: int | None = None,
+        shuffle: bool = False,
     ) -> list[Delivery]:
-        """Lease messages, waiting for the first."""
+        """Lease messages for `lease_ms` (None: as the queue has it), waiting for the first."""
 
     @abstractmethod
     async def poll(self, queue: str = "q") -> Polled | None:
@@ -136,6 +147,10 @@ class Face(ABC):
         """The queue's messages by status."""
 
     @abstractmethod
+    async def size(self, queue: str = "q") -> int:
+        """The bytes of all content and attributes of the queue."""
+
+    @abstractmethod
     async def waiting(self, queue: str = "q") -> int:
         """How many receivers are parked."""
 
@@ -144,5 +159,45 @@ class Face(ABC):
         """Look at a message."""
 
     @abstractmethod
-    async def peek(self, queue: str = "q", *, limit: int = 10) -> list[MessageInfo]:
+    async def peek(self, queue: str = "q", *, limit: int = 10, shuffle: bool = False) -> list[MessageInfo]:
         """Look at the next ready messages."""
+
+    @abstractmethod
+    async def look(self, queue: str = "q", *, most: int = 1, wait_ms: int = 0) -> list[str]:
+        """Receive without taking, waiting for the first: the contents."""
+
+    @abstractmethod
+    async def configure(self, queue: str = "q", **changes: Unpack[SettingsChange]) -> None:
+        """Change settings."""
+
+    @abstractmethod
+    async def settings(self, queue: str = "q") -> dict[str, Any]:
+        """What is set, by the names that `configure` takes, and `paused`."""
+
+    @abstractmethod
+    async def rules(self, queue: str = "q") -> dict[str, Any]:
+        """What holds, by the same names."""
+
+    @abstractmethod
+    async def forget_settings(self, queue: str = "q") -> None:
+        """Go back to the defaults."""
+
+    @abstractmethod
+    async def pause(self, queue: str = "q") -> None:
+        """Hand out nothing."""
+
+    @abstractmethod
+    async def resume(self, queue: str = "q") -> None:
+        """Go on."""
+
+    @abstractmethod
+    async def purge(self, queue: str = "q") -> int:
+        """Remove all messages; how many there were."""
+
+    @abstractmethod
+    async def remove(self, queue: str = "q") -> None:
+        """Forget an empty queue."""
+
+    @abstractmethod
+    async def queues(self) -> list[str]:
+        """The names of all queues that have messages, or had some."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
+import msgspec
 
 from forq_trio.broker import Broker
 from forq_trio.client import (
@@ -15,7 +17,7 @@ from forq_trio.client import (
     Produced,
     Rejected,
 )
-from forq_trio.limits import LEASE_MS_DEFAULT
+from forq_trio.client.settings import QueueRules, QueueSettings
 from forq_trio.model import QueueCounts
 
 from .face import Face, Polled, Refused
@@ -30,6 +32,11 @@ def refusals() -> Iterator[None]:
         raise Refused(error.code) from error
 
 
+def named(settings: QueueSettings | QueueRules) -> dict[str, Any]:
+    """Settings by their names."""
+    return msgspec.structs.asdict(settings)
+
+
 class HttpFace(Face):
     """client: reaches the server; http: the same server, with the key, below /api/v1/queues."""
 
@@ -38,25 +45,28 @@ class HttpFace(Face):
         self._client = client
         self._http = http
 
-    async def send(self, content="x", queue="q", *, process_after=None) -> Produced:
+    async def send(self, content="x", queue="q", **options) -> Produced:
         with refusals():
-            return await self._client.produce(queue, content, process_after=process_after)
+            return await self._client.produce(queue, content, **options)
 
     async def send_many(self, messages: Sequence[NewMessage], queue="q") -> list[Produced | str]:
         with refusals():
             results = await self._client.produce_many(queue, messages)
         return [result.code if isinstance(result, Rejected) else result for result in results]
 
-    async def receive(self, queue="q", *, most=1, wait_ms=0, lease_ms=LEASE_MS_DEFAULT) -> list[Delivery]:
+    async def receive(self, queue="q", *, most=1, wait_ms=0, lease_ms=None, shuffle=False) -> list[Delivery]:
         with refusals():
-            return await self._client.receive(queue, max_messages=most, wait_ms=wait_ms, lease_ms=lease_ms)
+            return await self._client.receive(
+                queue, max_messages=most, wait_ms=wait_ms, lease_ms=lease_ms, shuffle=shuffle
+            )
 
     async def poll(self, queue="q") -> Polled | None:
         response = await self._http.get(f"/{queue}/messages")
         if response.status_code == 204:
             return None
         assert response.status_code == 200
-        return Polled(**response.json())
+        message = response.json()
+        return Polled(message["id"], message["content"], message["receipt"])
 
     async def ack(self, *receipts, queue="q") -> list[bool]:
         with refusals():
@@ -90,7 +100,11 @@ class HttpFace(Face):
     async def counts(self, queue="q") -> QueueCounts:
         with refusals():
             info = await self._client.queue_stats(queue)
-        return QueueCounts(info.ready, info.processing, info.failed, info.delayed)
+        return QueueCounts(info.ready, info.processing, info.failed, info.delayed, info.held)
+
+    async def size(self, queue="q") -> int:
+        with refusals():
+            return (await self._client.queue_stats(queue)).bytes
 
     async def waiting(self, queue="q") -> int:
         with refusals():
@@ -100,6 +114,49 @@ class HttpFace(Face):
         with refusals():
             return await self._client.message(queue, message_id)
 
-    async def peek(self, queue="q", *, limit=10) -> list[MessageInfo]:
+    async def peek(self, queue="q", *, limit=10, shuffle=False) -> list[MessageInfo]:
         with refusals():
-            return await self._client.peek(queue, limit=limit)
+            return await self._client.peek(queue, limit=limit, shuffle=shuffle)
+
+    async def look(self, queue="q", *, most=1, wait_ms=0) -> list[str]:
+        wanted = {"max": most, "waitMs": wait_ms, "peek": True}
+        response = await self._http.post(f"/{queue}/messages/receive", json=wanted)
+        assert response.status_code == 200
+        messages = response.json()["messages"]
+        assert not any("receipt" in message for message in messages)
+        return [message["content"] for message in messages]
+
+    async def configure(self, queue="q", **changes) -> None:
+        with refusals():
+            await self._client.configure(queue, **changes)
+
+    async def settings(self, queue="q") -> dict[str, Any]:
+        with refusals():
+            return named((await self._client.settings(queue)).settings)
+
+    async def rules(self, queue="q") -> dict[str, Any]:
+        with refusals():
+            return named((await self._client.settings(queue)).effective)
+
+    async def forget_settings(self, queue="q") -> None:
+        with refusals():
+            await self._client.reset_settings(queue)
+
+    async def pause(self, queue="q") -> None:
+        with refusals():
+            await self._client.pause(queue)
+
+    async def resume(self, queue="q") -> None:
+        with refusals():
+            await self._client.resume(queue)
+
+    async def purge(self, queue="q") -> int:
+        with refusals():
+            return await self._client.purge(queue)
+
+    async def remove(self, queue="q") -> None:
+        with refusals():
+            await self._client.delete_queue(queue)
+
+    async def queues(self) -> list[str]:
+        return [info.queue for info in await self._client.queues()]

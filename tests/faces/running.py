@@ -9,7 +9,7 @@ import trio
 
 from forq_trio.client import AsyncForqClient
 from forq_trio.engines import open_engine
-from forq_trio.http.auth import ApiKeyGate
+from forq_trio.http.access import Access
 from forq_trio.http.forq_api import forq_routes
 from forq_trio.http.router import make_handler
 from forq_trio.http.server import Server
@@ -30,7 +30,6 @@ REAL_SECONDS_MAX = 20.0
 PATIENT = TransportConfig(idle_seconds=1e9)
 
 KINDS = ("broker", "http")
-OFFERED_BY = {"priority": ("broker",), "deduplication": ("broker",)}
 
 
 @asynccontextmanager
@@ -50,8 +49,8 @@ async def open_face(kind: str, url: str, durability: str = "normal") -> AsyncIte
 async def _http(system: System) -> AsyncIterator[HttpFace]:
     """A server on the loopback, and the clients that reach it."""
     errors: list[Exception] = []
-    gate = ApiKeyGate(SECRET, Throttle())
-    handler = make_handler(forq_routes(system.broker, TrioClock(), gate))
+    access = Access(SECRET, system.broker, Throttle())
+    handler = make_handler(forq_routes(system.broker, TrioClock(), access))
     server = Server(handler, await open_listeners("127.0.0.1", 0), PATIENT, on_error=errors.append)
     url = f"http://127.0.0.1:{server.ports[0]}"
     transport = httpx.AsyncHTTPTransport(

@@ -8,16 +8,10 @@ from forq_trio.client import Delivery, MessageInfo
 from forq_trio.limits import ATTEMPTS_MAX_DEFAULT
 
 from .face import Face, Refused
-from .running import OFFERED_BY
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
 DAY = 24 * 60 * MINUTE
-
-
-def offered(what: str) -> pytest.MarkDecorator:
-    """For a test of something that not every face offers."""
-    return pytest.mark.parametrize("kind", OFFERED_BY[what])
 
 
 def contents(messages: Sequence[Delivery | MessageInfo]) -> list[str]:

@@ -1,5 +1,6 @@
 """The dialect without sockets: real broker, writer and readers over the memory engine, called like a transport."""
 
+import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
@@ -8,6 +9,7 @@ import msgspec
 import trio
 
 from forq_trio.broker import Broker
+from forq_trio.http.access import Access
 from forq_trio.http.auth import ApiKeyGate
 from forq_trio.http.forq_api import forq_routes, openapi_routes
 from forq_trio.http.health import About, HealthCheck
@@ -87,10 +89,10 @@ class Api:
 
     def serve(self, *, require_receipt: bool = False, trust_proxy_headers: bool = False) -> Handler:
         """The handler of a server that is set up like this."""
-        gate = ApiKeyGate(SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
+        access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
-            *forq_routes(self.broker, self.clock, gate, require_receipt=require_receipt),
+            *forq_routes(self.broker, self.clock, access, require_receipt=require_receipt),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.tally).routes(metrics_gate),
         ]
@@ -130,9 +132,14 @@ async def open_api() -> AsyncIterator[Api]:
     tally = Tally()
     engine = MemoryEngine(EngineSettings())
     writer = WriterActor(engine, clock, tally)
-    readers = ReaderPool(engine.open_reader, size=2)
+    # No deadline: time may jump while they read.
+    readers = ReaderPool(engine.open_reader, size=2, deadline_seconds=math.inf)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        yield Api(writer, readers, clock, tally)
+        async with trio.open_nursery() as tasks:
+            api = Api(writer, readers, clock, tally)
+            await tasks.start(api.broker.redrives.run)
+            yield api
+            tasks.cancel_scope.cancel()
         readers.close()
         writer.stop()

@@ -81,7 +81,8 @@ async def test_send_batch_of_too_much_content(api: Api):
 async def test_receive_batch_describes_the_messages(api: Api):
     await api.send("m")
     (message,) = await receive(api, leaseMs=1_500)
-    assert message.keys() == {"id", "content", "receipt", "attempts", "sequence", "receivedAt", "leaseUntil"}
+    always = {"id", "content", "receipt", "attempts", "sequence", "receivedAt", "leaseUntil", "priority"}
+    assert message.keys() == always | {"firstReceivedAt"}
     assert (message["attempts"], message["receivedAt"], message["leaseUntil"]) == (
         1,
         START_MS,
@@ -109,17 +110,18 @@ RANGES = [
 @pytest.mark.parametrize(("verb", "member", "low", "high"), RANGES)
 async def test_ranges(api: Api, verb: str, member: str, low: int, high: int):
     others = {} if verb == "receive" else {"receipts": []}
+    begin = b"" if verb == "receive" else b'"receipts":[],'
     for value in (low, low + 1, high - 1, high):
         await api.send("so that nobody waits")
         assert (await api.call("POST", f"q/messages/{verb}", {**others, member: value})).status == 200
     for value in (low - 1, high + 1, -(2**63), 2**63, 2**64, 10**300):
-        body = b'{"receipts":[],"%b":%d}' % (member.encode(), value)
+        body = b'{%b"%b":%d}' % (begin, member.encode(), value)
         assert await api.code("POST", f"q/messages/{verb}", body) == (
             400,
             f"bad_request.{member}.out_of_range",
         )
     for text in (b'"1"', b"1.5", b"1.0", b"1e1", b"true", b"[1]", b"{}", b"1" + b"0" * 5_000, b"-", b"01"):
-        body = b'{"receipts":[],"%b":%b}' % (member.encode(), text)
+        body = b'{%b"%b":%b}' % (begin, member.encode(), text)
         assert await api.code("POST", f"q/messages/{verb}", body) == (400, "bad_request.body.invalid")
 
 
@@ -208,7 +210,8 @@ async def test_release_uncounts_the_attempt(api: Api):
 
 @pytest.mark.parametrize("verb", ["batch", "receive", "ack", "nack", "extend", "release"])
 async def test_queue_names_are_checked_even_if_there_is_nothing_to_do(api: Api, verb: str):
-    body: dict[str, Any] = {"messages": [], "receipts": []}
+    bodies: dict[str, Any] = {"batch": {"messages": []}, "receive": {}}
+    body = bodies.get(verb, {"receipts": []})
     assert await api.code("POST", f"a%20b/messages/{verb}", body) == (400, "bad_request.queue.invalid_name")
 
 

@@ -1,4 +1,4 @@
-"""docs/api.md and docs/metrics.md say what there is, and nothing that is not there (contract F9, F11)."""
+"""docs/api.md says what there is, and nothing that is not there (contract F9)."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 
 from forq_trio.http.codes import CODES
-from forq_trio.http.metrics import COUNTERS, DEPTH, DEPTH_LABELS, DEPTH_MEANING
 from forq_trio.http.transport_config import ERROR_BODIES
 
 from .harness import Api
@@ -43,13 +42,3 @@ def test_f9_no_code_is_made_up():
     text = (DOCS / "api.md").read_text()
     known = {*CODES, *(msgspec.json.decode(body)["code"] for body in ERROR_BODIES.values())}
     assert set(re.findall(r"(?:bad_request|not_found|forq)\.[\w.]*\w", text)) <= known
-
-
-def test_f11_every_series_is_documented():
-    rows = table_rows((DOCS / "metrics.md").read_text())
-    expected = [
-        [f"`{counter.name}`", "counter", ", ".join(f"`{label}`" for label in counter.labels), counter.meaning]
-        for counter in COUNTERS
-    ]
-    expected.append([f"`{DEPTH}`", "gauge", ", ".join(f"`{label}`" for label in DEPTH_LABELS), DEPTH_MEANING])
-    assert rows == expected

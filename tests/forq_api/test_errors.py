@@ -9,8 +9,9 @@ import pytest
 import forq_trio.http
 from forq_trio import errors
 from forq_trio.http import codes
-from forq_trio.http.codes import CODES, error_response
-from forq_trio.http.forq_api.errors import CODE_BY_ERROR, answer_error
+from forq_trio.http.codes import CODES, SETTING_INVALID, TOKEN_INVALID, error_response
+from forq_trio.http.forq_api.errors import CODE_BY_ERROR, CODE_BY_MEMBER, answer_error
+from forq_trio.queue_settings import SettingsChange
 
 BASES = {errors.ForqError, errors.CallerError, errors.ServiceError}
 CLASSES = {
@@ -28,19 +29,59 @@ ANSWERS = {
     errors.MalformedReceipt: (400, "bad_request.receipt.invalid"),
     errors.MalformedMessageId: (400, "bad_request.messageId.invalid"),
     errors.OutOfRange: (400, "bad_request.out_of_range"),
+    errors.InvalidAttributes: (400, "bad_request.body.attributes.invalid"),
+    errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
     errors.MessageNotFound: (404, "not_found.message"),
+    errors.RedriveNotFound: (404, "not_found.redrive"),
+    errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
+    errors.TokenExists: (409, "conflict.token_exists"),
+    errors.TooManyTokens: (409, "conflict.too_many_tokens"),
     errors.Overloaded: (503, "forq.overloaded"),
+    errors.QueueFull: (503, "forq.queue_full"),
+    errors.TooManyRedrives: (503, "forq.too_many_redrives"),
     errors.Stopping: (503, "forq.stopping"),
     errors.StorageUnavailable: (503, "forq.unhealthy"),
+    errors.StorageFull: (503, "forq.storage_full"),
     errors.CommandRefused: (503, "forq.unhealthy"),
     errors.OutcomeUnknown: (500, "internal"),
     errors.ReadDeadlineExceeded: (503, "forq.read_timeout"),
     errors.StorageOpenError: (500, "internal"),
 }
 
+ANSWERS_THAT_SAY_MORE = {
+    errors.Forbidden("admin"): (403, {"code": "forbidden", "scope": "admin"}),
+    errors.InvalidSetting("ttlMs", "too long"): (
+        400,
+        {"code": "bad_request.settings.ttlMs", "field": "ttlMs", "message": "ttlMs: too long"},
+    ),
+    errors.InvalidToken("name", "too long"): (
+        400,
+        {"code": "bad_request.token.name", "field": "name", "message": "name: too long"},
+    ),
+}
+
 
 def test_f9_the_table_is_exhaustive():
-    assert CODE_BY_ERROR.keys() == CLASSES == ANSWERS.keys()
+    assert CODE_BY_ERROR.keys() == ANSWERS.keys()
+    assert CODE_BY_ERROR.keys() | set(map(type, ANSWERS_THAT_SAY_MORE)) == CLASSES
+
+
+@pytest.mark.parametrize(("error", "answer"), ANSWERS_THAT_SAY_MORE.items())
+def test_f9_answers_that_say_more(error: errors.ForqError, answer: tuple[int, dict[str, str]]):
+    response = answer_error(error)
+    assert (response.status, msgspec.json.decode(response.body)) == answer
+
+
+def test_f9_members_that_have_codes_of_their_own():
+    for (kind, member), code in CODE_BY_MEMBER.items():
+        assert msgspec.json.decode(answer_error(kind().about(member)).body) == {"code": code}
+        other = answer_error(kind().about("another"))
+        assert msgspec.json.decode(other.body) == {"code": CODE_BY_ERROR[kind]}
+
+
+def test_every_setting_that_has_a_range_has_a_code():
+    of_choices = {"overflow", "order"}
+    assert SETTING_INVALID.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
 
 
 @pytest.mark.parametrize(("error", "answer"), ANSWERS.items())
@@ -69,7 +110,7 @@ def test_f9_every_code_named_in_the_module_is_in_the_table():
         for name, value in vars(codes).items()
         if name.isupper() and isinstance(value, str) and name[0] != "_"
     }
-    assert named == CODES.keys()
+    assert named | {*SETTING_INVALID.values(), *TOKEN_INVALID.values()} == CODES.keys()
     for code, (status, meaning) in CODES.items():
         assert error_response(code).status == status
         assert re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+)*", code)

@@ -9,6 +9,7 @@ import trio.testing
 
 from forq_trio import limits
 from forq_trio.http.message import Request, Response
+from support.actors import all_idle
 
 from .harness import SECRET, Api, json_of, make_request
 
@@ -48,7 +49,7 @@ class Consumer:
 async def park(api: Api, nursery: trio.Nursery, kind: str) -> Consumer:
     consumer = Consumer(api, kind)
     nursery.start_soon(consumer.run)
-    await trio.testing.wait_all_tasks_blocked()
+    await all_idle()
     assert consumer.answer is None
     return consumer
 
@@ -61,7 +62,7 @@ def content_of(answer: Response | None) -> str:
 
 
 async def ready(api: Api) -> int:
-    await trio.testing.wait_all_tasks_blocked()
+    await all_idle()
     return api.broker.counts()["q"].ready
 
 
@@ -81,7 +82,7 @@ async def test_f3_nothing_comes(api: Api, kind: str, mock_clock: trio.testing.Mo
     async with trio.open_nursery() as nursery:
         consumer = await park(api, nursery, kind)
         mock_clock.jump(WAIT_SECONDS - 0.001)
-        await trio.testing.wait_all_tasks_blocked()
+        await all_idle()
         assert consumer.answer is None
         mock_clock.jump(0.001)
     assert consumer.answer is not None
@@ -113,7 +114,7 @@ async def test_f3_a_client_that_leaves_as_its_message_comes_loses_nothing(
         async with trio.open_nursery() as race:
             race.start_soon(api.send, "m")
             race.start_soon(leave_when, consumer, lambda: api.broker.waiting("q") == 0)
-        await trio.testing.wait_all_tasks_blocked()
+        await all_idle()
     if consumer.answer is not None and consumer.answer.on_unsent is not None:
         consumer.answer.on_unsent()
     assert await ready(api) == 1
@@ -162,7 +163,7 @@ async def test_a_message_that_came_too_late_goes_back(api: Api, mock_clock: trio
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
-        await trio.testing.wait_all_tasks_blocked()
+        await all_idle()
         await api.send("m")
     assert outcome
     assert await ready(api) == 1

@@ -29,7 +29,7 @@ async def test_f1_f3_a_sent_message_is_received(api: Api):
     response = await api.call("POST", "q/messages", {"content": "Grüße\n\u0000"})
     assert (response.status, response.body) == (204, b"")
     message = await api.receive()
-    assert message.keys() == {"id", "content", "receipt"}
+    assert message.keys() >= {"id", "content", "receipt"}
     assert message["content"] == "Grüße\n\u0000"
 
 

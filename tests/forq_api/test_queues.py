@@ -9,6 +9,7 @@ import trio.testing
 from forq_trio import limits
 from forq_trio.http.forq_api.bodies import MessageView
 from forq_trio.model import MessageInfo
+from support.actors import all_idle
 
 from .harness import START_MS, Api, json_of
 
@@ -21,11 +22,21 @@ async def test_the_list_of_queues(api: Api):
     await api.send("1", queue="a")
     await api.call("POST", "b/messages", {"content": "later", "processAfter": START_MS + 1})
     await api.receive("b")
-    empty = {"isDlq": False, "ready": 0, "delayed": 0, "processing": 0, "failed": 0, "waiting": 0}
+    await api.broker.pause("a")
+    empty = {
+        "isDlq": False,
+        "ready": 0,
+        "delayed": 0,
+        "processing": 0,
+        "failed": 0,
+        "held": 0,
+        "waiting": 0,
+        "paused": False,
+    }
     assert json_of(await api.call("GET", "/api/v1/queues")) == {
         "queues": [
-            {"queue": "a", **empty, "ready": 1},
-            {"queue": "b", **empty, "ready": 2, "delayed": 1, "processing": 1},
+            {"queue": "a", **empty, "ready": 1, "bytes": 1, "paused": True},
+            {"queue": "b", **empty, "ready": 2, "delayed": 1, "processing": 1, "bytes": 8},
         ]
     }
 
@@ -44,9 +55,14 @@ async def test_one_queue(api: Api):
         "delayed": 0,
         "processing": 0,
         "failed": 0,
+        "held": 0,
+        "bytes": 2,
         "waiting": 0,
+        "paused": False,
         "oldestReadyAgeMs": 1_234,
     }
+    await api.broker.pause("q")
+    assert json_of(await api.call("GET", "q"))["paused"] is True
 
 
 async def test_a_queue_nobody_used_has_zeros(api: Api):
@@ -65,7 +81,7 @@ async def test_waiting_consumers_are_counted(api: Api):
     async with trio.open_nursery() as nursery:
         for queue in ("q", "q", "other"):
             nursery.start_soon(api.call, "GET", f"{queue}/messages")
-        await trio.testing.wait_all_tasks_blocked()
+        await all_idle()
         assert json_of(await api.call("GET", "q"))["waiting"] == 2
         nursery.cancel_scope.cancel()
     assert json_of(await api.call("GET", "q"))["waiting"] == 0
@@ -91,6 +107,16 @@ async def test_a_ready_message(api: Api):
         "failureReason": None,
         "sourceQueue": None,
         "lastError": None,
+        "attributes": None,
+        "group": None,
+        "firstReceivedAt": None,
+        "maxAttempts": None,
+        "ttlMs": None,
+        "deadLetterQueue": None,
+        "deadLetteredAt": None,
+        "sourceAttempts": None,
+        "failures": [],
+        "bytes": 7,
     }
 
 
@@ -138,6 +164,17 @@ async def test_limits_of_peek(api: Api, limit: str):
 )
 async def test_limits_of_peek_that_are_none(api: Api, limit: str):
     assert await api.code("GET", f"q/peek?limit={limit}") == (400, "bad_request.limit.out_of_range")
+
+
+async def test_peek_at_random(api: Api):
+    """Any ready message may be seen, and none is touched."""
+    sent = [str(number) for number in range(10, 50)]
+    await api.send(*sent)
+    seen = json_of(await api.call("GET", "q/peek?order=shuffle&limit=40"))["messages"]
+    contents = [message["content"] for message in seen]
+    assert sorted(contents) == sent != contents
+    assert {message["status"] for message in seen} == {"ready"}
+    assert await api.code("GET", "q/peek?order=lifo") == (400, "bad_request.order.invalid")
 
 
 @pytest.mark.parametrize("path", ["", "/peek"])

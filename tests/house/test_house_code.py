@@ -14,7 +14,6 @@ WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 ASYNC_WITHOUT_WAITING = {
     "http.handover.access": "Hypercorn's logger",
     "http.wire.close": "Wire.close; over TLS it waits for the peer",
-    "jobs.metrics.work": "Periodic.work; the other jobs wait for the writer",
 }
 
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b|pragma: no cover")

@@ -1,9 +1,11 @@
-"""Draining: idle connections go at once, requests under way are answered, what remains is cut."""
+"""Draining: idle connections go after a moment, requests under way are answered, what remains is cut."""
 
 import errno
+import socket
 
 import pytest
 import trio
+import trio.testing
 
 from forq_trio.http.message import Response
 from forq_trio.http.server import Server
@@ -93,3 +95,40 @@ async def test_a_port_in_use_is_an_error():
     (listener,) = await open_listeners("127.0.0.1", 0)
     with listener, pytest.raises(OSError, match=f"Errno {errno.EADDRINUSE}"):
         await open_listeners("127.0.0.1", listener.getsockname()[1])
+
+
+async def test_a_request_that_was_sent_before_the_drain_is_answered(transport):
+    """A kept connection looks idle until its bytes are read; its client cannot know that it came too late."""
+    with socket.create_connection(("127.0.0.1", transport.port)) as kept:
+        while not transport.server.connections:
+            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
+        kept.sendall(post(b"just in time"))
+        await transport.server.drain(10)
+        answer = kept.recv(1_000)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"Connection: close\r\n" in answer
+    assert answer.endswith(b"just in time")
+
+
+async def test_a_request_on_a_kept_connection_while_others_finish_is_answered(transport):
+    kept, busy = [await transport.connect() for _ in range(2)]
+    await kept.send(get())
+    await kept.answer()
+    await busy.send(get("/wait"))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(transport.server.drain, 10)
+        await trio.testing.wait_all_tasks_blocked()
+        await kept.send(post(b"a moment later"))
+        answer = await kept.answer()
+        assert (answer.headers[b"connection"], answer.body) == (b"close", b"a moment later")
+        transport.release.set()
+
+
+async def test_who_has_connected_before_the_drain_is_answered(transport):
+    """The kernel accepts for us: such a client has sent its request and knows nothing of our listener."""
+    with socket.create_connection(("127.0.0.1", transport.port)) as connected:
+        connected.sendall(get())
+        transport.server.stop_accepting()
+        await transport.server.drain(10)
+        assert connected.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")

@@ -13,8 +13,12 @@ from forq_trio.storage.sqlite.files import backup_file, check_file, verify_backu
 from forq_trio.storage.sqlite.open import open_database
 
 INSERT = """
-INSERT INTO messages (id, queue, process_after, received_at, updated_at, expires_after, position, content)
-VALUES (?, 'emails', 1, 1, 1, 1, 1, ?)
+INSERT INTO messages (id, queue, process_after, received_at, updated_at, expires_after, position, content, bytes)
+VALUES (?1, 'emails', 1, 1, 1, 1, 1, ?2, length(?2))
+"""
+COUNT = """
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, updated_at)
+VALUES ('emails', 3000, 0, 0, 0, 0, 9000000, 1)
 """
 
 
@@ -29,7 +33,7 @@ def filled(database):
     connection = database.connection
     with connection:
         connection.executemany(INSERT, [(f"first-{n}", "x" * 3_000) for n in range(3_000)])
-        connection.execute("INSERT INTO queue_counts VALUES ('emails', 3000, 0, 0, 0, 1)")
+        connection.execute(COUNT)
     return database
 
 
@@ -59,7 +63,7 @@ def test_commits_meanwhile_neither_get_in_nor_make_it_start_again(path, filled, 
         assert len(pages) <= total / 256 + 1
         with filled.connection:
             filled.connection.execute(INSERT, (f"later-{len(pages)}", "x" * 3_000))
-            filled.connection.execute("UPDATE queue_counts SET ready = ready + 1")
+            filled.connection.execute("UPDATE queue_counts SET ready = ready + 1, bytes = bytes + 1")
 
     backup_file(path, target, progress=commit)
     assert pages == sorted(set(pages))
@@ -78,7 +82,7 @@ def test_a_writer_that_never_pauses_is_not_held_up(path, filled, target) -> None
         while not done.is_set():
             with filled.connection:
                 filled.connection.execute(INSERT, (f"busy-{commits}", "x"))
-                filled.connection.execute("UPDATE queue_counts SET ready = ready + 1")
+                filled.connection.execute("UPDATE queue_counts SET ready = ready + 1, bytes = bytes + 1")
             commits += 1
 
     writer = threading.Thread(target=write)
@@ -156,5 +160,6 @@ def test_a_damaged_backup_is_found(path, filled, target) -> None:
     with closing(apsw.Connection(target)) as connection:
         connection.execute("DELETE FROM messages WHERE seq = 1")
     assert verify_backup(target).problems == [
-        "queue emails holds 2999 ready, 0 processing, 0 failed, 0 delayed but is counted as 3000, 0, 0, 0"
+        "queue emails holds 2999 ready, 0 processing, 0 failed, 0 delayed, 0 held, 8997000 bytes "
+        "but is counted as 3000, 0, 0, 0, 0, 9000000"
     ]

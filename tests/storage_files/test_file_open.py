@@ -33,14 +33,14 @@ def test_settings_of_the_write_connection(path, durability, synchronous) -> None
 
 def test_a_reader_sees_commits_and_cannot_write(path, database) -> None:
     with closing(open_reader(path)) as reader:
-        database.connection.execute("INSERT INTO queue_counts VALUES ('q', 0, 0, 0, 0, 0)")
-        assert reader.execute("SELECT queue FROM queue_counts").fetchall() == [("q",)]
+        database.connection.execute("INSERT INTO queues VALUES ('q', '{}', 0)")
+        assert reader.execute("SELECT queue FROM queues").fetchall() == [("q",)]
         with pytest.raises(apsw.ReadOnlyError):
-            reader.execute("DELETE FROM queue_counts")
+            reader.execute("DELETE FROM queues")
 
 
 def test_a_checkpointer_empties_the_log_of_a_running_server(path, database) -> None:
-    database.connection.execute("INSERT INTO queue_counts VALUES ('q', 0, 0, 0, 0, 0)")
+    database.connection.execute("INSERT INTO queues VALUES ('q', '{}', 0)")
     assert os.path.getsize(path + "-wal") > 0
     with closing(open_checkpointer(path)) as checkpointer:
         checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -70,7 +70,7 @@ HOLD = """
 import sys
 from forq_trio.storage.sqlite.open import open_database
 database = open_database(sys.argv[1], "full")
-database.connection.execute("INSERT INTO queue_counts VALUES ('q', 1, 2, 3, 4, 5)")
+database.connection.execute("INSERT INTO queues VALUES ('q', '{}', 5)")
 print("open", flush=True)
 sys.stdin.read()
 """
@@ -87,7 +87,7 @@ def test_the_lock_ends_with_the_process_however_it_ends(path, read) -> None:
         holder.send_signal(signal.SIGKILL)
     assert os.path.getsize(path + "-wal") > 0
     open_database(path, "full").close()
-    assert read(path, "SELECT * FROM queue_counts") == [("q", 1, 2, 3, 4, 5)]
+    assert read(path, "SELECT * FROM queues") == [("q", "{}", 5)]
 
 
 def _directory(path: Path) -> None:

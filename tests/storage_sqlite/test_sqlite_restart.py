@@ -9,11 +9,13 @@ import apsw
 import pytest
 
 from forq_trio import limits
-from forq_trio.commands import Extend, Release, Sweep, SweepKind
+from forq_trio.commands import Configure, Delete, Extend, Purge, Redrive, Release, Sweep, SweepKind
 from forq_trio.errors import StorageOpenError
 from forq_trio.model import QueueCounts, Status
+from forq_trio.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.files import check_file
 from forq_trio.storage.sqlite.ids import MessageIds
 from support.actors import T0
 from support.batches import do, run
@@ -24,6 +26,7 @@ NAMES = {
     Status.PROCESSING: "processing",
     Status.FAILED: "failed",
     Status.DELAYED: "delayed",
+    Status.HELD: "held",
 }
 
 
@@ -54,7 +57,13 @@ def wander(engine: SqliteEngine, rng: random.Random, now_ms: int) -> int:
         now_ms += rng.choice((0, 1, 1_000, 30_000, 600_000))
         queue = rng.choice(("a", "b", "a-dlq"))
         commands = [
-            send(queue=rng.choice("ab"), process_after_ms=rng.choice((None, now_ms + 5_000)))
+            send(
+                rng.choice(("x", "größe")),
+                queue=rng.choice("ab"),
+                process_after_ms=rng.choice((None, now_ms + 5_000)),
+                group=rng.choice((None, "g", "h")),
+                attributes=rng.choice((None, {"schlüssel": "wert"})),
+            )
             for _ in range(rng.randrange(4))
         ]
         commands.append(
@@ -68,16 +77,28 @@ def wander(engine: SqliteEngine, rng: random.Random, now_ms: int) -> int:
                     nack(*deliveries, queue=queue_of, delay_ms=rng.choice((None, 0))),
                     Extend(queue_of, receipts(deliveries), rng.choice((0, 60_000))),
                     Release(queue_of, receipts(deliveries)),
+                    Redrive(queue_of, tuple(each.id for each in deliveries)),
+                    Delete(queue_of, tuple(each.id for each in deliveries)),
                 )
             )
             commands.append(settle)
         if rng.random() < 0.2:
             commands.append(Sweep(rng.choice(list(SweepKind))))
+        if rng.random() < 0.1:
+            bounds = SettingsChange(
+                group_in_flight_max=rng.choice((None, 1, 3)),
+                max_messages=rng.choice((None, 20)),
+                overflow=DROP,
+            )
+            commands.append(rng.choice((Configure("a", bounds), Purge("b", engine.last_sequence()))))
         outcomes = run(engine, *commands, now_ms=now_ms).outcomes
         for command, outcome in zip(commands, outcomes, strict=True):
             if type(command) is type(claim()) and outcome:
                 held.append((command.queue, outcome))
     return now_ms
+
+
+DROP = Overflow.DROP_OLDEST
 
 
 def test_counts_are_those_of_the_table_after_any_history_and_after_reopening(tmp_path, rng) -> None:
@@ -89,6 +110,7 @@ def test_counts_are_those_of_the_table_after_any_history_and_after_reopening(tmp
             assert kept(engine) == counted(path)
             now_ms = wander(engine, rng, now_ms)
             assert kept(engine) == counted(path)
+            assert check_file(path).problems == []
     with closing(SqliteEngine(path, settings, "normal")) as engine:
         assert kept(engine) == counted(path) != {}
 
@@ -113,7 +135,7 @@ def test_a_batch_that_was_not_committed_never_happened(tmp_path) -> None:
     engine.execute_batch(Batch([send("lost"), ack(claimed)], T0))
     crash(engine)
     with closing(SqliteEngine(path, EngineSettings(), "full")) as again:
-        assert again.counts() == {"q": QueueCounts(processing=1)}
+        assert again.counts() == {"q": QueueCounts(processing=1, bytes=9)}
         assert do(again, send("next")).sequence == kept_message.sequence + 1
         assert do(again, ack(claimed)) == (True,)
         assert contents(do(again, claim(most=9))) == ["next"]

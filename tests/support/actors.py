@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
+from forq_trio.access import AccessToken
 from forq_trio.clock import Clock
 from forq_trio.commands import Ping
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.errors import StorageUnavailable
 from forq_trio.model import QueueCounts
+from forq_trio.queue_settings import QueueRules, QueueSettings
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, Engine, Reader
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
@@ -51,6 +53,7 @@ class ObservedEngine:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.durability = engine.durability
+        self.reserve_path = engine.reserve_path
         self.batches: list[Batch] = []
         self.commits = 0
         self.closes = 0
@@ -73,6 +76,18 @@ class ObservedEngine:
 
     def counts(self) -> Mapping[str, QueueCounts]:
         return self._engine.counts()
+
+    def settings(self) -> Mapping[str, QueueSettings]:
+        return self._engine.settings()
+
+    def rules(self, queue: str) -> QueueRules:
+        return self._engine.rules(queue)
+
+    def tokens(self) -> Mapping[str, AccessToken]:
+        return self._engine.tokens()
+
+    def last_sequence(self) -> int:
+        return self._engine.last_sequence()
 
     def open_reader(self) -> Reader:
         return self._engine.open_reader()
@@ -144,4 +159,12 @@ async def running_writer(
 async def until(condition: Callable[[], bool]) -> None:
     """Let everybody else run until `condition` holds: for what ends in a worker thread, which nothing else tells."""
     while not condition():
+        await trio.testing.wait_all_tasks_blocked()
+
+
+async def all_idle() -> None:
+    """Let everybody go on who can, in worker threads too, until all wait for something from outside."""
+    await trio.testing.wait_all_tasks_blocked()
+    while trio.testing.active_thread_count():
+        await trio.testing.wait_all_threads_completed()
         await trio.testing.wait_all_tasks_blocked()

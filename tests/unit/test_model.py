@@ -91,8 +91,8 @@ def test_counts_add_up():
 
 
 def test_deliveries_and_views_are_json_in_camel_case():
-    delivery = model.Delivery("id", "body", "receipt", 1, 7, 1000, 2000)
-    assert msgspec.json.decode(msgspec.json.encode(delivery)) == {
+    delivery = model.Delivery("id", "body", "receipt", 1, 7, 1000, 2000, priority=5, first_received_at=1500)
+    plain = {
         "id": "id",
         "content": "body",
         "receipt": "receipt",
@@ -100,7 +100,12 @@ def test_deliveries_and_views_are_json_in_camel_case():
         "sequence": 7,
         "receivedAt": 1000,
         "leaseUntil": 2000,
+        "priority": 5,
+        "firstReceivedAt": 1500,
     }
+    assert msgspec.json.decode(msgspec.json.encode(delivery)) == plain
+    full = msgspec.structs.replace(delivery, attributes={"k": "v"}, group="g")
+    assert msgspec.to_builtins(full) == {**plain, "attributes": {"k": "v"}, "group": "g"}
     assert msgspec.to_builtins(model.QueueInfo("q", False, 1, 2, 3, 4)) == {
         "queue": "q",
         "isDlq": False,
@@ -109,4 +114,6 @@ def test_deliveries_and_views_are_json_in_camel_case():
         "processing": 3,
         "failed": 4,
         "oldestReadyAt": None,
+        "held": 0,
+        "bytes": 0,
     }

@@ -6,23 +6,23 @@ from functools import partial
 import msgspec
 
 from forq_trio import limits
+from forq_trio.access import Scope
 from forq_trio.broker import Broker
 from forq_trio.errors import CallerError, MalformedReceipt
 from forq_trio.http import codes
 from forq_trio.http.codes import Refused, refused
 from forq_trio.http.forq_api import bodies
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.errors import CODE_BY_ERROR
-from forq_trio.http.forq_api.reading import check_range, wait_for_messages
+from forq_trio.http.forq_api.errors import code_of
+from forq_trio.http.forq_api.reading import check_range
+from forq_trio.http.forq_api.receiving import lease, look
+from forq_trio.http.forq_api.sends import SendResult, SendResults, read_messages
 from forq_trio.http.message import Request, Response
 from forq_trio.model import NewMessage, Produced, Receipt, check_queue_name
 
 Outcome = bool | int | None
 """What became of one receipt: False or None when it is not current; the lease's new end if asked for."""
 
-_read_messages = BodyReader(bodies.NewMessages)
-_read_raw_messages = BodyReader(bodies.RawMessages)
-_read_message = BodyReader(bodies.NewMessage)
 _read_receive = BodyReader(bodies.ReceiveRequest)
 _read_ack = BodyReader(bodies.AckRequest)
 _read_nack = BodyReader(bodies.NackRequest)
@@ -40,35 +40,33 @@ class BatchEndpoints:
     async def send(self, request: Request, queue: str) -> Response:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         self._broker.check_producible(queue)
-        entries = _read_entries(request.body)
+        entries = read_messages(request.body)
         if len(entries) > limits.PRODUCE_BATCH_MAX:
             raise refused(codes.TOO_MANY_MESSAGES)
         messages = [entry for entry in entries if isinstance(entry, NewMessage)]
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
             raise Refused(codes.PAYLOAD_TOO_LARGE)
+        for target in {message.dead_letter_queue for message in messages} - {None, ""}:
+            request.principal.check(Scope.PRODUCE, target)
         outcomes = iter(await self._broker.produce_each(queue, messages))
         results = [
-            _send_result(next(outcomes) if isinstance(entry, NewMessage) else entry) for entry in entries
+            _send_result(next(outcomes)) if isinstance(entry, NewMessage) else entry for entry in entries
         ]
-        return Response(200, _encode(bodies.SendResults(results)))
+        return Response(200, _encode(SendResults(results)))
 
     async def receive(self, request: Request, queue: str) -> Response:
         """The next messages, waiting for the first one; none after the wait."""
         wanted = _read_receive(request.body)
+        request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
         check_range(wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
         check_range(wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
-        check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
-        deliveries = await self._broker.receive(queue, max_messages=wanted.max, lease_ms=wanted.lease_ms)
-        if not deliveries and wanted.wait_ms:
-            deliveries = await wait_for_messages(
-                self._broker,
-                request,
-                queue,
-                max_messages=wanted.max,
-                wait_ms=wanted.wait_ms,
-                lease_ms=wanted.lease_ms,
-            )
-        body = _encode(bodies.ReceivedMessages(deliveries))
+        if wanted.lease_ms is not None:
+            check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+        if wanted.peek:
+            seen = await look(self._broker, request, queue, wanted)
+            return Response(200, _encode(bodies.ReceivedMessages(seen)))
+        deliveries = await lease(self._broker, request, queue, wanted)
+        body = _encode(bodies.LeasedMessages(deliveries))
         if not deliveries:
             return Response(200, body)
         return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
@@ -91,10 +89,9 @@ class BatchEndpoints:
     async def extend(self, request: Request, queue: str) -> Response:
         """Let leases end later (or sooner)."""
         wanted = _read_extend(request.body)
-        check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
-        return await _settle(
-            queue, wanted.receipts, partial(self._broker.extend, queue, lease_ms=wanted.lease_ms)
-        )
+        lease_ms = self._broker.rules(queue).lease_ms if wanted.lease_ms is None else wanted.lease_ms
+        check_range(lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+        return await _settle(queue, wanted.receipts, partial(self._broker.extend, queue, lease_ms=lease_ms))
 
     async def release(self, request: Request, queue: str) -> Response:
         """Give messages back unprocessed, the attempt uncounted."""
@@ -104,26 +101,12 @@ class BatchEndpoints:
         return await _settle(queue, wanted.receipts, release)
 
 
-def _read_entries(body: bytes) -> list[NewMessage | str]:
-    """The messages of a batch; for one that is malformed, its code. The usual batch has none and is read at once."""
-    try:
-        return [NewMessage(sent.content, sent.process_after) for sent in _read_messages(body).messages]
-    except Refused:
-        return [_read_entry(raw) for raw in _read_raw_messages(body).messages]
-
-
-def _read_entry(raw: msgspec.Raw) -> NewMessage | str:
-    try:
-        sent = _read_message(raw)
-    except Refused:
-        return codes.BODY_INVALID
-    return NewMessage(sent.content, sent.process_after)
-
-
-def _send_result(outcome: Produced | CallerError | str) -> bodies.SendResult:
-    if isinstance(outcome, Produced):
-        return bodies.SendResult(id=outcome.id, sequence=outcome.sequence)
-    return bodies.SendResult(code=outcome if isinstance(outcome, str) else CODE_BY_ERROR[type(outcome)])
+def _send_result(outcome: Produced | CallerError) -> SendResult:
+    if isinstance(outcome, CallerError):
+        return SendResult(code=code_of(outcome))
+    if outcome.duplicate:
+        return SendResult(outcome.id, outcome.sequence, True)
+    return SendResult(outcome.id, outcome.sequence)
 
 
 def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:

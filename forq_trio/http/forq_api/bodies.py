@@ -1,19 +1,27 @@
 """The JSON bodies of Forq's API, as they come in and go out, and how the incoming ones are read.
 
-Unknown members are ignored and the last of a repeated member counts, as Forq's clients are used to. Bounds of
-numbers are stated for the OpenAPI document only: they are checked by hand, because each has its own error code.
+Members that are not known are refused by name, and the last of a repeated member counts. (What a send takes is in
+`sends`.) Bounds of numbers are stated for the OpenAPI document only: they are checked by hand, because each has its
+own error code.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from forq_trio import limits
-from forq_trio.http.codes import BODY_INVALID, refused
-from forq_trio.model import Delivery, MessageInfo
+from forq_trio.http.codes import BODY_INVALID, UNKNOWN_FIELD, refused
+from forq_trio.model import Delivery, Failure, MessageInfo
 
 BodyT = TypeVar("BodyT")
+
+FIELD_LENGTH_MAX = 100
+"""How much of an unknown member's name is told back."""
+
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`( - at `.*`)?", re.DOTALL)
 
 
 def bounded(low: int, high: int, meaning: str) -> Any:
@@ -26,13 +34,6 @@ def up_to(count: int, meaning: str) -> Any:
     return Meta(description=meaning, extra_json_schema={"maxItems": count})
 
 
-Content = Annotated[
-    str,
-    Meta(
-        description="Any text of at most 256 KiB in UTF-8.",
-        extra_json_schema={"maxLength": limits.CONTENT_BYTES_MAX},
-    ),
-]
 ReceiptText = Annotated[str, Meta(description="Proof of a delivery. Opaque; names its message.")]
 Receipts = Annotated[
     list[ReceiptText], up_to(limits.RECEIPTS_BATCH_MAX, "Receipts of this queue's messages.")
@@ -45,69 +46,75 @@ Lease = bounded(
 )
 
 
-class NewMessage(Struct, frozen=True, gc=False, rename="camel"):
-    """A message to send. Without processAfter it is due at once."""
+class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A message handed to a consumer, who shows `receipt` to settle it; or one that was only peeked at.
 
-    content: Content
-    process_after: EpochMs | None = None
-
-
-class NewMessages(Struct, frozen=True, rename="camel"):
-    """Messages to send in one commit; at most 4 MiB of content in all."""
-
-    messages: Annotated[list[NewMessage], up_to(limits.PRODUCE_BATCH_MAX, "Stored in this order.")]
-
-
-class RawMessages(Struct, frozen=True, rename="camel"):
-    """NewMessages before anybody looked at the messages."""
-
-    messages: list[msgspec.Raw]
-
-
-class SendResult(Struct, frozen=True, gc=False, rename="camel"):
-    """What became of a message of a batch: stored, with id and sequence, or not and the code why."""
-
-    id: str | UnsetType = UNSET
-    sequence: int | UnsetType = UNSET
-    code: str | UnsetType = UNSET
-
-
-class SendResults(Struct, frozen=True, rename="camel"):
-    """One result per message, in their order."""
-
-    results: list[SendResult]
-
-
-class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel"):
-    """A message handed to a consumer, who shows `receipt` to settle it."""
+    firstReceivedAt: when it was first handed to a consumer, null if it never was. What was only peeked at has neither
+    receipt nor leaseUntil, and its attempts are those it had. A `Delivery` has the same form in JSON.
+    """
 
     id: str
     content: str
-    receipt: str
+    attempts: Count
+    sequence: int
+    received_at: EpochMs
+    priority: int
+    first_received_at: EpochMs | None
+    attributes: dict[str, str] | UnsetType = UNSET
+    group: str | UnsetType = UNSET
+    receipt: str | UnsetType = UNSET
+    lease_until: EpochMs | UnsetType = UNSET
+
+    @classmethod
+    def peeked(cls, info: MessageInfo) -> "ReceivedMessage":
+        """A message that was only looked at."""
+        return cls(
+            info.id,
+            info.content,
+            info.attempts,
+            info.sequence,
+            info.received_at,
+            info.priority,
+            info.first_received_at,
+            UNSET if info.attributes is None else info.attributes,
+            UNSET if info.group is None else info.group,
+        )
 
 
-class ReceiveRequest(Struct, frozen=True, gc=False, rename="camel"):
-    """How many messages to lease for how long, and how long to wait for the first."""
+class ReceiveRequest(Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+    """How many messages to lease for how long, and how long to wait for the first.
+
+    Without leaseMs: as long as a lease of the queue is. order: `fifo` is the queue's own order, `shuffle` random
+    messages. peek: only look, lease nothing.
+    """
 
     max: Annotated[int, bounded(1, limits.RECEIVE_BATCH_MAX, "The most messages wanted.")] = 1
     wait_ms: Annotated[int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for the first message.")] = 0
-    lease_ms: Annotated[int, Lease] = limits.LEASE_MS_DEFAULT
+    lease_ms: Annotated[int, Lease] | None = None
+    order: Literal["fifo", "shuffle"] = "fifo"
+    peek: bool = False
 
 
 class ReceivedMessages(Struct, frozen=True, rename="camel"):
-    """The leased messages in claim order; none when the wait was in vain."""
+    """The messages in claim order; none when the wait was in vain."""
+
+    messages: Sequence[ReceivedMessage]
+
+
+class LeasedMessages(Struct, frozen=True, rename="camel"):
+    """ReceivedMessages as they come from the broker."""
 
     messages: tuple[Delivery, ...]
 
 
-class AckRequest(Struct, frozen=True, rename="camel"):
+class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Messages that are done with."""
 
     receipts: Receipts
 
 
-class NackRequest(Struct, frozen=True, rename="camel"):
-    """Messages that failed. Without delayMs they back off by attempt: 1, 5, 15, 30, 60 seconds."""
+class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Messages that failed. Without delayMs they back off by attempt, as the queue has it: 1, 5, 15, 30, 60 seconds."""
 
     receipts: Receipts
     delay_ms: Annotated[int, Delay] | None = None
@@ -123,14 +130,14 @@ class NackRequest(Struct, frozen=True, rename="camel"):
     ) = None
 
 
-class ExtendRequest(Struct, frozen=True, rename="camel"):
-    """Messages that take longer."""
+class ExtendRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Messages that take longer. Without leaseMs: as long as a lease of the queue is."""
 
     receipts: Receipts
-    lease_ms: Annotated[int, Lease] = limits.LEASE_MS_DEFAULT
+    lease_ms: Annotated[int, Lease] | None = None
 
 
-class ReleaseRequest(Struct, frozen=True, rename="camel"):
+class ReleaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Messages to give back unprocessed, the attempt uncounted."""
 
     receipts: Receipts
@@ -153,7 +160,10 @@ class SettledReceipts(Struct, frozen=True, rename="camel"):
 
 
 class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
-    """How many messages a queue holds by status, and how many consumers wait for one."""
+    """How many messages a queue holds by status, and how many consumers wait for one.
+
+    held: messages that wait because as many of their group are in process as may be. bytes: of content and attributes.
+    """
 
     queue: str
     is_dlq: bool
@@ -161,7 +171,10 @@ class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
     delayed: Count
     processing: Count
     failed: Count
+    held: Count
+    bytes: Count
     waiting: Count
+    paused: bool
 
 
 class QueueList(Struct, frozen=True, rename="camel"):
@@ -182,7 +195,7 @@ class MessageView(Struct, frozen=True, gc=False, rename="camel"):
     id: str
     queue: str
     sequence: int
-    status: Literal["ready", "processing", "failed", "delayed"]
+    status: Literal["ready", "processing", "failed", "delayed", "held"]
     content: str
     attempts: Count
     priority: int
@@ -195,6 +208,16 @@ class MessageView(Struct, frozen=True, gc=False, rename="camel"):
     failure_reason: str | None = None
     source_queue: str | None = None
     last_error: str | None = None
+    attributes: dict[str, str] | None = None
+    group: str | None = None
+    first_received_at: EpochMs | None = None
+    max_attempts: int | None = None
+    ttl_ms: int | None = None
+    dead_letter_queue: str | None = None
+    dead_lettered_at: EpochMs | None = None
+    source_attempts: Count | None = None
+    failures: tuple[Failure, ...] = ()
+    bytes: Count = 0
 
     @classmethod
     def of(cls, info: MessageInfo) -> "MessageView":
@@ -209,7 +232,11 @@ class MessageViews(Struct, frozen=True, rename="camel"):
 
 
 class BodyReader(Generic[BodyT]):
-    """Reads one type of body; raises Refused with `bad_request.body.invalid` for anything else."""
+    """Reads one type of body.
+
+    Raises Refused with `bad_request.body.unknown_field` for an object with a member that its type does not know, if
+    that type forbids it, and `bad_request.body.invalid` for anything else that is not of the type.
+    """
 
     __slots__ = ("_decode",)
 
@@ -221,5 +248,20 @@ class BodyReader(Generic[BodyT]):
             if isinstance(raw, bytes) and not raw.isascii():
                 raw.decode()  # the decoder does not look into members it ignores
             return self._decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise refused(BODY_INVALID) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            unknown = _UNKNOWN_FIELD.fullmatch(str(error))
+            if unknown is None or not _is_json(raw):
+                raise refused(BODY_INVALID) from None
+            raise refused(UNKNOWN_FIELD, field=unknown[1][:FIELD_LENGTH_MAX]) from None
+
+
+def _is_json(raw: bytes | msgspec.Raw) -> bool:
+    """Whether a body is JSON to its end: it was read as far as its first unknown member."""
+    try:
+        _read_any(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+_read_any = msgspec.json.Decoder(msgspec.Raw).decode

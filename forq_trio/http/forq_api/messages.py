@@ -5,16 +5,19 @@ from functools import partial
 import msgspec
 
 from forq_trio import limits
+from forq_trio.access import Scope
 from forq_trio.broker import Broker
+from forq_trio.http import codes
 from forq_trio.http.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
-from forq_trio.http.forq_api.bodies import BodyReader, NewMessage, ReceivedMessage
-from forq_trio.http.forq_api.reading import wait_for_messages
+from forq_trio.http.forq_api.bodies import ReceiveRequest
+from forq_trio.http.forq_api.reading import query_choice, query_shuffles
+from forq_trio.http.forq_api.receiving import lease, look
+from forq_trio.http.forq_api.sends import read_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
-from forq_trio.model import NewMessage as QueuedMessage
 
 RECEIPT_HEADER = b"x-forq-receipt"
 
-_read_message = BodyReader(NewMessage)
+_NEXT = ReceiveRequest(wait_ms=limits.WAIT_MS_MAX)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -29,24 +32,23 @@ class MessageEndpoints:
         """204 once the message is durable."""
         if len(request.body) > limits.SEND_BODY_BYTES_MAX:
             raise Refused(PAYLOAD_TOO_LARGE)
-        message = _read_message(request.body)
-        await self._broker.produce_message(queue, QueuedMessage(message.content, message.process_after))
+        message = read_message(request.body)
+        if message.dead_letter_queue:
+            request.principal.check(Scope.PRODUCE, message.dead_letter_queue)
+        await self._broker.produce_message(queue, message)
         return NO_CONTENT
 
     async def receive(self, request: Request, queue: str) -> Response:
         """200 with a message as soon as there is one, 204 after 30 s without."""
-        deliveries = await self._broker.receive(queue) or await wait_for_messages(
-            self._broker,
-            request,
-            queue,
-            max_messages=1,
-            wait_ms=limits.WAIT_MS_MAX,
-            lease_ms=limits.LEASE_MS_DEFAULT,
-        )
+        wanted = _read_query(request.query) if request.query else _NEXT
+        request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
+        if wanted.peek:
+            seen = await look(self._broker, request, queue, wanted)
+            return Response(200, _encode(seen[0])) if seen else NO_CONTENT
+        deliveries = await lease(self._broker, request, queue, wanted)
         if not deliveries:
             return NO_CONTENT
-        delivery = deliveries[0]
-        body = _encode(ReceivedMessage(delivery.id, delivery.content, delivery.receipt))
+        body = _encode(deliveries[0])
         return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
 
     async def ack(self, request: Request, queue: str, message_id: str) -> Response:
@@ -66,3 +68,12 @@ class MessageEndpoints:
         if self._require_receipt:
             raise refused(RECEIPT_MISSING)
         return None
+
+
+def _read_query(query: str) -> ReceiveRequest:
+    """The same choices as in the body of a receive of several."""
+    return ReceiveRequest(
+        wait_ms=limits.WAIT_MS_MAX,
+        order="shuffle" if query_shuffles(query) else "fifo",
+        peek=query_choice(query, "peek", {"false": False, "true": True}, False, codes.PEEK_INVALID),
+    )

@@ -17,20 +17,29 @@ PATHS = ("/api/v1/openapi.json", "/openapi.json")
 _DESCRIPTION = """\
 A durable message queue: Forq's API, which its published clients use unchanged, and additions beside it.
 
-Times are milliseconds since the Unix epoch, durations milliseconds. Unknown members of a body are ignored.
-Errors are `{"code": "..."}`. Any path answers OPTIONS with its methods, and a GET without effects also HEAD.
+Times are milliseconds since the Unix epoch, durations milliseconds. Members of a body that are not known are refused,
+except in a send of one message that has only Forq's own. Errors are `{"code": "..."}`, some with more beside it. Any
+path answers OPTIONS with its methods, and a GET without effects also HEAD.
 """
 _PATH_PARAMETERS = {
     "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
     "messageId": ("The message's id.", {"type": "string", "format": "uuid"}),
+    "redriveId": ("The redrive's id.", {"type": "string"}),
+    "name": ("The token's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
 }
 _SCHEMES = {
     "ApiKey": {
         "type": "apiKey",
         "in": "header",
         "name": "X-API-Key",
-        "description": "FORQ_AUTH_SECRET; for /metrics FORQ_METRICS_AUTH_SECRET.",
-    }
+        "description": "FORQ_AUTH_SECRET, or an access token with the scope named; for /metrics "
+        "FORQ_METRICS_AUTH_SECRET.",
+    },
+    "Bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The same secret or token, in the Authorization header.",
+    },
 }
 _DOCUMENT = Operation(
     name="openapi",
@@ -87,7 +96,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
         "operationId": operation.name,
         "tags": [operation.tag],
         "summary": operation.summary,
-        "security": [{"ApiKey": []}] if route.gate is not None else [],
+        "security": _security(route),
         "responses": _responses(route, schema_of),
     }
     if operation.description:
@@ -102,6 +111,15 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
             "content": {"application/json": {"schema": schema_of[operation.body]}},
         }
     return described
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    """Any one of these lets a request pass; the scope is what a token needs, the secret needs none."""
+    if route.gate is None:
+        return []
+    if route.gate.scope is None:
+        return [{"ApiKey": []}]
+    return [{"ApiKey": [route.gate.scope.value]}, {"Bearer": [route.gate.scope.value]}]
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
@@ -135,6 +153,8 @@ def _codes_by_status(route: Route) -> dict[int, list[str]]:
     listed = dict.fromkeys(route.operation.codes)
     if route.gate is not None:
         listed |= dict.fromkeys((codes.UNAUTHORIZED, codes.TOO_MANY_REQUESTS))
+        if route.gate.scope is not None:
+            listed[codes.FORBIDDEN] = None
     by_status: dict[int, list[str]] = {}
     for code in listed:
         by_status.setdefault(CODES[code].status, []).append(code)
@@ -147,7 +167,11 @@ def _error(status: int, listed: list[str]) -> dict[str, Any]:
     schema = {
         "type": "object",
         "required": ["code"],
-        "properties": {"code": {"type": "string", "enum": listed}},
+        "properties": {
+            "code": {"type": "string", "enum": listed},
+            "field": {"type": "string", "description": "The member or parameter that is wrong."},
+            "message": {"type": "string", "description": "What is wrong with it, for people."},
+        },
     }
     error: dict[str, Any] = {
         "description": "\n".join(

@@ -3,11 +3,12 @@
 import msgspec
 
 from forq_trio import limits
+from forq_trio.access import Scope
 from forq_trio.broker import Broker
 from forq_trio.clock import Clock
 from forq_trio.http import codes
 from forq_trio.http.forq_api.bodies import MessageView, MessageViews, QueueDetail, QueueList, QueueSummary
-from forq_trio.http.forq_api.reading import query_number
+from forq_trio.http.forq_api.reading import query_number, query_shuffles
 from forq_trio.http.message import Request, Response
 from forq_trio.model import is_dead_letter_queue
 
@@ -22,19 +23,24 @@ class QueueEndpoints:
         self._clock = clock
 
     async def list(self, request: Request) -> Response:
-        """All queues by name, from memory: fast with thousands of them."""
+        """All queues that the key covers, by name, from memory: fast with thousands of them."""
         broker = self._broker
+        settings = broker.all_settings()
         queues = [
             QueueSummary(
-                queue,
-                is_dead_letter_queue(queue),
-                counts.ready,
-                counts.delayed,
-                counts.processing,
-                counts.failed,
-                broker.waiting(queue),
+                queue=queue,
+                is_dlq=is_dead_letter_queue(queue),
+                ready=counts.ready,
+                delayed=counts.delayed,
+                processing=counts.processing,
+                failed=counts.failed,
+                held=counts.held,
+                bytes=counts.bytes,
+                waiting=broker.waiting(queue),
+                paused=queue in settings and settings[queue].paused,
             )
             for queue, counts in sorted(broker.counts().items())
+            if request.principal.may(Scope.BROWSE, queue)
         ]
         return Response(200, _encode(QueueList(queues)))
 
@@ -45,14 +51,17 @@ class QueueEndpoints:
         if info.oldest_ready_at is not None:
             oldest_ready_age_ms = max(0, self._clock.now_ms() - info.oldest_ready_at)
         detail = QueueDetail(
-            queue,
-            info.is_dlq,
-            info.ready,
-            info.delayed,
-            info.processing,
-            info.failed,
-            self._broker.waiting(queue),
-            oldest_ready_age_ms,
+            queue=queue,
+            is_dlq=info.is_dlq,
+            ready=info.ready,
+            delayed=info.delayed,
+            processing=info.processing,
+            failed=info.failed,
+            held=info.held,
+            bytes=info.bytes,
+            waiting=self._broker.waiting(queue),
+            paused=self._broker.rules(queue).paused,
+            oldest_ready_age_ms=oldest_ready_age_ms,
         )
         return Response(200, _encode(detail))
 
@@ -61,9 +70,9 @@ class QueueEndpoints:
         return Response(200, _encode(MessageView.of(await self._broker.message(queue, message_id))))
 
     async def peek(self, request: Request, queue: str) -> Response:
-        """The next ready messages in claim order, 10 unless `limit` says otherwise."""
+        """The next ready messages in claim order, or some at random; 10 unless `limit` says otherwise."""
         limit = query_number(
             request.query, "limit", limits.PEEK_DEFAULT, 1, limits.BROWSE_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
         )
-        messages = await self._broker.peek(queue, limit=limit)
+        messages = await self._broker.peek(queue, limit=limit, shuffle=query_shuffles(request.query))
         return Response(200, _encode(MessageViews([MessageView.of(info) for info in messages])))

@@ -1,19 +1,25 @@
 """The routes of Forq's API: each with its endpoint and, beside it, what the OpenAPI document says."""
 
 from forq_trio import limits
+from forq_trio.access import Scope
 from forq_trio.broker import Broker
 from forq_trio.clock import Clock
 from forq_trio.http import codes
-from forq_trio.http.forq_api import bodies
+from forq_trio.http.access import Access
+from forq_trio.http.forq_api import bodies, sends
+from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
+from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.queues import QueueEndpoints
-from forq_trio.http.router import Answer, Endpoint, Gate, Operation, Parameter, Route
+from forq_trio.http.forq_api.tokens import token_routes
+from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
 
 PREFIX = "/api/v1"
 
 _QUEUE = (codes.QUEUE_NAME_INVALID,)
+_BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
 _WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
 _READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.READ_TIMEOUT)
 _SENDING = (
@@ -21,8 +27,21 @@ _SENDING = (
     codes.PRODUCE_TO_DLQ,
     codes.BODY_INVALID,
     codes.BODY_TOO_LARGE,
+    codes.UNKNOWN_FIELD,
     codes.PROCESS_AFTER_IN_PAST,
     codes.PROCESS_AFTER_TOO_FAR,
+    codes.PROCESS_AFTER_WITH_DELAY,
+    codes.PRIORITY_OUT_OF_RANGE,
+    codes.DELAY_OUT_OF_RANGE,
+    codes.TTL_OUT_OF_RANGE,
+    codes.ATTRIBUTES_INVALID,
+    codes.DEDUPLICATION_ID_INVALID,
+    codes.DEDUPLICATION_WINDOW_OUT_OF_RANGE,
+    codes.GROUP_INVALID,
+    codes.MAX_ATTEMPTS_OUT_OF_RANGE,
+    codes.DEAD_LETTER_QUEUE_INVALID,
+    codes.QUEUE_FULL,
+    codes.STORAGE_FULL,
     *_WRITER,
 )
 _SETTLING = (
@@ -33,7 +52,7 @@ _SETTLING = (
     codes.MESSAGE_NOT_FOUND,
     *_WRITER,
 )
-_SETTLING_MANY = (*_QUEUE, codes.BODY_INVALID, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
+_SETTLING_MANY = (*_QUEUE, *_BODY, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
 
 _RECEIPT = Parameter(
     "X-Forq-Receipt",
@@ -41,6 +60,18 @@ _RECEIPT = Parameter(
     "The receipt the message came with. With it only the current holder of the message succeeds; without "
     "it the id alone decides, unless the server demands receipts.",
     {"type": "string"},
+)
+_ORDER = Parameter(
+    "order",
+    "query",
+    "`fifo` for the queue's own order, `shuffle` for random messages.",
+    {"type": "string", "enum": ["fifo", "shuffle"], "default": "fifo"},
+)
+_PEEK = Parameter(
+    "peek",
+    "query",
+    "Only look: the message is not leased, and has no receipt.",
+    {"type": "boolean", "default": False},
 )
 _LIMIT = Parameter(
     "limit",
@@ -54,7 +85,9 @@ SEND = Operation(
     name="sendMessage",
     tag="Producer",
     summary="Send a message",
-    body=bodies.NewMessage,
+    description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
+    "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
+    body=sends.NewMessage,
     answers=(Answer(204, "The message is stored durably."),),
     codes=_SENDING,
 )
@@ -62,9 +95,11 @@ RECEIVE = Operation(
     name="receiveMessage",
     tag="Consumer",
     summary="Receive the next message, waiting up to 30 seconds",
-    description="The message is this consumer's for 5 minutes. The answer comes as soon as there is one.",
+    description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
+    "set. The answer comes as soon as there is one.",
+    parameters=(_ORDER, _PEEK),
     answers=(Answer(200, "A message.", bodies.ReceivedMessage), Answer(204, "There was none.")),
-    codes=(*_QUEUE, *_WRITER),
+    codes=(*_QUEUE, codes.ORDER_INVALID, codes.PEEK_INVALID, *_WRITER, codes.READ_TIMEOUT),
 )
 ACK = Operation(
     name="ackMessage",
@@ -79,8 +114,9 @@ NACK = Operation(
     name="nackMessage",
     tag="Consumer",
     summary="Give back a message that failed",
-    description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt; after the fifth it moves to the "
-    "dead-letter queue. Without a receipt it succeeds whether or not the message was there.",
+    description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
+    "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
+    "message was there.",
     parameters=(_RECEIPT,),
     answers=(Answer(204, "The message is given back, or failed."),),
     codes=_SETTLING,
@@ -90,18 +126,9 @@ SEND_BATCH = Operation(
     tag="Producer",
     summary="Send up to 1,000 messages in one commit",
     description="Each is validated alone: the valid ones are stored, all or none of them.",
-    body=bodies.NewMessages,
-    answers=(Answer(200, "One result per message, in their order.", bodies.SendResults),),
-    codes=(
-        *_QUEUE,
-        codes.PRODUCE_TO_DLQ,
-        codes.BODY_INVALID,
-        codes.BODY_TOO_LARGE,
-        codes.TOO_MANY_MESSAGES,
-        codes.PROCESS_AFTER_IN_PAST,
-        codes.PROCESS_AFTER_TOO_FAR,
-        *_WRITER,
-    ),
+    body=sends.NewMessages,
+    answers=(Answer(200, "One result per message, in their order.", sends.SendResults),),
+    codes=(*_SENDING, codes.TOO_MANY_MESSAGES),
 )
 RECEIVE_BATCH = Operation(
     name="receiveMessages",
@@ -111,11 +138,12 @@ RECEIVE_BATCH = Operation(
     answers=(Answer(200, "The messages; none after the wait.", bodies.ReceivedMessages),),
     codes=(
         *_QUEUE,
-        codes.BODY_INVALID,
+        *_BODY,
         codes.MAX_OUT_OF_RANGE,
         codes.WAIT_OUT_OF_RANGE,
         codes.LEASE_OUT_OF_RANGE,
         *_WRITER,
+        codes.READ_TIMEOUT,
     ),
 )
 ACK_BATCH = Operation(
@@ -138,7 +166,8 @@ EXTEND_BATCH = Operation(
     name="extendLeases",
     tag="Consumer",
     summary="Keep messages for longer",
-    description="leaseMs counts from now; 0 ends the lease at once, the attempt counted.",
+    description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
+    "once, the attempt counted.",
     body=bodies.ExtendRequest,
     answers=_SETTLED,
     codes=(*_SETTLING_MANY, codes.LEASE_OUT_OF_RANGE),
@@ -178,34 +207,64 @@ PEEK = Operation(
     name="peekMessages",
     tag="Queues",
     summary="Look at the next ready messages without touching them",
-    parameters=(_LIMIT,),
-    answers=(Answer(200, "The messages in claim order.", bodies.MessageViews),),
-    codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, *_READER),
+    parameters=(_LIMIT, _ORDER),
+    answers=(Answer(200, "The messages.", bodies.MessageViews),),
+    codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *_READER),
 )
 
 
-def forq_routes(broker: Broker, clock: Clock, gate: Gate, *, require_receipt: bool = False) -> list[Route]:
-    """All routes under /api/v1/queues, behind `gate`. require_receipt: see FORQ_REQUIRE_RECEIPT."""
+def forq_routes(
+    broker: Broker, clock: Clock, access: Access, *, require_receipt: bool = False
+) -> list[Route]:
+    """All routes under /api/v1, each behind a gate of `access`. require_receipt: see FORQ_REQUIRE_RECEIPT."""
 
-    def route(method: str, path: str, endpoint: Endpoint, operation: Operation, head: bool = True) -> Route:
+    def route(
+        method: str,
+        path: str,
+        endpoint: Endpoint,
+        operation: Operation,
+        scope: Scope,
+        *,
+        head: bool = True,
+        queue_in_path: bool = True,
+    ) -> Route:
+        gate = access.gate(scope, queue_in_path=queue_in_path)
         return Route(method, PREFIX + path, endpoint, operation, gate, answer_error, head)
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
     queues = QueueEndpoints(broker, clock)
     return [
-        route("POST", "/queues/{queue}/messages", messages.send, SEND),
-        route("GET", "/queues/{queue}/messages", messages.receive, RECEIVE, head=False),
-        route("POST", "/queues/{queue}/messages/{messageId}/ack", messages.ack, ACK),
-        route("POST", "/queues/{queue}/messages/{messageId}/nack", messages.nack, NACK),
-        route("POST", "/queues/{queue}/messages/batch", batches.send, SEND_BATCH),
-        route("POST", "/queues/{queue}/messages/receive", batches.receive, RECEIVE_BATCH),
-        route("POST", "/queues/{queue}/messages/ack", batches.ack, ACK_BATCH),
-        route("POST", "/queues/{queue}/messages/nack", batches.nack, NACK_BATCH),
-        route("POST", "/queues/{queue}/messages/extend", batches.extend, EXTEND_BATCH),
-        route("POST", "/queues/{queue}/messages/release", batches.release, RELEASE_BATCH),
-        route("GET", "/queues", queues.list, LIST_QUEUES),
-        route("GET", "/queues/{queue}", queues.show, SHOW_QUEUE),
-        route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE),
-        route("GET", "/queues/{queue}/peek", queues.peek, PEEK),
+        route("POST", "/queues/{queue}/messages", messages.send, SEND, Scope.PRODUCE),
+        route(
+            "GET",
+            "/queues/{queue}/messages",
+            messages.receive,  # which checks the scope itself: looking takes another one than leasing
+            RECEIVE,
+            Scope.CONSUME,
+            head=False,
+            queue_in_path=False,
+        ),
+        route("POST", "/queues/{queue}/messages/{messageId}/ack", messages.ack, ACK, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/{messageId}/nack", messages.nack, NACK, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/batch", batches.send, SEND_BATCH, Scope.PRODUCE),
+        route(
+            "POST",
+            "/queues/{queue}/messages/receive",
+            batches.receive,  # as above
+            RECEIVE_BATCH,
+            Scope.CONSUME,
+            queue_in_path=False,
+        ),
+        route("POST", "/queues/{queue}/messages/ack", batches.ack, ACK_BATCH, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/nack", batches.nack, NACK_BATCH, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/extend", batches.extend, EXTEND_BATCH, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/release", batches.release, RELEASE_BATCH, Scope.CONSUME),
+        route("GET", "/queues", queues.list, LIST_QUEUES, Scope.BROWSE),
+        route("GET", "/queues/{queue}", queues.show, SHOW_QUEUE, Scope.BROWSE),
+        route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
+        route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
+        *administration_routes(route, broker),
+        *dead_letter_routes(route, broker, clock),
+        *token_routes(route, broker, clock),
     ]

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import apsw
 
@@ -41,8 +42,8 @@ def copy_database(source: apsw.Connection, target: str, progress: Progress | Non
             os.replace(partial, os.path.join(directory, name))
             sync(directory)
         except BaseException:
-            if os.path.exists(partial):
-                os.unlink(partial)
+            for each in (partial, f"{partial}-journal", f"{partial}-wal", f"{partial}-shm"):
+                Path(each).unlink(missing_ok=True)
             raise
     return size
 

@@ -5,30 +5,16 @@ The periodic sweeps of contract F13 look at the same index again as a safety net
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from forq_trio import limits
 from forq_trio.commands import Sweep, SweepKind, Swept
-from forq_trio.model import REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status, is_dead_letter_queue
-from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED
-from forq_trio.storage.rules import after_lease_end, dead_letter_name
+from forq_trio.model import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status, is_dead_letter_queue
+from forq_trio.storage.engine import STALE_RECOVERED
+from forq_trio.storage.rules import after_lease_end
+from forq_trio.storage.sqlite.dead_letters import bury
+from forq_trio.storage.sqlite.stored import Stored, stored
 from forq_trio.storage.sqlite.transaction import Transaction
-
-
-class Due(NamedTuple):
-    """A message that the clock concerns."""
-
-    seq: int
-    queue: str
-    status: int
-    attempts: int
-    max_attempts: int | None
-    receipt: int | None
-    expires_after: int
-
-    def expired(self, now_ms: int) -> bool:
-        """Past its time to live, and not in process: a consumer may finish what it holds (F7)."""
-        return self.status != Status.PROCESSING and self.expires_after <= now_ms
 
 
 def settle_due(tx: Transaction) -> None:
@@ -43,12 +29,12 @@ def settle_due(tx: Transaction) -> None:
     tx.due_settled = True
 
 
-def _select_due(tx: Transaction, limit: int) -> list[Due]:
-    return [Due(*row) for row in tx.query("select_due", tx.now_ms, limit)]
+def _select_due(tx: Transaction, limit: int) -> list[Stored]:
+    return stored(tx.query("select_due", tx.now_ms, limit))
 
 
-def _settle(tx: Transaction, due: Sequence[Due]) -> None:
-    _expire(tx, [message for message in due if message.expired(tx.now_ms)])
+def _settle(tx: Transaction, due: Sequence[Stored]) -> None:
+    bury(tx, [message for message in due if message.expired(tx.now_ms)], "expired", REASON_EXPIRED)
     _end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
     promoted = []
     for message in due:
@@ -58,47 +44,22 @@ def _settle(tx: Transaction, due: Sequence[Due]) -> None:
     tx.run("promote", promoted)
 
 
-def _end_leases(tx: Transaction, due: Sequence[Due]) -> None:
+def _end_leases(tx: Transaction, due: Sequence[Stored]) -> None:
     """Leases that ended: ready again, the receipt still good until the next claim; or failed at the last attempt."""
     returned: list[tuple[Any, ...]] = []
-    for seq, queue, status, attempts, max_attempts, receipt, _ in due:
-        target, process_after = after_lease_end(attempts, max_attempts, tx.now_ms, tx.settings)
-        kept = None if target is Status.FAILED else receipt
-        returned.append((int(target), attempts, process_after, kept, None, tx.now_ms, seq))
-        tx.move(queue, status, target)
-        tx.note(STALE_RECOVERED, queue)
+    for message in due:
+        rules = tx.rules(message.queue)
+        target, process_after = after_lease_end(message.attempts, message.max_attempts, tx.now_ms, rules)
+        kept = None if target is Status.FAILED else message.receipt
+        failures = message.failures_with(tx.now_ms, LEASE_ENDED)
+        row = (int(target), message.attempts, process_after, kept, None, failures, tx.now_ms, message.seq)
+        returned.append(row)
+        tx.leave(message)
+        tx.move(message.queue, message.status, target)
+        tx.note(STALE_RECOVERED, message.queue)
         if target is Status.FAILED:
             tx.failed_queued = True
     tx.run("give_back", returned)
-
-
-def _expire(tx: Transaction, due: Sequence[Due]) -> None:
-    """Messages past their time to live: to the dead-letter queue, or out of it for good."""
-    deleted = []
-    moved = []
-    for seq, queue, status, *_ in due:
-        if is_dead_letter_queue(queue):
-            deleted.append(seq)
-            tx.add(queue, status, -1)
-            tx.note(CLEANED_UP, queue, reason="expired")
-        else:
-            moved.append((seq, queue, status))
-            tx.note(MOVED_TO_DLQ, queue, reason="expired")
-    tx.delete(deleted)
-    _dead_letter(tx, moved, REASON_EXPIRED)
-
-
-def _dead_letter(tx: Transaction, messages: Sequence[tuple[int, str, int]], reason: str) -> None:
-    """Move (seq, queue, status) to the dead-letter queues of their queues."""
-    expires_after = tx.now_ms + tx.settings.dlq_ttl_ms
-    rows = []
-    for seq, queue, status in messages:
-        target = dead_letter_name(queue)
-        rows.append((target, tx.now_ms, reason, queue, tx.now_ms, expires_after, seq))
-        tx.add(queue, status, -1)
-        tx.add(target, Status.READY)
-        tx.due(expires_after)
-    tx.run("dead_letter", rows)
 
 
 def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Swept]:
@@ -120,17 +81,9 @@ def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
 
 
 def _sweep_failed(tx: Transaction, dead_letters: bool, bound: int) -> int:
-    rows = tx.query("select_failed", int(dead_letters), bound)
-    if dead_letters:
-        tx.delete([seq for seq, _ in rows])
-        for _, queue in rows:
-            tx.add(queue, Status.FAILED, -1)
-            tx.note(CLEANED_UP, queue, reason="failed")
-    else:
-        _dead_letter(tx, [(seq, queue, Status.FAILED) for seq, queue in rows], REASON_MAX_ATTEMPTS)
-        for _, queue in rows:
-            tx.note(MOVED_TO_DLQ, queue, reason="failed")
-    return len(rows)
+    failed = stored(tx.query("select_failed", int(dead_letters), bound))
+    bury(tx, failed, "failed", REASON_MAX_ATTEMPTS)
+    return len(failed)
 
 
 def _sweep_due(tx: Transaction, kind: SweepKind, bound: int) -> int:
@@ -141,5 +94,5 @@ def _sweep_due(tx: Transaction, kind: SweepKind, bound: int) -> int:
     else:
         dead = kind is SweepKind.EXPIRED_DLQ
         due = [m for m in due if m.expired(tx.now_ms) and is_dead_letter_queue(m.queue) == dead]
-        _expire(tx, due)
+        bury(tx, due, "expired", REASON_EXPIRED)
     return len(due)

@@ -3,7 +3,7 @@
 A batch runs in a fixed order (engine.py's rule 4), each kind of command set-wise. If any command raises, the whole
 transaction is rolled back and the batch runs again with every command in a savepoint of its own, so that only the
 faulty one fails; the usual batch pays nothing for that. Errors of the database itself (full, unreadable, locked) fail
-the batch as a whole.
+the batch as a whole; faults.py says what is known after them.
 
 The counts, the last sequence number and the next due time are kept in memory beside the tables: a claim on a queue with
 nothing ready, or a batch with nothing to do, runs no SQL.
@@ -15,29 +15,46 @@ from typing import Any
 
 import apsw
 
+from forq_trio.access import AccessToken
 from forq_trio.commands import (
     Ack,
     AckById,
     Claim,
     Command,
+    Configure,
+    Delete,
     Extend,
+    ForgetQueue,
     Nack,
     NackById,
+    NoteTokenUse,
     Optimize,
+    Pause,
     Ping,
     Produce,
+    ProduceEach,
     ProduceMany,
+    Purge,
+    Redrive,
     Release,
+    Resubmit,
+    RevokeToken,
+    SaveToken,
     Sweep,
 )
-from forq_trio.errors import CommandRefused, ServiceError, StorageUnavailable
+from forq_trio.errors import CommandRefused, ForqError
 from forq_trio.model import Delivery, QueueCounts
+from forq_trio.queue_settings import QueueRules, QueueSettings
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
-from forq_trio.storage.sqlite import due, produce, settle
-from forq_trio.storage.sqlite.claim import claim
+from forq_trio.storage.sqlite import administration, due, moves, produce, settle, tokens
+from forq_trio.storage.sqlite.claim import claim, queues_to_claim
+from forq_trio.storage.sqlite.faults import STORAGE_ERRORS, changed_nothing, unavailable
+from forq_trio.storage.sqlite.holding import let_go
 from forq_trio.storage.sqlite.ids import MessageIds
+from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.open import open_checkpointer, open_database
 from forq_trio.storage.sqlite.reader import SqliteReader
+from forq_trio.storage.sqlite.recognise import refusing
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
 Operation = Callable[[Transaction, Sequence[Any]], Sequence[Any]]
@@ -56,33 +73,29 @@ def _ping(tx: Transaction, commands: Sequence[Ping]) -> list[None]:
 
 # In the order in which a batch runs them.
 _OPERATIONS: dict[type[Command[Any]], Operation] = {
+    Configure: administration.configure,
+    Pause: administration.pause,
     Produce: produce.produce,
     ProduceMany: produce.produce_many,
+    ProduceEach: produce.produce_each,
+    Resubmit: moves.resubmit,
     Ack: settle.ack,
     AckById: settle.ack_by_id,
     Nack: settle.nack,
     NackById: settle.nack_by_id,
     Extend: settle.extend,
     Release: settle.release,
+    Redrive: moves.redrive,
+    Delete: moves.delete,
+    Purge: administration.purge,
+    ForgetQueue: administration.forget,
     Sweep: due.sweep,
+    SaveToken: tokens.save,
+    RevokeToken: tokens.revoke,
+    NoteTokenUse: tokens.note_use,
     Optimize: _optimize,
     Ping: _ping,
 }
-
-# What SQLite raises when the trouble is the database or the disk, not the command.
-_STORAGE_ERRORS = (
-    apsw.BusyError,
-    apsw.CantOpenError,
-    apsw.CorruptError,
-    apsw.FullError,
-    apsw.IOError,
-    apsw.LockedError,
-    apsw.NoMemError,
-    apsw.NotADBError,
-    apsw.PermissionsError,
-    apsw.ProtocolError,
-    apsw.ReadOnlyError,
-)
 
 
 class SqliteEngine:
@@ -92,53 +105,72 @@ class SqliteEngine:
         """Open, and if need be create or migrate, the file. Raises StorageOpenError."""
         self.durability = durability
         self._path = path
-        self._settings = settings
         self._database = open_database(path, durability)
+        self.reserve_path: str | None = self._database.reserve_path
         self._connection = self._database.connection
         self._log_pages = 0
         self._connection.set_wal_hook(self._note_log_pages)
-        self._checkpointer = open_checkpointer(path)
-        # A checkpoint that empties the log wants no reader in its way. It does not wait for one: the writer is held.
-        self._checkpointer.set_busy_timeout(0)
         self._checkpoint_lock = Lock()
         self._ids = MessageIds()
-        self._counts = {
-            queue: QueueCounts(*counts) for queue, *counts in self._connection.execute(SQL["load_counts"])
-        }
-        self._last_seq = self._query_number("last_sequence") or 0
-        self._next_due_ms = self._query_number("next_due")
         self._open_transaction: Transaction | None = None
-        self._changed: dict[str, QueueCounts] = {}
+        try:
+            with refusing(path):
+                self._kept = load(self._connection, settings)
+            self._checkpointer = open_checkpointer(path)
+        except BaseException:
+            self._database.close()
+            raise
+        # A checkpoint that empties the log wants no reader in its way. It does not wait for one: the writer is held.
+        self._checkpointer.set_busy_timeout(0)
 
     def execute_batch(self, batch: Batch) -> BatchResult:
         """See engine.py. Leaves a transaction open only if there is something to commit."""
         if not self._has_work(batch):
-            return BatchResult([()] * len(batch.commands), {}, self._next_due_ms, [])
+            return BatchResult([()] * len(batch.commands), {}, self._kept.next_due_ms, [])
         try:
             try:
                 return self._run(batch, isolated=False)
-            except _STORAGE_ERRORS:
+            except STORAGE_ERRORS:
                 raise
             except Exception:
                 self._rollback()
                 return self._run(batch, isolated=True)
-        except _STORAGE_ERRORS as error:
+        except STORAGE_ERRORS as error:
+            refusal = unavailable(error, self._connection)
             self._rollback()
-            raise StorageUnavailable(str(error)) from error
+            raise refusal from error
 
     def commit(self) -> bool:
-        """See engine.py."""
+        """See engine.py. What is known after a failure: faults.py."""
         tx = self._open_transaction
         if tx is None:
             return False
-        self._connection.execute(SQL["commit"])
+        try:
+            self._connection.execute(SQL["commit"])
+        except STORAGE_ERRORS as error:
+            if not changed_nothing(error):
+                raise
+            refusal = unavailable(error, self._connection)
+            self._rollback()
+            raise refusal from error
         self._open_transaction = None
-        self._counts.update(self._changed)
-        self._last_seq = tx.last_seq
+        tx.adopt()
         return True
 
     def counts(self) -> Mapping[str, QueueCounts]:
-        return self._counts
+        return self._kept.counts
+
+    def settings(self) -> Mapping[str, QueueSettings]:
+        return self._kept.settings
+
+    def rules(self, queue: str) -> QueueRules:
+        return self._kept.rules(queue)
+
+    def tokens(self) -> Mapping[str, AccessToken]:
+        return self._kept.tokens
+
+    def last_sequence(self) -> int:
+        return self._kept.last_seq
 
     def open_reader(self) -> SqliteReader:
         return SqliteReader(self._path)
@@ -153,7 +185,7 @@ class SqliteEngine:
             try:
                 log_pages, moved_pages = self._checkpointer.wal_checkpoint(mode=mode)
             except apsw.Error as error:
-                raise StorageUnavailable(str(error)) from error
+                raise unavailable(error, self._checkpointer) from error
         if truncate:
             self._log_pages = 0
         return CheckpointResult(log_pages, moved_pages)
@@ -166,25 +198,23 @@ class SqliteEngine:
         self._database.close()
 
     def _has_work(self, batch: Batch) -> bool:
-        if self._is_due(batch.now_ms):
+        if self._is_due(batch.now_ms) or self._kept.unfinished:
             return True
         for command in batch.commands:
             if type(command) is not Claim:
                 return True
-            counts = self._counts.get(command.queue)
-            if counts is not None and counts.ready:
+            counts = self._kept.counts.get(command.queue)
+            if counts is not None and counts.ready and not self._kept.rules(command.queue).paused:
                 return True
         return False
 
     def _is_due(self, now_ms: int) -> bool:
-        return self._next_due_ms is not None and self._next_due_ms <= now_ms
+        return self._kept.next_due_ms is not None and self._kept.next_due_ms <= now_ms
 
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         """Run the batch in a new transaction and leave it open."""
         self._connection.execute(SQL["begin"])
-        tx = Transaction(
-            self._connection, self._settings, batch.now_ms, self._last_seq, self._ids, self._counts
-        )
+        tx = Transaction(self._connection, self._kept, batch.now_ms, self._ids)
         self._open_transaction = tx
         if self._is_due(batch.now_ms):
             due.settle_due(tx)
@@ -199,13 +229,26 @@ class SqliteEngine:
                 run = self._run_isolated if isolated else _run_together
                 for index, outcome in zip(kinds[kind], run(tx, _OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome
-        deal = self._claim_isolated if isolated else claim
-        deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.parked)  # type: ignore[misc]
-        for index, outcome in zip(claims, deliveries, strict=True):
-            outcomes[index] = outcome
-        self._changed = tx.save_counts()
-        self._next_due_ms = self._find_next_due(tx)
-        return BatchResult(outcomes, served, self._next_due_ms, tx.events(), tx.failed_queued)
+        let_go(tx)
+        tx.freed.clear()
+        served: Served = {}
+        if claims or batch.parked:
+            deal = self._claim_isolated if isolated else claim
+            deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.parked)  # type: ignore[misc]
+            for index, outcome in zip(claims, deliveries, strict=True):
+                outcomes[index] = outcome
+        tx.free_next = tx.freed
+        tx.save()
+        tx.next_due_ms = self._find_next_due(tx)
+        return BatchResult(
+            outcomes,
+            served,
+            tx.next_due_ms,
+            tx.events(),
+            tx.failed_queued,
+            tx.woken,
+            tx.durations,
+        )
 
     def _run_isolated(self, tx: Transaction, operation: Operation, commands: Sequence[Any]) -> list[Any]:
         """Run each command alone; one that raises is undone and its error is its outcome."""
@@ -215,9 +258,9 @@ class SqliteEngine:
             try:
                 with self._connection:
                     outcomes += operation(tx, [command])
-            except _STORAGE_ERRORS:
+            except STORAGE_ERRORS:
                 raise
-            except ServiceError as error:
+            except ForqError as error:
                 tx.restore(notes)
                 outcomes.append(error)
             except Exception as error:
@@ -228,27 +271,38 @@ class SqliteEngine:
     def _claim_isolated(
         self, tx: Transaction, claims: Sequence[Claim], parked: Mapping[str, Sequence[Claim]]
     ) -> tuple[list[Any], Served]:
-        """`claim` one by one. A line of parked receivers that cannot be served as a whole goes on waiting."""
+        """`claim` queue by queue, and one by one where that fails. A line of parked receivers that fails waits on."""
+        outcomes: list[Any] = [()] * len(claims)
         served: Served = {}
 
-        def serve(tx: Transaction, queues: Sequence[str]) -> list[None]:
-            for queue in queues:
-                served.update(claim(tx, [], {queue: parked[queue]})[1])
-            return [None] * len(queues)
+        def attempt(some: Sequence[int], line: Mapping[str, Sequence[Claim]]) -> Exception | None:
+            part = [claims[index] for index in some]
+            (dealt,) = self._run_isolated(tx, lambda tx, _: [claim(tx, part, line)], [None])
+            if isinstance(dealt, Exception):
+                return dealt
+            served.update(dealt[1])
+            for index, outcome in zip(some, dealt[0], strict=True):
+                outcomes[index] = outcome
+            return None
 
-        self._run_isolated(tx, serve, [queue for queue in sorted(tx.woken) if queue in parked])
-        return self._run_isolated(tx, lambda tx, one: claim(tx, one, {})[0], claims), served
+        for queue in queues_to_claim(tx, claims, parked):
+            own = [index for index, command in enumerate(claims) if command.queue == queue]
+            line = {queue: parked[queue]} if queue in parked else {}
+            if attempt(own, line) is not None:
+                attempt([], line)
+                for index in own:
+                    outcomes[index] = attempt([index], {}) or outcomes[index]
+        return outcomes, served
 
     def _find_next_due(self, tx: Transaction) -> int | None:
         """After settling: what the index says. Else: the known time, or an earlier one this batch brought."""
+        if tx.unfinished():
+            return tx.now_ms
         if tx.due_settled:
-            return self._query_number("next_due")
-        times = [time for time in (self._next_due_ms, tx.due_ms) if time is not None]
+            next_due_ms: int | None = self._connection.execute(SQL["next_due"]).get
+            return next_due_ms
+        times = [time for time in (self._kept.next_due_ms, tx.due_ms) if time is not None]
         return min(times, default=None)
-
-    def _query_number(self, statement: str) -> int | None:
-        number: Any = self._connection.execute(SQL[statement]).get
-        return None if number is None else int(number)
 
     def _rollback(self) -> None:
         """Forget the open transaction, if there is one. SQLite may have rolled back by itself."""

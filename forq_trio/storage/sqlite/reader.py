@@ -1,32 +1,37 @@
 """A read-only connection and what can be asked through it."""
 
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
 import apsw
 
 from forq_trio.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model import MessageInfo, QueueInfo, Status, is_dead_letter_queue
+from forq_trio.model import Found, MessageFilter, MessageInfo, QueueInfo, Status, is_dead_letter_queue
 from forq_trio.storage.sqlite.open import open_reader
+from forq_trio.storage.sqlite.search import Looked, matches
+from forq_trio.storage.sqlite.shuffle import draw
 from forq_trio.storage.sqlite.sql import load
+from forq_trio.storage.sqlite.stored import read_attributes, read_failures
 
-_SQL = load("reader")
+_SQL = load("reader") | load("shuffle")
 _NEWEST = 2**63 - 1
 
 
 class SqliteReader:
-    """Reader over one SQLite file: each call is one statement, hence one consistent snapshot."""
+    """Reader over one SQLite file: each call is one statement, or one transaction, hence one consistent snapshot."""
 
     def __init__(self, path: str) -> None:
         self._connection = open_reader(path)
 
     def queues(self) -> list[QueueInfo]:
-        return [QueueInfo(row[0], is_dead_letter_queue(row[0]), *row[1:]) for row in self._query("queues")]
+        return [_queue(name, None, *counts) for name, *counts in self._query("queues")]
 
     def queue(self, queue: str) -> QueueInfo:
-        rows = self._query("queue", queue)
-        ready, delayed, processing, failed = rows[0] if rows else (0, 0, 0, 0)
-        oldest = self._query("oldest_ready", queue)[0][0] if ready else None
-        return QueueInfo(queue, is_dead_letter_queue(queue), ready, delayed, processing, failed, oldest)
+        with self._snapshot():
+            counts = next(iter(self._query("queue", queue)), (0, 0, 0, 0, 0, 0))
+            oldest = self._query("oldest_ready", queue)[0][0] if counts[0] else None
+        return _queue(queue, oldest, *counts)
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None:
         rows = self._query("message", queue, message_id)
@@ -35,9 +40,40 @@ class SqliteReader:
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         return [_message(row) for row in self._query("peek", queue, limit)]
 
+    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
+        with self._snapshot():
+            rows = self._query("queue", queue)
+            drawn = draw(self._query, queue, rows[0][0] if rows else 0, limit)
+            return [_message(self._query("message_by_sequence", seq)[0]) for seq in drawn]
+
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         before = _NEWEST if before_sequence is None else before_sequence
         return [_message(row) for row in self._query("browse", queue, before, limit)]
+
+    def search(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
+    ) -> Found:
+        found: list[MessageInfo] = []
+        searched = 0
+        before = _NEWEST if before_sequence is None else before_sequence
+        # Row by row: a page that is soon full does not pay for the rest of what it might have looked at.
+        with self._snapshot(), closing(self._rows("scan", queue, before, scan_max)) as rows:
+            total = sum(sum(counts[:5]) for counts in self._query("queue", queue))
+            for row in rows:
+                searched += 1
+                before = row[0]
+                if not matches(Looked._make(row), wanted):
+                    continue
+                if wanted.text is not None and not self._query("has_text", before, wanted.text)[0][0]:
+                    continue
+                found.append(_message(self._query("message_by_sequence", before)[0]))
+                if len(found) == limit:
+                    break
+            more = searched and self._query("scan", queue, before, 1)
+        return Found(found, searched, total, before if more else None)
+
+    def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
+        return dict(self._query("queues_of", str(list(sequences))))
 
     def interrupt(self) -> None:
         self._connection.interrupt()
@@ -45,15 +81,50 @@ class SqliteReader:
     def close(self) -> None:
         self._connection.close()
 
-    def _query(self, name: str, *bindings: Any) -> list[Any]:
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Let several statements see the same state."""
+        self._query("begin_reading")
         try:
-            return self._connection.execute(_SQL[name], bindings).fetchall()
+            yield
+        finally:
+            self._connection.execute(_SQL["end_reading"])
+
+    def _query(self, name: str, *bindings: Any) -> list[Any]:
+        return list(self._rows(name, *bindings))
+
+    def _rows(self, name: str, *bindings: Any) -> Generator[Any, None, None]:
+        try:
+            with closing(self._connection.execute(_SQL[name], bindings)) as cursor:
+                yield from cursor
         except apsw.InterruptError:
             raise ReadDeadlineExceeded from None
         except apsw.Error as error:
             raise StorageUnavailable(str(error)) from error
 
 
-def _message(row: tuple[Any, ...]) -> MessageInfo:
-    message_id, queue, seq, status, *rest = row
-    return MessageInfo(message_id, queue, seq, Status(status), *rest)
+def _queue(
+    queue: str,
+    oldest_ready_at: int | None,
+    ready: int,
+    delayed: int,
+    processing: int,
+    failed: int,
+    held: int,
+    size: int,
+) -> QueueInfo:
+    is_dlq = is_dead_letter_queue(queue)
+    return QueueInfo(queue, is_dlq, ready, delayed, processing, failed, oldest_ready_at, held, size)
+
+
+def _message(row: Sequence[Any]) -> MessageInfo:
+    values = list(row)
+    values[_STATUS] = Status(row[_STATUS])
+    values[_ATTRIBUTES] = read_attributes(row[_ATTRIBUTES])
+    values[_GROUP] = row[_GROUP] or None
+    values[_FAILURES] = read_failures(row[_FAILURES])
+    return MessageInfo(*values)
+
+
+_MEMBERS = MessageInfo.__struct_fields__
+_STATUS, _ATTRIBUTES, _GROUP, _FAILURES = map(_MEMBERS.index, ("status", "attributes", "group", "failures"))

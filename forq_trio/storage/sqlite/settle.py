@@ -8,28 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from json import dumps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from forq_trio.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model import Receipt, Status
-from forq_trio.storage.engine import ACKED, NACKED, RELEASED
+from forq_trio.storage.engine import ACKED, END_TO_END, NACKED, RELEASED
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
+from forq_trio.storage.sqlite.dead_letters import remove
+from forq_trio.storage.sqlite.stored import Stored
 from forq_trio.storage.sqlite.transaction import Transaction
 
 OutcomeT = TypeVar("OutcomeT")
-
-
-class Found(NamedTuple):
-    """A stored message, as far as settling it needs to know."""
-
-    seq: int
-    id: str
-    queue: str
-    status: int
-    receipt: int | None
-    attempts: int
-    max_attempts: int | None
-    expires_after: int
 
 
 class _Messages:
@@ -37,51 +26,56 @@ class _Messages:
 
     def __init__(self, tx: Transaction, statement: str, names: str) -> None:
         self._tx = tx
-        self._found = {row[0]: Found._make(row) for row in tx.query(statement, names)}
+        self._found = {row[0]: Stored._make(row) for row in tx.query(statement, names)}
         self.returned: list[tuple[Any, ...]] = []
 
     @cached_property
     def _sequences(self) -> dict[str, int]:
         return {found.id: found.seq for found in self._found.values()}
 
-    def by_receipt(self, queue: str, receipt: Receipt, message_id: str | None = None) -> Found | None:
+    def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Stored | None:
         """The message whose current receipt this is, or None. A message that failed has none."""
         found = self._found.get(receipt.seq)
         if (
             found is None
             or found.receipt != receipt.token
-            or found.queue != queue
+            or (found.queue != queue and queue is not None)
             or (message_id is not None and found.id != message_id)
         ):
             return None
         return found
 
-    def in_process(self, queue: str, message_id: str) -> Found | None:
+    def in_process(self, queue: str, message_id: str) -> Stored | None:
         """The message with this id if it is in process in this queue, else None."""
         found = self._found.get(self._sequences.get(message_id, 0))
         if found is None or found.queue != queue or found.status != Status.PROCESSING:
             return None
         return found
 
-    def forget(self, found: Found) -> None:
+    def forget(self, found: Stored) -> None:
         """It is settled: what else this batch says of it finds nothing."""
         del self._found[found.seq]
 
-    def replace(self, found: Found) -> None:
+    def replace(self, found: Stored) -> None:
         self._found[found.seq] = found
 
     def give_back(
         self,
-        found: Found,
+        found: Stored,
         returned: Returned,
         attempts: int,
+        *,
         reason: str | None = None,
+        failures: str | None = None,
         receipt: int | None = None,
     ) -> None:
         """Note that a message comes back; `write_returned` writes it."""
         tx = self._tx
         status, process_after = returned
-        self.returned.append((int(status), attempts, process_after, receipt, reason, tx.now_ms, found.seq))
+        row = (int(status), attempts, process_after, receipt, reason, failures, tx.now_ms, found.seq)
+        self.returned.append(row)
+        if status != found.status:
+            tx.leave(found)
         tx.move(found.queue, found.status, status)
         if status is Status.FAILED:
             tx.failed_queued = True
@@ -105,7 +99,7 @@ def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _M
 
 def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
     messages = _named_by_receipts(tx, commands)
-    removed: list[Found] = []
+    removed: list[Stored] = []
 
     def settle(command: Ack, receipt: Receipt) -> bool:
         found = messages.by_receipt(command.queue, receipt, command.message_id)
@@ -122,7 +116,7 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
 
 def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
     messages = _named_by_ids(tx, commands)
-    removed: list[Found] = []
+    removed: list[Stored] = []
     outcomes = []
     for command in commands:
         found = messages.in_process(command.queue, command.message_id)
@@ -134,11 +128,13 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
     return outcomes
 
 
-def _remove(tx: Transaction, messages: Sequence[Found]) -> None:
-    tx.delete([found.seq for found in messages])
-    for (queue, status), count in Counter((found.queue, found.status) for found in messages).items():
-        tx.add(queue, status, -count)
+def _remove(tx: Transaction, messages: Sequence[Stored]) -> None:
+    for queue, count in Counter([message.queue for message in messages]).items():
         tx.note(ACKED, queue, count)
+        tx.measured(END_TO_END, queue).extend(
+            [max(tx.now_ms - message.received_at, 0) for message in messages if message.queue == queue]
+        )
+    remove(tx, messages)
 
 
 def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...]]:
@@ -169,11 +165,13 @@ def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool]:
 
 
 def _nack(
-    tx: Transaction, messages: _Messages, found: Found, delay_ms: int | None, reason: str | None
+    tx: Transaction, messages: _Messages, found: Stored, delay_ms: int | None, reason: str | None
 ) -> None:
     messages.forget(found)
-    returned = after_nack(found.attempts, found.max_attempts, delay_ms, tx.now_ms, tx.settings)
-    messages.give_back(found, returned, found.attempts, reason)
+    rules = tx.rules(found.queue)
+    returned = after_nack(found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules)
+    failures = found.failures_with(tx.now_ms, reason)
+    messages.give_back(found, returned, found.attempts, reason=reason, failures=failures)
     tx.note(NACKED, found.queue)
 
 
@@ -203,9 +201,9 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
     return outcomes
 
 
-def _end_lease(tx: Transaction, messages: _Messages, found: Found) -> None:
+def _end_lease(tx: Transaction, messages: _Messages, found: Stored) -> None:
     """The consumer shortens its lease to nothing: as if it had ended by itself."""
-    returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.settings)
+    returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
     if returned.status is Status.FAILED:
         messages.forget(found)
         messages.give_back(found, returned, found.attempts)

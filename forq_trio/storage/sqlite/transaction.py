@@ -1,85 +1,207 @@
 """The state of one batch while it runs; thrown away whole when the batch is rolled back.
 
-The operations (produce.py, claim.py, settle.py, due.py) are functions over a Transaction: they run statements and note
-what changed. Counts, sequence numbers and ids live in memory and reach the table `queue_counts` once per batch.
+The operations (produce.py, claim.py, settle.py, due.py and the others) are functions over a Transaction: they run
+statements and note what changed. Counts, sequence numbers, ids and settings live in memory: a Transaction is what this
+batch changes of them, looked at through what is kept (kept.py), and `adopt` is how a commit takes it over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
 
 from forq_trio import limits
+from forq_trio.access import AccessToken
 from forq_trio.errors import Overloaded
-from forq_trio.model import QueueCounts
-from forq_trio.storage.engine import EngineSettings, Event
+from forq_trio.model import QueueCounts, Status
+from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage.engine import Event
+from forq_trio.storage.rules import rules_of
 from forq_trio.storage.sqlite.ids import MessageIds
+from forq_trio.storage.sqlite.kept import Group, Kept, Round
 from forq_trio.storage.sqlite.sql import load
+from forq_trio.storage.sqlite.stored import Stored, write_settings
 
-SQL = load("engine")
+SQL = load("engine") | load("shuffle")
+
+_BYTES = len(Status)
+_NO_CHANGE = [0] * (len(Status) + 1)
+_MAKES_ROOM = (Status.READY, Status.PROCESSING)
 
 
 class Transaction:
     """What one batch has changed so far.
 
-    woken: queues in which messages became ready. due_ms: the earliest moment that this batch made something due.
-    due_settled: due messages were looked at, so the next due time has to be read from the index.
+    woken: queues in which messages became ready, or that were resumed. due_ms: the earliest moment that this batch made
+    something due. due_settled: due messages were looked at, so the next due time has to be read from the index.
+    next_due_ms: that time, once the batch has run.
+    inserts, plain_inserts: rows that are yet to be written. freed: groups that may have room in process. wake_next,
+    free_next: what the next batch has to count as woken and freed. rounds: those that grouped queues reached.
+    last_of_group, first_ready: places by queue, group and priority, while messages are sent. durations: see
+    BatchResult. tokens: those that were changed, None for one that was revoked.
     """
 
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        settings: EngineSettings,
-        now_ms: int,
-        last_seq: int,
-        ids: MessageIds,
-        counts: Mapping[str, QueueCounts],
-    ) -> None:
+    def __init__(self, connection: apsw.Connection, kept: Kept, now_ms: int, ids: MessageIds) -> None:
         self.connection = connection
-        self.settings = settings
         self.now_ms = now_ms
-        self.last_seq = last_seq
         self.ids = ids
-        self.woken: set[str] = set()
+        self.last_seq = kept.last_seq
+        self.woken: set[str] = set(kept.wake_next)
+        self.wake_next: set[str] = set()
         self.due_ms: int | None = None
         self.due_settled = False
+        self.next_due_ms: int | None = None
         self.failed_queued = False
-        self._counts = counts
+        self.inserts: list[tuple[Any, ...]] = []
+        self.plain_inserts: list[tuple[Any, ...]] = []
+        self.freed: set[Group] = set(kept.free_next)
+        self.free_next: set[Group] = set()
+        self.rounds: dict[Round, int] = {}
+        self.last_of_group: dict[tuple[str, str, int], int | None] = {}
+        self.first_ready: dict[Round, int | None] = {}
+        self.durations: dict[tuple[str, str], list[int]] = {}
+        self.tokens: dict[str, AccessToken | None] = {}
+        self._kept = kept
         self._changes: dict[str, list[int]] = {}
+        self._forgotten: set[str] = set()
+        self._grouped: set[str] = set()
+        self._letting_go: dict[str, int | None] = {}
+        self._settings: dict[str, QueueSettings | None] = {}
+        self._rules: dict[str, QueueRules] = {}
+        self._counts: dict[str, QueueCounts] = {}
         self._events: dict[tuple[str, str, str], int] = {}
         ids.at(now_ms)
+
+    # Statements
 
     def query(self, name: str, *bindings: Any) -> list[Any]:
         """Run a named statement and return its rows."""
         return self.connection.execute(SQL[name], bindings).fetchall()
 
-    def run(self, name: str, rows: list[tuple[Any, ...]]) -> None:
+    def run(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Run a named statement once for each tuple of bindings."""
         if rows:
             self.connection.executemany(SQL[name], rows)
+
+    def write_inserts(self) -> None:
+        """Store the messages that were sent since the last time."""
+        self.run("insert_plain", self.plain_inserts)
+        self.plain_inserts.clear()
+        self.run("insert_message", self.inserts)
+        self.inserts.clear()
 
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""
         if seqs:
             self.connection.execute(SQL["delete_messages"], (str(seqs),))
 
-    def admit(self, queue: str) -> None:
-        """Raise Overloaded if messages sent to `queue` would make one queue too many.
+    # Queues
+
+    def admit(self, queue: str) -> Overloaded | None:
+        """The error if messages sent to `queue` would make one queue too many.
 
         Only sends ask: what time does to messages, such as moving them to a dead-letter queue, cannot be refused.
         """
-        if queue in self._counts or queue in self._changes:
-            return
-        new = sum(1 for changed in self._changes if changed not in self._counts)
-        if len(self._counts) + new >= limits.QUEUES_MAX:
-            raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
+        kept = self._kept.counts
+        if queue in kept or queue in self._changes:
+            return None
+        new = sum(1 for changed in self._changes if changed not in kept)
+        if len(kept) + new < limits.QUEUES_MAX:
+            return None
+        return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
 
-    def add(self, queue: str, status: int, count: int = 1) -> None:
-        """Note that `queue` has `count` more (or fewer) messages in `status`."""
+    def rules(self, queue: str) -> QueueRules:
+        """What holds for a queue, as of the last command."""
+        return (self._rules.get(queue) if self._rules else None) or self._kept.rules(queue)
+
+    def settings(self, queue: str) -> QueueSettings:
+        """What is set for a queue, as of the last command."""
+        known = self._settings[queue] if queue in self._settings else self._kept.settings.get(queue)
+        return known or QueueSettings()
+
+    def set(self, queue: str, settings: QueueSettings) -> None:
+        """Set them, in the table too. A queue for which nothing is set has no row."""
+        if settings == QueueSettings():
+            self._settings[queue] = None
+            self.query("forget_settings", queue)
+        else:
+            self._settings[queue] = settings
+            self.query("save_settings", queue, write_settings(settings), self.now_ms)
+        self._rules[queue] = self.rules_with(queue, settings)
+
+    def rules_with(self, queue: str, settings: QueueSettings) -> QueueRules:
+        """What would hold for a queue with these settings."""
+        return rules_of(queue, settings, self._kept.defaults)
+
+    def grouped(self, queue: str) -> bool:
+        """True if messages with a group were sent to `queue` while it was first in, first out."""
+        return queue in self._grouped or (queue in self._kept.grouped and queue not in self._forgotten)
+
+    def make_grouped(self, queue: str) -> None:
+        self._grouped.add(queue)
+        self._changes.setdefault(queue, [*_NO_CHANGE])
+
+    def letting_go(self, queue: str) -> int | None:
+        """The last message that was let go because the bound of its group changed; None when no more are to be."""
+        return self._letting_go[queue] if queue in self._letting_go else self._kept.letting_go.get(queue)
+
+    def all_letting_go(self) -> list[str]:
+        """The queues of which all held messages are to become ready, by name."""
+        if not self._kept.letting_go and not self._letting_go:
+            return []
+        return sorted(
+            q for q in {*self._kept.letting_go, *self._letting_go} if self.letting_go(q) is not None
+        )
+
+    def let_go(self, queue: str, last: int | None) -> None:
+        """Note up to which message held ones were let go; 0 to begin with it, None to end it."""
+        self._letting_go[queue] = last
+        self._changes.setdefault(queue, [*_NO_CHANGE])
+
+    def forget(self, queue: str) -> None:
+        """Forget that there ever was a queue of this name, which is empty."""
+        self._forgotten.add(queue)
+        self._grouped.discard(queue)
+        self._letting_go[queue] = None
+        self._changes.pop(queue, None)
+        self.set(queue, QueueSettings())
+
+    def round_of(self, queue: str, priority: int) -> int | None:
+        """The round that a grouped queue has reached in this priority, None if nothing was claimed since the start."""
+        reached = self.rounds.get((queue, priority))
+        return self._kept.rounds.get((queue, priority)) if reached is None else reached
+
+    # Access tokens
+
+    def token(self, name: str) -> AccessToken | None:
+        """The token of this name, as of the last command."""
+        return self.tokens[name] if name in self.tokens else self._kept.tokens.get(name)
+
+    def token_count(self) -> int:
+        """How many tokens there are, as of the last command."""
+        names = {*self._kept.tokens, *self.tokens}
+        return sum(1 for name in names if self.token(name) is not None)
+
+    def reach_round(self, queue: str, priority: int, position: int) -> None:
+        """Note that a message of a grouped queue, at this place, is claimed."""
+        reached = self.round_of(queue, priority)
+        if reached is None or position > reached:
+            self.rounds[queue, priority] = position
+
+    def forget_places(self) -> None:
+        """Messages are gone: where others stand has to be looked up again."""
+        self.last_of_group.clear()
+        self.first_ready.clear()
+
+    # Counts
+
+    def add(self, queue: str, status: int, count: int = 1, size: int = 0) -> None:
+        """Note that `queue` has `count` more (or fewer) messages in `status`, and `size` more bytes."""
         changes = self._changes.get(queue)
         if changes is None:
-            changes = self._changes[queue] = [0, 0, 0, 0]
+            changes = self._changes[queue] = [*_NO_CHANGE]
         changes[status] += count
+        changes[_BYTES] += size
         if status == 0 and count > 0:
             self.woken.add(queue)
 
@@ -88,43 +210,123 @@ class Transaction:
         self.add(queue, source, -1)
         self.add(queue, target)
 
+    def leave(self, message: Stored) -> None:
+        """Note that a message stops being in process, or ready unclaimed: its group may have room for another one."""
+        queue, group_id = message.queue, message.group_id
+        if group_id and message.status in _MAKES_ROOM and self.rules(queue).group_in_flight_max is not None:
+            self.freed.add((queue, group_id))
+
+    def counted(self, queue: str) -> QueueCounts:
+        """The counts of a queue as of the last command."""
+        return self._with_changes(queue, self._changes.get(queue, _NO_CHANGE))
+
+    def ready(self, queue: str) -> int:
+        """How many messages of `queue` could be claimed now."""
+        changes = self._changes.get(queue)
+        known = None if queue in self._forgotten else self._kept.counts.get(queue)
+        return (known.ready if known else 0) + (changes[0] if changes else 0)
+
+    def unfinished(self) -> bool:
+        """True if the next batch has something to do at once."""
+        return bool(self.wake_next or self.free_next or self.all_letting_go())
+
     def note(self, kind: str, queue: str, count: int = 1, reason: str = "") -> None:
         """Count an event."""
         key = (kind, queue, reason)
         self._events[key] = self._events.get(key, 0) + count
+
+    def measured(self, kind: str, queue: str) -> list[int]:
+        """The durations of a kind, to add some."""
+        key = (kind, queue)
+        durations = self.durations.get(key)
+        if durations is None:
+            durations = self.durations[key] = []
+        return durations
 
     def due(self, at_ms: int) -> None:
         """Note that something falls due then."""
         if self.due_ms is None or at_ms < self.due_ms:
             self.due_ms = at_ms
 
-    def ready(self, queue: str) -> int:
-        """How many messages of `queue` could be claimed now."""
-        changes = self._changes.get(queue)
-        known = self._counts.get(queue)
-        return (known.ready if known else 0) + (changes[0] if changes else 0)
-
     def events(self) -> list[Event]:
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._events.items())]
 
-    def save_counts(self) -> dict[str, QueueCounts]:
-        """Write the new counts of the queues this batch changed to their table, and return them."""
-        changed = {}
-        for queue, (ready, processing, failed, delayed) in self._changes.items():
-            old = self._counts.get(queue) or QueueCounts()
-            changed[queue] = QueueCounts(
-                old.ready + ready, old.processing + processing, old.failed + failed, old.delayed + delayed
-            )
-        self.run(
-            "save_counts",
-            [(q, c.ready, c.processing, c.failed, c.delayed, self.now_ms) for q, c in changed.items()],
+    def _with_changes(self, queue: str, changes: Sequence[int]) -> QueueCounts:
+        ready, processing, failed, delayed, held, size = changes
+        old = None if queue in self._forgotten else self._kept.counts.get(queue)
+        if old is None:
+            return QueueCounts(ready, processing, failed, delayed, held, size)
+        return QueueCounts(
+            old.ready + ready,
+            old.processing + processing,
+            old.failed + failed,
+            old.delayed + delayed,
+            old.held + held,
+            old.bytes + size,
         )
-        return changed
 
-    def savepoint(self) -> tuple[Any, ...]:
+    # The end of the batch
+
+    def save(self) -> None:
+        """Write what is noted of queues to their tables."""
+        if not self._changes and not self._forgotten:
+            return
+        for queue in self._forgotten:
+            self.query("forget_counts", queue)
+        self._counts = {queue: self._with_changes(queue, each) for queue, each in self._changes.items()}
+        rows = [
+            (
+                *(queue, now.ready, now.processing, now.failed, now.delayed, now.held, now.bytes),
+                *(self.grouped(queue), self.letting_go(queue), self.now_ms),
+            )
+            for queue, now in self._counts.items()
+        ]
+        self.run("save_counts", rows)
+
+    def adopt(self) -> None:
+        """Make what is noted part of what is kept: the batch was committed."""
+        kept = self._kept
+        kept.last_seq = self.last_seq
+        kept.next_due_ms = self.next_due_ms
+        for queue in self._forgotten:
+            kept.counts.pop(queue, None)
+            kept.grouped.discard(queue)
+            kept.letting_go.pop(queue, None)
+            kept.forget_rounds(queue)
+        kept.counts.update(self._counts)
+        kept.grouped |= self._grouped
+        for queue, last in self._letting_go.items():
+            if last is None:
+                kept.letting_go.pop(queue, None)
+            else:
+                kept.letting_go[queue] = last
+        kept.wake_next = self.wake_next
+        kept.free_next = self.free_next
+        if self.rounds:
+            kept.reach(self.rounds)
+        for queue, settings in self._settings.items():
+            kept.set(queue, settings)
+        for name, token in self.tokens.items():
+            if token is None:
+                kept.tokens.pop(name, None)
+            else:
+                kept.tokens[name] = token
+
+    def savepoint(self) -> dict[str, Any]:
         """What `restore` needs to undo the notes (not the statements) made after this."""
-        changes = {queue: list(change) for queue, change in self._changes.items()}
-        return self.last_seq, set(self.woken), self.due_ms, self.failed_queued, changes, dict(self._events)
+        return {name: _copy(value) for name, value in vars(self).items() if name not in _SHARED}
 
-    def restore(self, state: tuple[Any, ...]) -> None:
-        self.last_seq, self.woken, self.due_ms, self.failed_queued, self._changes, self._events = state
+    def restore(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+
+_SHARED = ("connection", "ids", "_kept")
+
+
+def _copy(value: Any) -> Any:
+    """Deep enough: notes are numbers, immutable values, and sets, lists and dicts of them."""
+    if isinstance(value, dict):
+        return {key: _copy(each) for key, each in value.items()}
+    if isinstance(value, set | list):
+        return value.copy()
+    return value

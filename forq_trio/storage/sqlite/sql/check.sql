@@ -4,7 +4,7 @@
 -- name: status
 -- A status is one of ours.
 SELECT printf('message %d has the unknown status %s', seq, status)
-FROM messages WHERE status NOT IN (0, 1, 2, 3);
+FROM messages WHERE status NOT IN (0, 1, 2, 3, 4);
 
 -- name: lease
 -- A lease is held by a message in process, and by no other.
@@ -15,6 +15,16 @@ FROM messages WHERE (status = 1) <> (lease_until IS NOT NULL);
 -- The mark of a dead-letter queue is its name.
 SELECT printf('message %d of queue %s is marked is_dlq = %s', seq, queue, is_dlq)
 FROM messages WHERE is_dlq <> (substr(queue, -4) = '-dlq');
+
+-- name: size
+-- What a message counts against its queue's bound is at least its content.
+SELECT printf('message %d of %d bytes is counted as %d', seq, octet_length(content), bytes)
+FROM messages WHERE bytes < octet_length(content) OR (attributes IS NULL AND bytes <> octet_length(content));
+
+-- name: settings
+-- What is set for a queue is a JSON object, and so is what is kept as JSON of a message.
+SELECT printf('the settings of queue %s cannot be read', queue)
+FROM queues WHERE NOT json_valid(settings) OR json_type(settings) <> 'object';
 
 -- name: sequence
 -- Sequence numbers are positive and none is above the last one given out, so that none is given out again.
@@ -32,9 +42,10 @@ WHERE typeof(position) <> 'integer' OR typeof(priority) <> 'integer' OR typeof(a
 -- name: counts
 -- The counts that are kept beside the table are the table's.
 SELECT printf(
-    'queue %s holds %d ready, %d processing, %d failed, %d delayed but is counted as %d, %d, %d, %d',
-    queue, held.ready, held.processing, held.failed, held.delayed,
-    counted.ready, counted.processing, counted.failed, counted.delayed
+    'queue %s holds %d ready, %d processing, %d failed, %d delayed, %d held, %d bytes '
+    || 'but is counted as %d, %d, %d, %d, %d, %d',
+    queue, stored.ready, stored.processing, stored.failed, stored.delayed, stored.held, stored.bytes,
+    counted.ready, counted.processing, counted.failed, counted.delayed, counted.held, counted.bytes
 )
 FROM queue_counts AS counted
 FULL JOIN (
@@ -43,13 +54,17 @@ FULL JOIN (
         count(*) FILTER (WHERE status = 0) AS ready,
         count(*) FILTER (WHERE status = 1) AS processing,
         count(*) FILTER (WHERE status = 2) AS failed,
-        count(*) FILTER (WHERE status = 3) AS delayed
+        count(*) FILTER (WHERE status = 3) AS delayed,
+        count(*) FILTER (WHERE status = 4) AS held,
+        sum(bytes) AS bytes
     FROM messages GROUP BY queue
-) AS held USING (queue)
-WHERE coalesce(counted.ready, 0) <> coalesce(held.ready, 0)
-   OR coalesce(counted.processing, 0) <> coalesce(held.processing, 0)
-   OR coalesce(counted.failed, 0) <> coalesce(held.failed, 0)
-   OR coalesce(counted.delayed, 0) <> coalesce(held.delayed, 0);
+) AS stored USING (queue)
+WHERE coalesce(counted.ready, 0) <> coalesce(stored.ready, 0)
+   OR coalesce(counted.processing, 0) <> coalesce(stored.processing, 0)
+   OR coalesce(counted.failed, 0) <> coalesce(stored.failed, 0)
+   OR coalesce(counted.delayed, 0) <> coalesce(stored.delayed, 0)
+   OR coalesce(counted.held, 0) <> coalesce(stored.held, 0)
+   OR coalesce(counted.bytes, 0) <> coalesce(stored.bytes, 0);
 
 -- name: deduplication
 -- An entry names a message that was given a sequence number, and ends.

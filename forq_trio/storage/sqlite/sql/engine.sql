@@ -19,19 +19,88 @@ SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0
 
 -- name: load_counts
 -- Messages by status of every known queue.
-SELECT queue, ready, processing, failed, delayed FROM queue_counts;
+SELECT queue, grouped, letting_go, ready, processing, failed, delayed, held, bytes FROM queue_counts;
 
 -- name: save_counts
 -- Messages by status of one queue, as of this batch.
-INSERT INTO queue_counts (queue, ready, processing, failed, delayed, updated_at) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (queue) DO UPDATE SET ready = excluded.ready, processing = excluded.processing,
-    failed = excluded.failed, delayed = excluded.delayed, updated_at = excluded.updated_at;
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, grouped, letting_go, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (queue) DO UPDATE SET ready = excluded.ready, processing = excluded.processing, failed = excluded.failed,
+    delayed = excluded.delayed, held = excluded.held, bytes = excluded.bytes, grouped = excluded.grouped,
+    letting_go = excluded.letting_go, updated_at = excluded.updated_at;
+
+-- name: forget_counts
+-- An empty queue that is to be forgotten.
+DELETE FROM queue_counts WHERE queue = ?;
+
+-- name: load_settings
+-- What is set for queues.
+SELECT queue, settings FROM queues;
+
+-- name: save_settings
+-- What is set for one queue.
+INSERT INTO queues (queue, settings, updated_at) VALUES (?, ?, ?)
+ON CONFLICT (queue) DO UPDATE SET settings = excluded.settings, updated_at = excluded.updated_at;
+
+-- name: forget_settings
+-- Nothing is set for the queue any more.
+DELETE FROM queues WHERE queue = ?;
+
+-- name: load_tokens
+-- All access tokens.
+SELECT name, digest, scopes, queues, created_at, expires_at, last_used_at FROM tokens;
+
+-- name: save_token
+-- A new access token.
+INSERT INTO tokens (name, digest, scopes, queues, created_at, expires_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: revoke_token
+-- Forget an access token.
+DELETE FROM tokens WHERE name = ?;
+
+-- name: note_token_use
+-- When a token was last used.
+UPDATE tokens SET last_used_at = ? WHERE name = ?;
+
+-- name: insert_plain
+-- Store a message that says nothing of its own, in order of arrival: half the bindings of insert_message.
+INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
+                      bytes, content)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
 
 -- name: insert_message
 -- Store a new message.
-INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after,
-                      priority, position, dedup_id, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, expires_after, priority,
+                      position, bytes, max_attempts, ttl_ms, group_id, attributes, dedup_id, dead_letter_queue, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: join_turns
+-- The last ready message of a priority stands for those without a group that come later.
+UPDATE messages SET group_id = '' WHERE group_id IS NULL AND seq = (
+    SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC LIMIT 1);
+
+-- name: last_of_group
+-- The highest place of a message of this group and priority: one seek for each status.
+SELECT max(position) FROM (
+    SELECT (SELECT position FROM messages WHERE queue = ?1 AND group_id = ?2 AND status = statuses.value AND priority = ?3
+            ORDER BY position DESC LIMIT 1) AS position
+    FROM json_each('[0, 1, 2, 3, 4]') AS statuses);
+
+-- name: next_priority
+-- The lowest priority above this one that ready messages of the queue have.
+SELECT priority FROM messages WHERE queue = ? AND status = 0 AND priority > ? ORDER BY priority LIMIT 1;
+
+-- name: ready_newest_last
+-- The ready messages of a priority, in their order.
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position, seq;
+
+-- name: ready_newest_first
+-- The ready messages of a priority, against their order.
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC;
 
 -- name: find_dedup
 -- The first message with a deduplication id, while its window lasts.
@@ -49,22 +118,65 @@ DELETE FROM dedup WHERE (queue, dedup_id) IN (
 
 -- name: select_ready
 -- The next messages of a queue in claim order.
-SELECT seq, id, content, attempts, received_at FROM messages
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+FROM messages
 WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
+
+-- name: select_drawn
+-- A ready message by its number, for a claim that wants any.
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+FROM messages WHERE seq = ? AND status = 0;
+
+-- name: count_in_process
+-- How many messages of a group are in process, counted up to a bound.
+SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AND status = 1 LIMIT ?);
+
+-- name: hold
+-- As many of the message's group are in process as may be.
+UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
+
+-- name: let_group_go
+-- The next held messages of a group.
+SELECT seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
+
+-- name: held_groups
+-- The groups of a queue that have held messages, found by skipping along the index from group to group.
+WITH RECURSIVE groups (group_id) AS (
+    SELECT (SELECT group_id FROM messages WHERE queue = ?1 AND group_id > '' ORDER BY group_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT group_id FROM messages WHERE queue = ?1 AND messages.group_id > groups.group_id
+            ORDER BY group_id LIMIT 1)
+    FROM groups WHERE groups.group_id IS NOT NULL
+)
+SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
+    SELECT 1 FROM messages WHERE queue = ?1 AND messages.group_id = groups.group_id AND status = 4);
+
+-- name: select_held
+-- Held messages of a queue, by number.
+SELECT seq FROM messages WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
+
+-- name: let_go
+-- A held message is ready again.
+UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
 -- name: lease
 -- Hand a ready message to a consumer.
-UPDATE messages SET status = 1, attempts = ?, processing_started_at = ?, updated_at = ?, lease_until = ?, receipt = ?
+UPDATE messages SET status = 1, attempts = ?, first_received_at = ?, processing_started_at = ?, updated_at = ?,
+    lease_until = ?, receipt = ?
 WHERE seq = ?;
 
 -- name: find_by_sequence
 -- What settling needs to know of messages named by their receipts.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after FROM messages
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_by_id
 -- What settling needs to know of messages named by their ids.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after FROM messages
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages
 WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: delete_messages
@@ -74,7 +186,7 @@ DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(?));
 -- name: give_back
 -- A message comes back from its consumer: ready, delayed or failed.
 UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, process_after), receipt = ?,
-    last_error = coalesce(?, last_error), processing_started_at = NULL, lease_until = NULL, updated_at = ?
+    last_error = coalesce(?, last_error), failures = coalesce(?, failures), processing_started_at = NULL, lease_until = NULL, updated_at = ?
 WHERE seq = ?;
 
 -- name: extend
@@ -89,7 +201,9 @@ SELECT due_at FROM messages WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
 
 -- name: select_due
 -- What fell due: delayed messages to promote, leases that ended, messages that expired.
-SELECT seq, queue, status, attempts, max_attempts, receipt, expires_after FROM messages
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
 
 -- name: promote
@@ -98,13 +212,33 @@ UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
 -- name: select_failed
 -- Failed messages of standard (0) or dead-letter (1) queues.
-SELECT seq, queue FROM messages WHERE status = 2 AND is_dlq = ? LIMIT ?;
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages WHERE status = 2 AND is_dlq = ? LIMIT ?;
 
 -- name: dead_letter
--- Move a message to the dead-letter queue of its queue; its place in time stays.
-UPDATE messages SET queue = ?, is_dlq = 1, status = 0, attempts = 0, process_after = ?, processing_started_at = NULL,
-    lease_until = NULL, receipt = NULL, failure_reason = ?, source_queue = ?, updated_at = ?, expires_after = ?
+-- Move a message to where dead letters go.
+UPDATE messages SET queue = ?, is_dlq = ?, status = 0, attempts = 0, position = ?, process_after = ?,
+    processing_started_at = NULL, lease_until = NULL, receipt = NULL, failure_reason = ?, source_queue = ?,
+    source_attempts = ?, dead_lettered_at = ?, dead_letter_queue = ?, updated_at = ?, expires_after = ?
 WHERE seq = ?;
+
+-- name: redrive
+-- Move a message out of the dead letters: as if it had just been sent, but for its place and what it went through.
+UPDATE messages SET queue = ?, is_dlq = ?, status = 0, attempts = 0, position = ?, process_after = ?, updated_at = ?,
+    expires_after = ?, receipt = NULL, failure_reason = NULL, source_queue = NULL, source_attempts = NULL,
+    dead_lettered_at = NULL
+WHERE seq = ?;
+
+-- name: read_message
+-- What a copy of a message needs besides what is known of it.
+SELECT priority, attributes, content FROM messages WHERE seq = ?;
+
+-- name: select_purged
+-- The first messages of a queue, up to one of them.
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 
 -- name: ping
 -- A read on the write connection, inside its own write transaction.

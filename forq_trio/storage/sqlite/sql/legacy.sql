@@ -12,7 +12,7 @@ ALTER TABLE messages RENAME TO forq_messages;
 -- Every message, in the order Forq claims them. Only ids are sorted: contents may be larger than memory.
 INSERT INTO messages (
     seq, id, queue, is_dlq, status, attempts, process_after, processing_started_at, failure_reason,
-    received_at, updated_at, expires_after, position, lease_until, content
+    received_at, updated_at, expires_after, position, lease_until, bytes, content
 )
 SELECT
     arrival.seq, old.id, old.queue, substr(old.queue, -4) = '-dlq',
@@ -20,7 +20,7 @@ SELECT
     old.attempts, old.process_after, old.processing_started_at, old.failure_reason,
     old.received_at, old.updated_at, old.expires_after, arrival.seq,
     CASE WHEN old.status = 1 THEN coalesce(old.processing_started_at, old.updated_at) + :lease_ms END,
-    old.content
+    octet_length(old.content), old.content
 FROM (SELECT id, row_number() OVER (ORDER BY received_at, id) AS seq FROM forq_messages) AS arrival
 CROSS JOIN forq_messages AS old ON old.id = arrival.id;
 
@@ -30,13 +30,14 @@ SELECT (SELECT count(*) FROM forq_messages) - (SELECT count(*) FROM messages);
 
 -- name: count
 -- The counts of every queue, from the table, for this once.
-INSERT INTO queue_counts (queue, ready, processing, failed, delayed, updated_at)
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, bytes, updated_at)
 SELECT
     queue,
     count(*) FILTER (WHERE status = 0),
     count(*) FILTER (WHERE status = 1),
     count(*) FILTER (WHERE status = 2),
     count(*) FILTER (WHERE status = 3),
+    sum(bytes),
     max(updated_at)
 FROM messages GROUP BY queue;
 

@@ -1,0 +1,229 @@
+"""`forq dead …`: the dead-letter workbench. `redrive` and `redrives` are in `dead_redrives`."""
+
+import sys
+import time
+from datetime import datetime
+from typing import Any
+
+import click
+
+from forq_trio.cli.dead_filter import distinct, filter_of, filter_options
+from forq_trio.cli.dead_redrives import redrive, redrives, report_moves
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import connect, json_option, pair, url_option
+from forq_trio.cli.output import (
+    count_of,
+    length_of_time,
+    on_terminal,
+    one_line,
+    print_json,
+    print_table,
+    visible,
+)
+from forq_trio.client.dead_letters import MOVE_BATCH_MAX, DeadLetterPage
+from forq_trio.client.types import MessageInfo
+
+_PREVIEW_LENGTH_MAX = 40
+_SHOWN = (
+    ("id", "id"),
+    ("queue", "queue"),
+    ("sequence", "sequence"),
+    ("status", "status"),
+    ("came from", "source_queue"),
+    ("because", "failure_reason"),
+    ("after attempts", "source_attempts"),
+    ("dead since", "dead_lettered_at"),
+    ("last error", "last_error"),
+    ("sent", "received_at"),
+    ("first received", "first_received_at"),
+    ("expires", "expires_after"),
+    ("priority", "priority"),
+    ("group", "group"),
+)
+_TIMES = frozenset({"dead_lettered_at", "received_at", "first_received_at", "expires_after"})
+
+
+@click.group(cls=CommandGroup, short_help="Find, redrive, edit or delete dead letters.")
+def dead() -> None:
+    """Work on the messages of a queue that takes dead letters, such as orders-dlq."""
+
+
+@dead.command("list", short_help="Find dead letters.")
+@click.argument("queue")
+@filter_options
+@click.option("--before", type=click.IntRange(1), metavar="SEQUENCE", help="Go on below this sequence.")
+@click.option(
+    "-n",
+    "limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="How many messages to show.",
+)
+@json_option
+@url_option
+def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, **chosen: Any) -> int:
+    """Find dead letters, newest first. Looks at 10,000 messages at most, and says how far it came."""
+    with connect(url) as client:
+        page = client.search_dead_letters(queue, filter_of(**chosen), before_sequence=before, limit=limit)
+    if as_json:
+        for message in page.messages:
+            print_json(message)
+    elif page.messages:
+        now_ms = time.time_ns() // 1_000_000
+        print_table(
+            ("sequence", "id", "age", "from", "attempts", "reason", "last error", "content"),
+            [_row(message, now_ms) for message in page.messages],
+            numbers=("sequence", "age", "attempts"),
+        )
+    click.echo(_summary(page), err=True)
+    return Exit.OK if page.messages else Exit.NOTHING
+
+
+def _row(message: MessageInfo, now_ms: int) -> tuple[object, ...]:
+    since = message.dead_lettered_at or message.received_at
+    return (
+        message.sequence,
+        message.id,
+        length_of_time(now_ms - since),
+        message.source_queue or "-",
+        "-" if message.source_attempts is None else message.source_attempts,
+        message.failure_reason or "-",
+        one_line(message.last_error or "-", _PREVIEW_LENGTH_MAX),
+        one_line(message.content, _PREVIEW_LENGTH_MAX),
+    )
+
+
+def _summary(page: DeadLetterPage) -> str:
+    found = f"{count_of(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
+    return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
+
+
+@dead.command(short_help="Show one, and how it failed.")
+@click.argument("queue")
+@click.argument("message_id", metavar="ID")
+@json_option
+@url_option
+def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
+    """Show one dead letter: where it came from, each failed attempt that is known, attributes and content."""
+    with connect(url) as client:
+        message = client.dead_letter(queue, message_id)
+    if as_json:
+        print_json(message)
+        return Exit.OK
+    for label, member in _SHOWN:
+        value = getattr(message, member)
+        if value is not None:
+            _print_line(label, _moment(value) if member in _TIMES else str(value))
+    for failure in message.failures:
+        _print_line(
+            f"attempt {failure.attempt}", f"{_moment(failure.at)}  {failure.reason or '(no reason given)'}"
+        )
+    for name, value in sorted((message.attributes or {}).items()):
+        _print_line(f"attribute {name}", value)
+    click.echo()
+    click.echo(visible(message.content) if on_terminal() else message.content)
+    return Exit.OK
+
+
+def _print_line(label: str, value: str) -> None:
+    text = f"{label:<16} {value}"
+    click.echo(visible(text) if on_terminal() else text)
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="milliseconds")
+
+
+@dead.command(short_help="Remove dead letters for good.")
+@click.argument("queue")
+@click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@url_option
+def delete(queue: str, message_ids: tuple[str, ...], yes: bool, as_json: bool, url: str) -> int:
+    """Remove dead letters for good.
+
+    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    """
+    if not yes:
+        _confirm(len(message_ids))
+    with connect(url) as client:
+        results = [
+            result
+            for start in range(0, len(message_ids), MOVE_BATCH_MAX)
+            for result in client.delete_dead_letters(queue, message_ids[start : start + MOVE_BATCH_MAX])
+        ]
+    return report_moves(results, "removed", as_json)
+
+
+def _confirm(messages: int) -> None:
+    """Return if somebody says yes; raises Failure or UsageError."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("without a terminal to ask on, deleting needs --yes")
+    if not click.confirm(
+        f"Permanently delete {count_of(messages, 'message')}? This cannot be undone.", err=True
+    ):
+        raise Failure("nothing was removed")
+
+
+@dead.command(short_help="Send an edited copy.")
+@click.argument("queue")
+@click.argument("message_id", metavar="ID")
+@click.option("--content", help="The copy's content; - reads it from stdin.  [default: the same]")
+@click.option(
+    "--attribute",
+    "attributes",
+    type=pair,
+    multiple=True,
+    callback=distinct,
+    metavar="NAME=VALUE",
+    help="Set an attribute of the copy; may be repeated.",
+)
+@click.option(
+    "--drop-attribute",
+    "dropped",
+    multiple=True,
+    metavar="NAME",
+    help="Leave an attribute out of the copy; may be repeated.",
+)
+@click.option("--target", metavar="QUEUE", help="Where to send it.  [default: where it came from]")
+@click.option("--remove", is_flag=True, help="Remove the original in the same transaction.")
+@json_option
+@url_option
+def edit(
+    queue: str,
+    message_id: str,
+    content: str | None,
+    attributes: dict[str, str],
+    dropped: tuple[str, ...],
+    target: str | None,
+    remove: bool,
+    as_json: bool,
+    url: str,
+) -> int:
+    """Send a copy of a dead letter with other content or attributes, back to where it came from.
+
+    The original stays unless --remove takes it away with it.
+    """
+    if content == "-":
+        content = sys.stdin.read()
+    with connect(url) as client:
+        edited = None
+        if attributes or dropped:
+            original = client.dead_letter(queue, message_id).attributes or {}
+            kept = {name: value for name, value in original.items() if name not in dropped}
+            edited = kept | attributes
+        copy = client.resubmit(
+            queue, message_id, content=content, attributes=edited, target=target, remove=remove
+        )
+    if as_json:
+        print_json(copy)
+    else:
+        click.echo(f"sent as {copy.id}")
+    return Exit.OK
+
+
+dead.add_command(redrive)
+dead.add_command(redrives)

@@ -1,0 +1,63 @@
+"""The options by which `forq dead` chooses messages."""
+
+import click
+
+from forq_trio.cli.options import CommandT, duration_ms, pair
+from forq_trio.client.dead_letters import DeadLetterFilter
+
+
+def distinct(
+    context: click.Context, parameter: click.Parameter, pairs: tuple[tuple[str, str], ...]
+) -> dict[str, str]:
+    """Pairs as a mapping. For use as an option's callback."""
+    attributes = dict(pairs)
+    if len(attributes) < len(pairs):
+        raise click.BadParameter("two have the same name", context, parameter)
+    return attributes
+
+
+_OPTIONS = (
+    click.option("--reason", help="Only those dead-lettered for this reason."),
+    click.option(
+        "--min-age",
+        "min_age_ms",
+        type=duration_ms,
+        metavar="DURATION",
+        help="Only those dead-lettered at least so long ago.",
+    ),
+    click.option(
+        "--max-age",
+        "max_age_ms",
+        type=duration_ms,
+        metavar="DURATION",
+        help="Only those dead-lettered at most so long ago.",
+    ),
+    click.option(
+        "--attribute",
+        "attributes",
+        type=pair,
+        multiple=True,
+        callback=distinct,
+        metavar="NAME=VALUE",
+        help="Only those with this attribute; may be repeated.",
+    ),
+    click.option("--text", help="Only those whose content has this in it."),
+)
+
+
+def filter_options(command: CommandT) -> CommandT:
+    """The members of `DeadLetterFilter`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def filter_of(
+    reason: str | None,
+    min_age_ms: int | None,
+    max_age_ms: int | None,
+    attributes: dict[str, str],
+    text: str | None,
+) -> DeadLetterFilter:
+    """The filter that the options say. An attribute's name cannot hold a colon: the server's query has it so."""
+    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text)

@@ -1,0 +1,189 @@
+"""`forq dead redrive` and `forq dead redrives`: moving dead letters back, and the tasks that do it."""
+
+import time
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from forq_trio.cli.dead_filter import filter_of, filter_options
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.options import connect, json_option, url_option
+from forq_trio.cli.output import count_of, errors_on_terminal, length_of_time, print_json, print_table
+from forq_trio.client.dead_letters import MOVE_BATCH_MAX, DeadLetterFilter, MoveResult, RedriveInfo
+from forq_trio.client.errors import meaning
+from forq_trio.client.sync import ForqClient
+
+_LOOK_SECONDS_MIN = 0.05
+_LOOK_SECONDS_MAX = 0.5
+_RATE_MAX = 10_000
+
+
+@click.command(short_help="Move dead letters back to where they came from.")
+@click.argument("queue")
+@click.argument("message_ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="Move all of them.")
+@filter_options
+@click.option("--target", metavar="QUEUE", help="Where to move them.  [default: where each came from]")
+@click.option(
+    "--rate",
+    "rate_per_second",
+    type=click.IntRange(1, _RATE_MAX),
+    metavar="NUMBER",
+    help="Move at most so many a second.",
+)
+@click.option("--dry-run", is_flag=True, help="Only count those that would be moved.")
+@json_option
+@url_option
+def redrive(
+    queue: str,
+    message_ids: tuple[str, ...],
+    everything: bool,
+    target: str | None,
+    rate_per_second: int | None,
+    dry_run: bool,
+    as_json: bool,
+    url: str,
+    **chosen: Any,
+) -> int:
+    """Move dead letters back: those with the given IDs, those that match, or --all.
+
+    Attempts, due time and time to live start anew. Ctrl-C stops; what was moved stays moved.
+    """
+    wanted = filter_of(**chosen)
+    by_filter = everything or wanted != DeadLetterFilter()
+    if bool(message_ids) == by_filter:
+        raise click.UsageError("say which: IDs, or --all, or what they have to be like")
+    if everything and wanted != DeadLetterFilter():
+        raise click.UsageError("--all and what they have to be like exclude each other")
+    if message_ids and (dry_run or rate_per_second is not None):
+        raise click.UsageError("--rate and --dry-run are for --all and for those that match")
+    with connect(url) as client:
+        if message_ids:
+            results = [
+                result
+                for start in range(0, len(message_ids), MOVE_BATCH_MAX)
+                for result in client.redrive(
+                    queue, message_ids[start : start + MOVE_BATCH_MAX], target=target
+                )
+            ]
+            return report_moves(results, "moved", as_json)
+        task = client.start_redrive(
+            queue, wanted, target=target, rate_per_second=rate_per_second, dry_run=dry_run
+        )
+        return _report(_follow(client, task), as_json)
+
+
+@click.command(short_help="Show the redrives of a queue, or cancel one.")
+@click.argument("queue")
+@click.option("--cancel", "cancelled", metavar="ID", help="Stop this one; what it moved stays moved.")
+@json_option
+@url_option
+def redrives(queue: str, cancelled: str | None, as_json: bool, url: str) -> int:
+    """Show the redrives of a queue that run and the latest that ended."""
+    with connect(url) as client:
+        found = client.redrives(queue) if cancelled is None else [client.cancel_redrive(queue, cancelled)]
+    if as_json:
+        for task in found:
+            print_json(task)
+    elif found:
+        now_ms = time.time_ns() // 1_000_000
+        numbers = ("searched", "total", "matched", "skipped", "moved", "started")
+        print_table(
+            ("id", "state", *numbers),
+            [
+                (
+                    task.id,
+                    f"{task.state} (dry run)" if task.dry_run else task.state,
+                    task.searched,
+                    task.total,
+                    task.matched,
+                    task.skipped,
+                    task.moved,
+                    f"{length_of_time(now_ms - task.started_at)} ago",
+                )
+                for task in found
+            ],
+            numbers=numbers,
+        )
+    else:
+        click.echo(f"No redrive of {queue} is known.", err=True)
+    return Exit.OK if found else Exit.NOTHING
+
+
+def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
+    """Print what became of each message; one that was refused decides the exit code."""
+    refused = [result for result in results if not result.ok]
+    if as_json:
+        for result in results:
+            print_json(result)
+    else:
+        for result in refused:
+            click.echo(f"forq: {result.id}: {_why_not(result.code)}", err=True)
+        click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
+    if not refused:
+        return Exit.OK
+    return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED
+
+
+def _why_not(code: str | None) -> str:
+    if code == "not_found.message":
+        return "it is not there, is in process, or has no queue to go to"
+    return meaning(code or "internal")
+
+
+def _follow(client: ForqClient, task: RedriveInfo) -> RedriveInfo:
+    """Wait until a redrive has ended, showing how far it is; Ctrl-C cancels it."""
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not errors_on_terminal(),
+    )
+    pause = _LOOK_SECONDS_MIN
+    try:
+        with progress:
+            shown = progress.add_task(task.queue, total=task.total or None, told="")
+            while task.state == "running":
+                time.sleep(pause)
+                pause = min(2 * pause, _LOOK_SECONDS_MAX)
+                task = client.redrive_info(task.queue, task.id)
+                progress.update(shown, completed=_dealt_with(task), told=_how_far(task))
+    except KeyboardInterrupt:
+        task = client.cancel_redrive(task.queue, task.id)
+    return task
+
+
+def _dealt_with(task: RedriveInfo) -> int:
+    """Of the messages searched, those that do not wait to be moved."""
+    return task.searched if task.dry_run else task.searched - task.matched + task.moved
+
+
+def _how_far(task: RedriveInfo) -> str:
+    done = f"{task.matched:,} would be moved" if task.dry_run else f"{task.moved:,} moved"
+    return f"{done}, searched {task.searched:,} of {task.total:,}"
+
+
+def _report(task: RedriveInfo, as_json: bool) -> int:
+    if as_json:
+        print_json(task)
+    else:
+        if task.error is not None:
+            click.echo(f"forq: the redrive failed: {task.error}", err=True)
+        done = f"{count_of(task.matched, 'message')} would be moved" if task.dry_run else _moved(task)
+        skipped = f", {task.skipped:,} cannot be moved" if task.skipped else ""
+        click.echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
+    if task.state == "cancelled":
+        return Exit.INTERRUPTED
+    if task.state == "failed":
+        return Exit.FAILED
+    return Exit.OK if task.matched else Exit.NOTHING
+
+
+def _moved(task: RedriveInfo) -> str:
+    cancelled = "cancelled: " if task.state == "cancelled" else ""
+    return f"{cancelled}{count_of(task.moved, 'message')} moved"

@@ -1,0 +1,145 @@
+"""`forq queue …`: the settings of one queue, and what one does to it as a whole."""
+
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import connect, json_option, url_option
+from forq_trio.cli.output import count_of, print_json, print_table
+from forq_trio.cli.queue_options import SETTINGS, setting_options
+from forq_trio.client.sync import ForqClient
+
+
+@click.group(cls=CommandGroup, short_help="Set up, pause, empty or remove a queue.")
+def queue() -> None:
+    """What one does to a queue as a whole. A queue needs no setting up: without settings the defaults hold."""
+
+
+@queue.command(short_help="Show what holds for a queue.")
+@click.argument("queue", metavar="NAME")
+@json_option
+@url_option
+def show(queue: str, as_json: bool, url: str) -> int:
+    """Show what holds for a queue, and whether it was set or is the default."""
+    with connect(url) as client:
+        found = client.settings(queue)
+    if as_json:
+        print_json({"queue": queue, **msgspec.to_builtins(found)})
+        return Exit.OK
+    rows = []
+    for setting in SETTINGS:
+        source = "default" if getattr(found.settings, setting.member) is None else "set"
+        rows.append((setting.name, setting.text(getattr(found.effective, setting.member)), source))
+    print_table(("setting", "value", "source"), rows)
+    if found.effective.paused:
+        click.echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
+    return Exit.OK
+
+
+@queue.command("set", short_help="Change settings of a queue.")
+@click.argument("queue", metavar="NAME")
+@setting_options
+@click.option(
+    "--unset",
+    "unset",
+    type=click.Choice([setting.name for setting in SETTINGS]),
+    multiple=True,
+    metavar="SETTING",
+    help="Go back to the default of this setting; may be repeated.",
+)
+@url_option
+def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
+    """Change settings of a queue, at once for all of its messages; the others stay as they are.
+
+    Order, delay and time to live hold for messages that are sent from now on.
+    """
+    changes = {member: value for member, value in values.items() if value is not None}
+    for setting in SETTINGS:
+        if setting.name in unset:
+            if setting.member in changes:
+                raise click.UsageError(f"--{setting.name} and --unset {setting.name} exclude each other")
+            changes[setting.member] = None
+    if not changes:
+        raise click.UsageError("there is nothing to set; --help lists the settings")
+    with connect(url) as client:
+        client.configure(queue, **changes)
+    click.echo(f"{count_of(len(changes), 'setting')} of {queue} changed")
+    return Exit.OK
+
+
+@queue.command(short_help="Go back to the default settings.")
+@click.argument("queue", metavar="NAME")
+@url_option
+def reset(queue: str, url: str) -> int:
+    """Go back to the defaults of all settings. A paused queue stays paused."""
+    with connect(url) as client:
+        client.reset_settings(queue)
+    click.echo(f"{queue} has the default settings")
+    return Exit.OK
+
+
+@queue.command(short_help="Hand out no more messages.")
+@click.argument("queue", metavar="NAME")
+@url_option
+def pause(queue: str, url: str) -> int:
+    """Hand out no messages of a queue until `forq queue resume`. It still takes messages, and consumers wait."""
+    with connect(url) as client:
+        client.pause(queue)
+    click.echo(f"{queue} is paused")
+    return Exit.OK
+
+
+@queue.command(short_help="End a pause.")
+@click.argument("queue", metavar="NAME")
+@url_option
+def resume(queue: str, url: str) -> int:
+    """Hand out messages again; consumers that wait are served at once."""
+    with connect(url) as client:
+        client.resume(queue)
+    click.echo(f"{queue} goes on")
+    return Exit.OK
+
+
+@queue.command(short_help="Remove all messages.")
+@click.argument("queue", metavar="NAME")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@url_option
+def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
+    """Remove all messages of a queue, also delayed ones and those that consumers have at the moment.
+
+    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    """
+    with connect(url) as client:
+        if not yes:
+            _confirm_purge(client, queue)
+        purged = client.purge(queue)
+    if as_json:
+        print_json({"queue": queue, "purged": purged})
+    else:
+        click.echo(f"{count_of(purged, 'message')} of {queue} removed")
+    return Exit.OK
+
+
+def _confirm_purge(client: ForqClient, queue: str) -> None:
+    """Return if somebody says yes; raises Failure or UsageError."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("without a terminal to ask on, purging needs --yes")
+    messages = count_of(client.queue_stats(queue).total, "message")
+    if not click.confirm(f"Permanently delete {messages} of {queue}? This cannot be undone.", err=True):
+        raise Failure("nothing was removed")
+
+
+@queue.command(short_help="Forget an empty queue.")
+@click.argument("queue", metavar="NAME")
+@url_option
+def delete(queue: str, url: str) -> int:
+    """Take an empty queue off the list, and forget its settings. A queue that holds messages has to be purged first."""
+    with connect(url) as client:
+        client.delete_queue(queue)
+    click.echo(f"{queue} is removed")
+    return Exit.OK

@@ -1,0 +1,187 @@
+"""The settings of a queue as options of `forq queue set` and as `forq queue show` prints them.
+
+Where something is set, what is printed is what the option takes, so that it can be copied to another queue.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import click
+
+from forq_trio.cli.options import CommandT, duration_ms
+from forq_trio.cli.output import duration_text
+from forq_trio.client.settings import BackOff, ExponentialBackOff
+
+_UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
+_NO_BOUND = "no limit"
+
+
+class _Word(click.Choice[str]):
+    """A word out of several; the API writes it with _ where the option has -."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(value, param, ctx).replace("-", "_")
+
+
+def back_off(text: str) -> BackOff:
+    """A list of delays, or a formula by its members. For use as an option's type."""
+    parts = text.split(",")
+    if "=" not in text:
+        return tuple(duration_ms(part) for part in parts)
+    members = dict(part.partition("=")[::2] for part in parts)
+    if len(members) < len(parts) or "initial" not in members or members.keys() - _FORMULA.keys():
+        raise click.BadParameter(f"{text!r} is not of the form initial=1s,factor=2,max=1h,jitter=0.2")
+    values: dict[str, Any] = {_FORMULA[name]: _FORMULA_TYPES[name](value) for name, value in members.items()}
+    return ExponentialBackOff(**values)
+
+
+def _factor(text: str) -> float:
+    if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", text) is None:
+        raise click.BadParameter(f"{text!r} is not a number such as 2 or 0.25")
+    return float(text)
+
+
+_FORMULA = {"initial": "initial_ms", "factor": "factor", "max": "max_ms", "jitter": "jitter"}
+_FORMULA_TYPES: dict[str, Callable[[str], float]] = {
+    "initial": duration_ms,
+    "factor": _factor,
+    "max": duration_ms,
+    "jitter": _factor,
+}
+
+
+def size_bytes(text: str) -> int:
+    """A number of bytes, from just that or a number with a unit. For use as an option's type."""
+    found = re.fullmatch(r"([0-9]{1,18})(KiB|MiB|GiB)?", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a size such as 5000, 64KiB, 10MiB or 2GiB")
+    return int(found[1]) * _UNITS_BYTES[found[2] or ""]
+
+
+def _back_off_text(value: BackOff) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(duration_text, value))
+    longest = duration_text(value.max_ms)
+    return f"initial={duration_text(value.initial_ms)},factor={value.factor:g},max={longest},jitter={value.jitter:g}"
+
+
+def _size_text(size: int | None) -> str:
+    if size is None:
+        return _NO_BOUND
+    unit = next(unit for unit, unit_bytes in _UNITS_BYTES.items() if size % unit_bytes == 0)
+    return f"{size // _UNITS_BYTES[unit]}{unit}"
+
+
+def _number_text(number: int | None) -> str:
+    return _NO_BOUND if number is None else str(number)
+
+
+def _word_text(word: str) -> str:
+    return word.replace("_", "-")
+
+
+class Setting(NamedTuple):
+    """An option: its name without dashes, the member it sets, its type and help, and how its value is printed."""
+
+    name: str
+    member: str
+    type: Any
+    metavar: str
+    help: str
+    text: Callable[[Any], str]
+
+
+_AT_LEAST_1 = click.IntRange(min=1)
+SETTINGS = (
+    Setting(
+        "lease",
+        "lease_ms",
+        duration_ms,
+        "DURATION",
+        "How long a receive that does not say holds its messages.",
+        duration_text,
+    ),
+    Setting(
+        "delay",
+        "delay_ms",
+        duration_ms,
+        "DURATION",
+        "How long a message waits before it is due.",
+        duration_text,
+    ),
+    Setting(
+        "ttl", "ttl_ms", duration_ms, "DURATION", "How long a message lives once it is due.", duration_text
+    ),
+    Setting(
+        "max-attempts", "max_attempts", _AT_LEAST_1, "INTEGER", "Deliveries before a message fails.", str
+    ),
+    Setting(
+        "back-off",
+        "back_off",
+        back_off,
+        "DELAYS",
+        "Delays after failed attempts: 1s,5s,1m or initial=1s,factor=2,max=1h,jitter=0.2.",
+        _back_off_text,
+    ),
+    Setting(
+        "dead-letter-queue",
+        "dead_letter_queue",
+        str,
+        "NAME",
+        "Where messages go that fail or expire; '' deletes them.",
+        lambda name: name or "(none)",
+    ),
+    Setting(
+        "dedup-window",
+        "deduplication_window_ms",
+        duration_ms,
+        "DURATION",
+        "How long a deduplication id is remembered.",
+        duration_text,
+    ),
+    Setting(
+        "max-messages", "max_messages", _AT_LEAST_1, "INTEGER", "How many messages it takes.", _number_text
+    ),
+    Setting(
+        "max-bytes",
+        "max_bytes",
+        size_bytes,
+        "SIZE",
+        "How many bytes of content and attributes it takes.",
+        _size_text,
+    ),
+    Setting(
+        "overflow",
+        "overflow",
+        _Word(["reject", "drop-oldest", "dead-letter"]),
+        "POLICY",
+        "What a send to the full queue does: reject, drop-oldest or dead-letter.",
+        _word_text,
+    ),
+    Setting(
+        "order",
+        "order",
+        _Word(["fifo", "lifo"]),
+        "ORDER",
+        "Oldest first (fifo) or newest (lifo).",
+        _word_text,
+    ),
+    Setting(
+        "group-in-flight-max",
+        "group_in_flight_max",
+        _AT_LEAST_1,
+        "INTEGER",
+        "How many messages of one group may be in process at once.",
+        _number_text,
+    ),
+)
+
+
+def setting_options(command: CommandT) -> CommandT:
+    """An option for each setting, None where it is not given."""
+    for setting in reversed(SETTINGS):
+        command = click.option(
+            f"--{setting.name}", setting.member, type=setting.type, metavar=setting.metavar, help=setting.help
+        )(command)
+    return command

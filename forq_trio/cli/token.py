@@ -1,0 +1,116 @@
+"""`forq token …`: who else may use the server, for what, and for how long."""
+
+import time
+
+import click
+
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import connect, duration_ms, json_option, url_option
+from forq_trio.cli.output import length_of_time, print_json, print_table
+from forq_trio.client.tokens import Scope, TokenInfo
+
+_SCOPES: tuple[Scope, ...] = ("produce", "consume", "browse", "redrive", "admin")
+
+
+@click.group(cls=CommandGroup, short_help="Make, list or revoke access tokens.")
+def token() -> None:
+    """Tokens for those who should not have the server's secret. They are shown instead of it, and allow less."""
+
+
+@token.command(short_help="Make a token and print it, once.")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(_SCOPES),
+    multiple=True,
+    required=True,
+    metavar="SCOPE",
+    help="What it allows: produce, consume, browse, redrive or admin (all of these); may be repeated.",
+)
+@click.option(
+    "--queues",
+    metavar="GLOB",
+    default="*",
+    show_default=True,
+    help="On which queues, such as 'orders*'.",
+)
+@click.option(
+    "--expires",
+    "life_ms",
+    type=duration_ms,
+    metavar="DURATION",
+    help="For how long.  [default: until it is revoked]",
+)
+@json_option
+@url_option
+def create(
+    name: str, scopes: tuple[Scope, ...], queues: str, life_ms: int | None, as_json: bool, url: str
+) -> int:
+    """Make a token and print its text, which the server does not keep and cannot tell again."""
+    expires_at = None if life_ms is None else _now_ms() + life_ms
+    with connect(url) as client:
+        created = client.create_token(name, scopes, queues, expires_at=expires_at)
+    if as_json:
+        print_json(created)
+    else:
+        click.echo(created.token)
+        click.echo("Keep it now: it is not shown again.", err=True)
+    return Exit.OK
+
+
+@token.command("list", short_help="List all tokens.")
+@json_option
+@url_option
+def list_(as_json: bool, url: str) -> int:
+    """List all tokens: what they allow, how long they are good for, and when they were last used."""
+    with connect(url) as client:
+        found = client.tokens()
+    if as_json:
+        for each in found:
+            print_json(each)
+    elif found:
+        now_ms = _now_ms()
+        print_table(
+            ("name", "scopes", "queues", "created", "expires", "last used"),
+            [
+                (
+                    each.name,
+                    ",".join(each.scopes),
+                    each.queues,
+                    _ago(each.created_at, now_ms),
+                    _expiry(each, now_ms),
+                    "never" if each.last_used_at is None else _ago(each.last_used_at, now_ms),
+                )
+                for each in found
+            ],
+        )
+    else:
+        click.echo("There is no token; `forq token create` makes one.", err=True)
+    return Exit.OK
+
+
+@token.command(short_help="Make a token worthless.")
+@click.argument("name")
+@url_option
+def revoke(name: str, url: str) -> int:
+    """Make a token worthless, at once and for good. Its name is free again."""
+    with connect(url) as client:
+        client.revoke_token(name)
+    click.echo(f"{name} is revoked")
+    return Exit.OK
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _ago(at_ms: int, now_ms: int) -> str:
+    return f"{length_of_time(now_ms - at_ms)} ago"
+
+
+def _expiry(token: TokenInfo, now_ms: int) -> str:
+    if token.expires_at is None:
+        return "never"
+    return "expired" if token.expired else f"in {length_of_time(token.expires_at - now_ms)}"

@@ -1,0 +1,90 @@
+"""What one does to a queue as a whole: settings, pause, purge, removal. Our additions to Forq's API."""
+
+import msgspec
+from msgspec import Struct
+
+from forq_trio.access import Scope
+from forq_trio.broker import Broker
+from forq_trio.http.forq_api.bodies import BodyReader, Count
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.queue_settings import QueueRules, QueueSettings, SettingsChange
+
+_read_change = BodyReader(SettingsChange)
+_encode = msgspec.json.Encoder().encode
+
+
+class SettingsView(Struct, frozen=True, gc=False, rename="camel"):
+    """settings: what was set for the queue. effective: what holds for it, defaults filled in."""
+
+    settings: QueueSettings
+    effective: QueueRules
+
+
+class ConfiguredQueue(SettingsView, frozen=True, gc=False, kw_only=True, rename="camel"):
+    """A queue for which something was set."""
+
+    queue: str
+
+
+class ConfiguredQueues(Struct, frozen=True, rename="camel"):
+    """The queues for which something was set, by name."""
+
+    queues: list[ConfiguredQueue]
+
+
+class Purged(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages were removed."""
+
+    purged: Count
+
+
+class AdministrationEndpoints:
+    """Reads come from memory, as of the last commit; changes are answered once they are durable."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def list(self, request: Request) -> Response:
+        """The queues for which something was set and that the key covers, by name."""
+        queues = [
+            ConfiguredQueue(settings=settings, effective=self._broker.rules(queue), queue=queue)
+            for queue, settings in sorted(self._broker.all_settings().items())
+            if request.principal.may(Scope.BROWSE, queue)
+        ]
+        return Response(200, _encode(ConfiguredQueues(queues)))
+
+    async def show(self, request: Request, queue: str) -> Response:
+        """The settings of a queue; of one that has none, the defaults."""
+        return Response(200, _encode(SettingsView(self._broker.settings(queue), self._broker.rules(queue))))
+
+    async def change(self, request: Request, queue: str) -> Response:
+        """Change what the body names, and answer as `show` does."""
+        change = _read_change(request.body)
+        if change.dead_letter_queue:
+            request.principal.check(Scope.ADMIN, change.dead_letter_queue)
+        await self._broker.configure(queue, change)
+        return await self.show(request, queue)
+
+    async def forget(self, request: Request, queue: str) -> Response:
+        """204: the defaults hold again. A paused queue stays paused."""
+        await self._broker.forget_settings(queue)
+        return NO_CONTENT
+
+    async def pause(self, request: Request, queue: str) -> Response:
+        """204: nobody gets messages until `resume`."""
+        await self._broker.pause(queue)
+        return NO_CONTENT
+
+    async def resume(self, request: Request, queue: str) -> Response:
+        """204: who waits is served."""
+        await self._broker.resume(queue)
+        return NO_CONTENT
+
+    async def purge(self, request: Request, queue: str) -> Response:
+        """How many messages were removed: those sent before this request."""
+        return Response(200, _encode(Purged(await self._broker.purge(queue))))
+
+    async def remove(self, request: Request, queue: str) -> Response:
+        """204: an empty queue is off the list, its settings forgotten."""
+        await self._broker.forget_queue(queue)
+        return NO_CONTENT

@@ -1,0 +1,94 @@
+"""The routes of what one does to a queue as a whole, and what the OpenAPI document says about them."""
+
+from forq_trio.access import Scope
+from forq_trio.broker import Broker
+from forq_trio.http import codes
+from forq_trio.http.forq_api import administration as bodies
+from forq_trio.http.forq_api.administration import AdministrationEndpoints
+from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.queue_settings import SettingsChange
+
+_TAG = "Administration"
+_HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
+_WRITER = (*_HERE, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
+_SETTINGS = (Answer(200, "What is set, and what holds.", bodies.SettingsView),)
+
+LIST_SETTINGS = Operation(
+    name="listSettings",
+    tag=_TAG,
+    summary="The queues for which something was set",
+    answers=(Answer(200, "Their settings, by name.", bodies.ConfiguredQueues),),
+    codes=(codes.INTERNAL,),
+)
+SHOW_SETTINGS = Operation(
+    name="showSettings",
+    tag=_TAG,
+    summary="The settings of a queue",
+    description="A queue for which nothing was set has the defaults.",
+    answers=_SETTINGS,
+    codes=_HERE,
+)
+CHANGE_SETTINGS = Operation(
+    name="changeSettings",
+    tag=_TAG,
+    summary="Change settings of a queue",
+    description="Members that are absent stay as they are, null goes back to the default. Order, delay and ttl "
+    "hold for messages sent from now on, all else also for those that are there.",
+    body=SettingsChange,
+    answers=_SETTINGS,
+    codes=(*_WRITER, codes.BODY_INVALID, codes.UNKNOWN_FIELD, *codes.SETTING_INVALID.values()),
+)
+FORGET_SETTINGS = Operation(
+    name="forgetSettings",
+    tag=_TAG,
+    summary="Go back to the defaults",
+    description="A queue that is paused stays paused.",
+    answers=(Answer(204, "The defaults hold."),),
+    codes=_WRITER,
+)
+PAUSE = Operation(
+    name="pauseQueue",
+    tag=_TAG,
+    summary="Hand out no messages until the queue is resumed",
+    description="Sends go on, and receivers wait.",
+    answers=(Answer(204, "The queue is paused."),),
+    codes=_WRITER,
+)
+RESUME = Operation(
+    name="resumeQueue",
+    tag=_TAG,
+    summary="End a pause",
+    answers=(Answer(204, "Messages are handed out, first to who waits."),),
+    codes=_WRITER,
+)
+PURGE = Operation(
+    name="purgeQueue",
+    tag=_TAG,
+    summary="Remove all messages of a queue",
+    description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
+    answers=(Answer(200, "How many there were.", bodies.Purged),),
+    codes=_WRITER,
+)
+REMOVE = Operation(
+    name="removeQueue",
+    tag=_TAG,
+    summary="Take an empty queue off the list and forget its settings",
+    answers=(Answer(204, "The queue is forgotten."),),
+    codes=(*_WRITER, codes.QUEUE_NOT_EMPTY),
+)
+
+
+def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """Settings, pause, purge and removal. route: makes one of method, path, endpoint, operation, scope."""
+    endpoints = AdministrationEndpoints(broker)
+    queue = "/queues/{queue}"
+    return [
+        route("GET", "/settings", endpoints.list, LIST_SETTINGS, Scope.BROWSE),
+        route("GET", f"{queue}/settings", endpoints.show, SHOW_SETTINGS, Scope.BROWSE),
+        route("PUT", f"{queue}/settings", endpoints.change, CHANGE_SETTINGS, Scope.ADMIN),
+        route("DELETE", f"{queue}/settings", endpoints.forget, FORGET_SETTINGS, Scope.ADMIN),
+        route("POST", f"{queue}/pause", endpoints.pause, PAUSE, Scope.ADMIN),
+        route("POST", f"{queue}/resume", endpoints.resume, RESUME, Scope.ADMIN),
+        route("POST", f"{queue}/purge", endpoints.purge, PURGE, Scope.ADMIN),
+        route("DELETE", queue, endpoints.remove, REMOVE, Scope.ADMIN),
+    ]

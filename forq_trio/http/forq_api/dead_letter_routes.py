@@ -1,0 +1,157 @@
+"""The routes of the dead-letter workbench, and what the OpenAPI document says about them."""
+
+from forq_trio import limits
+from forq_trio.access import Scope
+from forq_trio.broker import Broker
+from forq_trio.clock import Clock
+from forq_trio.http import codes
+from forq_trio.http.forq_api import dead_letter_bodies as bodies
+from forq_trio.http.forq_api.bodies import MessageView
+from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
+from forq_trio.http.forq_api.redrives import RedriveEndpoints
+from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+
+_TAG = "Dead letters"
+_HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
+_WRITER = (*_HERE, codes.UNHEALTHY, codes.OVERLOADED)
+_READER = (*_HERE, codes.UNHEALTHY, codes.READ_TIMEOUT)
+_BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
+_AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
+_TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
+
+_SEARCH = (
+    Parameter("reason", "query", "Why they were dead-lettered, exactly.", _TEXT),
+    Parameter("minAgeMs", "query", "Dead letters for at least so long.", _AGE),
+    Parameter("maxAgeMs", "query", "Dead letters for at most so long.", _AGE),
+    Parameter(
+        "attribute",
+        "query",
+        "An attribute they have, as key:value. May be repeated: they have all of them.",
+        {"type": "array", "maxItems": limits.ATTRIBUTES_MAX, "items": {"type": "string", "pattern": "^.+:"}},
+    ),
+    Parameter("text", "query", "Part of their content, exactly.", _TEXT),
+    Parameter(
+        "before",
+        "query",
+        "Only those with a sequence below this: nextBefore of the page before.",
+        {"type": "integer", "minimum": 1, "maximum": limits.SEQUENCE_MAX},
+    ),
+    Parameter(
+        "limit",
+        "query",
+        "The most messages wanted.",
+        {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": limits.SEARCH_PAGE_MAX,
+            "default": limits.SEARCH_PAGE_DEFAULT,
+        },
+    ),
+)
+
+SEARCH = Operation(
+    name="searchDeadLetters",
+    tag=_TAG,
+    summary="Find dead letters, newest first",
+    description="A page looks at 10,000 messages at most and says how far it came.",
+    parameters=_SEARCH,
+    answers=(Answer(200, "Those that match, with their provenance.", bodies.DeadLetters),),
+    codes=(
+        *_READER,
+        codes.OUT_OF_RANGE,
+        codes.LIMIT_OUT_OF_RANGE,
+        codes.QUERY_UNKNOWN,
+        codes.ATTRIBUTE_INVALID,
+        codes.ATTRIBUTES_INVALID,
+        codes.BODY_INVALID,
+    ),
+)
+SHOW = Operation(
+    name="showDeadLetter",
+    tag=_TAG,
+    summary="One dead letter, with where it came from and how it failed",
+    answers=(Answer(200, "The message.", MessageView),),
+    codes=(*_READER, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
+)
+RESUBMIT = Operation(
+    name="resubmitDeadLetter",
+    tag=_TAG,
+    summary="Send an edited copy of a dead letter",
+    body=bodies.Resubmission,
+    answers=(Answer(200, "The copy.", bodies.Resubmitted),),
+    codes=(
+        *_WRITER,
+        *_BODY,
+        codes.BODY_TOO_LARGE,
+        codes.ATTRIBUTES_INVALID,
+        codes.MESSAGE_ID_INVALID,
+        codes.MESSAGE_NOT_FOUND,
+        codes.QUEUE_FULL,
+        codes.STORAGE_FULL,
+    ),
+)
+REDRIVE = Operation(
+    name="redriveDeadLetters",
+    tag=_TAG,
+    summary="Move dead letters back to where they came from, in one commit",
+    body=bodies.RedriveMessages,
+    answers=(Answer(200, "One result per id, in their order.", bodies.MovedMessages),),
+    codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
+)
+DELETE = Operation(
+    name="deleteDeadLetters",
+    tag=_TAG,
+    summary="Remove dead letters for good, in one commit",
+    body=bodies.DeleteMessages,
+    answers=(Answer(200, "One result per id, in their order.", bodies.MovedMessages),),
+    codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
+)
+START = Operation(
+    name="startRedrive",
+    tag=_TAG,
+    summary="Move all dead letters that match",
+    description="The task goes on by itself, one transaction after the other, with those that are there now.",
+    body=bodies.StartRedrive,
+    answers=(Answer(202, "The task.", bodies.RedriveView),),
+    codes=(*_HERE, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),
+)
+LIST = Operation(
+    name="listRedrives",
+    tag=_TAG,
+    summary="The redrives of a queue",
+    answers=(Answer(200, "Those that run and the latest that ended.", bodies.RedriveList),),
+    codes=_HERE,
+)
+STATUS = Operation(
+    name="showRedrive",
+    tag=_TAG,
+    summary="How far a redrive is",
+    answers=(Answer(200, "The task.", bodies.RedriveView),),
+    codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
+)
+CANCEL = Operation(
+    name="cancelRedrive",
+    tag=_TAG,
+    summary="Stop a redrive between two transactions",
+    description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
+    answers=(Answer(200, "The task.", bodies.RedriveView),),
+    codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
+)
+
+
+def dead_letter_routes(route: MakeRoute, broker: Broker, clock: Clock) -> list[Route]:
+    """The routes below /queues/{queue}/dead-letters. route: makes one of method, path, endpoint, operation, scope."""
+    letters = DeadLetterEndpoints(broker, clock)
+    redrives = RedriveEndpoints(broker, clock)
+    base = "/queues/{queue}/dead-letters"
+    return [
+        route("GET", base, letters.search, SEARCH, Scope.BROWSE),
+        route("POST", f"{base}/redrive", letters.redrive, REDRIVE, Scope.REDRIVE),
+        route("POST", f"{base}/delete", letters.delete, DELETE, Scope.REDRIVE),
+        route("POST", f"{base}/redrives", redrives.start, START, Scope.REDRIVE),
+        route("GET", f"{base}/redrives", redrives.list, LIST, Scope.BROWSE),
+        route("GET", f"{base}/redrives/{{redriveId}}", redrives.show, STATUS, Scope.BROWSE),
+        route("POST", f"{base}/redrives/{{redriveId}}/cancel", redrives.cancel, CANCEL, Scope.REDRIVE),
+        route("GET", f"{base}/{{messageId}}", letters.show, SHOW, Scope.BROWSE),
+        route("POST", f"{base}/{{messageId}}/resubmit", letters.resubmit, RESUBMIT, Scope.REDRIVE),
+    ]

@@ -1,0 +1,159 @@
+"""Work on single dead letters: find, look at, move back, edit, delete. Our additions to Forq's API."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from urllib.parse import parse_qs
+
+import msgspec
+
+from forq_trio import limits
+from forq_trio.access import Scope
+from forq_trio.broker import Broker
+from forq_trio.clock import Clock
+from forq_trio.errors import MalformedMessageId
+from forq_trio.http import codes
+from forq_trio.http.codes import refused
+from forq_trio.http.forq_api import dead_letter_bodies as bodies
+from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader, MessageView
+from forq_trio.http.forq_api.dead_letter_bodies import DeadLetterFilter
+from forq_trio.http.forq_api.reading import check_range, query_number
+from forq_trio.http.message import Request, Response
+from forq_trio.model import MessageFilter, check_message_id
+
+QUERY_NAMES = frozenset({"reason", "minAgeMs", "maxAgeMs", "attribute", "text", "before", "limit"})
+
+_read_redrive = BodyReader(bodies.RedriveMessages)
+_read_delete = BodyReader(bodies.DeleteMessages)
+_read_resubmission = BodyReader(bodies.Resubmission)
+_encode = msgspec.json.Encoder().encode
+
+
+class DeadLetterEndpoints:
+    """All are refused for a queue that takes no dead letters."""
+
+    def __init__(self, broker: Broker, clock: Clock) -> None:
+        self._broker = broker
+        self._clock = clock
+
+    async def search(self, request: Request, queue: str) -> Response:
+        """A page of those that match, newest first, with how far the search came."""
+        broker = self._broker
+        broker.check_dead_letter_queue(queue)
+        wanted = filter_of(_filter_in_query(request.query), self._clock.now_ms())
+        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        limit = query_number(
+            request.query,
+            "limit",
+            limits.SEARCH_PAGE_DEFAULT,
+            1,
+            limits.SEARCH_PAGE_MAX,
+            codes.LIMIT_OUT_OF_RANGE,
+        )
+        found = await broker.search(queue, wanted, before_sequence=before or None, limit=limit)
+        views = [MessageView.of(info) for info in found.messages]
+        return Response(
+            200, _encode(bodies.DeadLetters(views, found.searched, found.total, found.next_before))
+        )
+
+    async def show(self, request: Request, queue: str, message_id: str) -> Response:
+        """One of them, with where it came from and how it failed."""
+        self._broker.check_dead_letter_queue(queue)
+        return Response(200, _encode(MessageView.of(await self._broker.message(queue, message_id))))
+
+    async def redrive(self, request: Request, queue: str) -> Response:
+        """Move the named ones, in one commit."""
+        wanted = _read_redrive(request.body)
+        check_target(request, wanted.target)
+        return await self._apply(
+            queue, wanted.ids, partial(self._broker.redrive, queue, target=wanted.target)
+        )
+
+    async def delete(self, request: Request, queue: str) -> Response:
+        """Remove the named ones, in one commit."""
+        wanted = _read_delete(request.body)
+        return await self._apply(queue, wanted.ids, partial(self._broker.delete_messages, queue))
+
+    async def resubmit(self, request: Request, queue: str, message_id: str) -> Response:
+        """Send an edited copy of one."""
+        wanted = _read_resubmission(request.body)
+        check_target(request, wanted.target)
+        produced = await self._broker.resubmit(
+            queue,
+            message_id,
+            content=wanted.content,
+            attributes=wanted.attributes,
+            target=wanted.target,
+            remove=wanted.remove,
+        )
+        return Response(200, _encode(bodies.Resubmitted(produced.id, produced.sequence)))
+
+    async def _apply(
+        self, queue: str, ids: list[str], apply: Callable[[Sequence[str]], Awaitable[tuple[bool, ...]]]
+    ) -> Response:
+        """Apply to all ids at once; malformed ones are left out and answered with their code."""
+        self._broker.check_dead_letter_queue(queue)
+        check_range(len(ids), 0, limits.MOVE_BATCH_MAX, codes.IDS_OUT_OF_RANGE)
+        stored = {message_id: _stored_form(message_id) for message_id in ids}
+        known = [form for form in dict.fromkeys(stored.values()) if form is not None]
+        outcomes = dict(zip(known, await apply(known) if known else (), strict=True))
+        results = [_result(message_id, stored[message_id], outcomes) for message_id in ids]
+        return Response(200, _encode(bodies.MovedMessages(results)))
+
+
+def check_target(request: Request, target: str | None) -> None:
+    """Raise Forbidden unless whoever asks may move messages to `target`, where one is named."""
+    if target is not None:
+        request.principal.check(Scope.REDRIVE, target)
+
+
+def filter_of(wanted: DeadLetterFilter, now_ms: int) -> MessageFilter:
+    """The filter with its ages turned into times."""
+    for age_ms in (wanted.min_age_ms, wanted.max_age_ms):
+        if age_ms is not None:
+            check_range(age_ms, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
+    return MessageFilter(
+        reason=wanted.reason,
+        since_ms=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
+        until_ms=None if wanted.min_age_ms is None else now_ms - wanted.min_age_ms,
+        attributes=wanted.attributes,
+        text=wanted.text,
+    )
+
+
+def _filter_in_query(query: str) -> DeadLetterFilter:
+    """The filter as parameters. An unknown one is refused: it would silently match everything."""
+    given = parse_qs(query, keep_blank_values=True)
+    for name in given.keys() - QUERY_NAMES:
+        raise refused(codes.QUERY_UNKNOWN, field=name[:FIELD_LENGTH_MAX])
+    attributes = {}
+    for pair in given.get("attribute", ()):
+        key, colon, value = pair.partition(":")
+        if not colon:
+            raise refused(codes.ATTRIBUTE_INVALID)
+        attributes[key] = value
+    return DeadLetterFilter(
+        reason=given["reason"][-1] if "reason" in given else None,
+        min_age_ms=_age(query, "minAgeMs") if "minAgeMs" in given else None,
+        max_age_ms=_age(query, "maxAgeMs") if "maxAgeMs" in given else None,
+        attributes=attributes,
+        text=given["text"][-1] if "text" in given else None,
+    )
+
+
+def _age(query: str, name: str) -> int:
+    return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
+
+
+def _stored_form(message_id: str) -> str | None:
+    try:
+        return check_message_id(message_id)
+    except MalformedMessageId:
+        return None
+
+
+def _result(message_id: str, stored: str | None, outcomes: dict[str, bool]) -> bodies.MovedMessage:
+    if stored is None:
+        return bodies.MovedMessage(message_id, False, codes.MESSAGE_ID_INVALID)
+    if not outcomes[stored]:
+        return bodies.MovedMessage(message_id, False, codes.MESSAGE_NOT_FOUND)
+    return bodies.MovedMessage(message_id, True)

@@ -1,0 +1,29 @@
+"""Receiving, however it was asked for: messages are leased or only looked at, at once or after a wait."""
+
+from forq_trio.broker import Broker
+from forq_trio.http.forq_api.bodies import ReceivedMessage, ReceiveRequest
+from forq_trio.http.long_poll import peek_messages, receive_messages
+from forq_trio.http.message import Request
+from forq_trio.model import Delivery
+
+
+async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> tuple[Delivery, ...]:
+    """Lease messages as `wanted` says. Errors and cancellation as for `receive_messages`."""
+    return await receive_messages(
+        broker,
+        request,
+        queue,
+        max_messages=wanted.max,
+        wait_ms=wanted.wait_ms,
+        lease_ms=wanted.lease_ms,
+        shuffle=wanted.order == "shuffle",
+    )
+
+
+async def look(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[ReceivedMessage]:
+    """Look at messages as `wanted` says, and change nothing. Raises like `Broker.peek`."""
+    shuffle = wanted.order == "shuffle"
+    found = await peek_messages(
+        broker, request, queue, limit=wanted.max, wait_ms=wanted.wait_ms, shuffle=shuffle
+    )
+    return [ReceivedMessage.peeked(info) for info in found]

@@ -1,0 +1,58 @@
+"""Redrives of all dead letters that match: start one, watch it, cancel it. Our additions to Forq's API."""
+
+import msgspec
+
+from forq_trio.broker import Broker
+from forq_trio.clock import Clock
+from forq_trio.errors import RedriveNotFound
+from forq_trio.http.forq_api import dead_letter_bodies as bodies
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.dead_letters import check_target, filter_of
+from forq_trio.http.message import Request, Response
+from forq_trio.redrives import RedriveTask
+
+_read_start = BodyReader(bodies.StartRedrive)
+_encode = msgspec.json.Encoder().encode
+
+
+class RedriveEndpoints:
+    """The tasks of one queue; those of another one are not found."""
+
+    def __init__(self, broker: Broker, clock: Clock) -> None:
+        self._broker = broker
+        self._clock = clock
+
+    async def start(self, request: Request, queue: str) -> Response:
+        """202 with the task, which goes on by itself."""
+        wanted = _read_start(request.body)
+        check_target(request, wanted.target)
+        task = self._broker.redrives.start(
+            queue,
+            filter_of(wanted.filter, self._clock.now_ms()),
+            target=wanted.target,
+            rate_per_second=wanted.rate_per_second,
+            dry_run=wanted.dry_run,
+        )
+        return Response(202, _encode(bodies.RedriveView.of(task)))
+
+    async def list(self, request: Request, queue: str) -> Response:
+        """Those that run and the latest that ended."""
+        self._broker.check_dead_letter_queue(queue)
+        tasks = self._broker.redrives.all(queue)
+        return Response(200, _encode(bodies.RedriveList([bodies.RedriveView.of(task) for task in tasks])))
+
+    async def show(self, request: Request, queue: str, redrive_id: str) -> Response:
+        """How one stands."""
+        return Response(200, _encode(bodies.RedriveView.of(self._find(queue, redrive_id))))
+
+    async def cancel(self, request: Request, queue: str, redrive_id: str) -> Response:
+        """Stop one between two transactions; answered once it has ended, with what it did."""
+        self._find(queue, redrive_id)
+        task = await self._broker.redrives.cancel(redrive_id)
+        return Response(200, _encode(bodies.RedriveView.of(task)))
+
+    def _find(self, queue: str, redrive_id: str) -> RedriveTask:
+        task = self._broker.redrives.get(redrive_id)
+        if task.queue != queue:
+            raise RedriveNotFound
+        return task

@@ -1,0 +1,161 @@
+"""Access tokens: make one, list them, revoke one. Our additions to Forq's API."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from forq_trio import limits
+from forq_trio.access import ALL_QUEUES, AccessToken, Scope
+from forq_trio.broker import Broker
+from forq_trio.clock import Clock
+from forq_trio.http import codes
+from forq_trio.http.codes import refused
+from forq_trio.http.forq_api.bodies import BodyReader, EpochMs
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+
+# Nothing on the way may keep the one answer that has a token's text.
+_NOT_KEPT = ((b"cache-control", b"no-store"),)
+
+TokenName = Annotated[
+    str,
+    Meta(
+        description="1 to 64 characters of A-Z a-z 0-9 . _ -",
+        extra_json_schema={"minLength": 1, "maxLength": limits.TOKEN_NAME_LENGTH_MAX},
+    ),
+]
+Scopes = Annotated[
+    list[Scope],
+    Meta(description="What it allows; admin includes the others.", extra_json_schema={"minItems": 1}),
+]
+Queues = Annotated[
+    str,
+    Meta(
+        description="A glob over the names of queues: * ? [...] [!...]",
+        extra_json_schema={"minLength": 1, "maxLength": limits.TOKEN_QUEUES_LENGTH_MAX},
+    ),
+]
+
+
+class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A token to make. Without queues it is good for all of them, without expiresAt for ever."""
+
+    name: TokenName
+    scopes: Scopes
+    queues: Queues = ALL_QUEUES
+    expires_at: EpochMs | None = None
+
+
+class CreatedToken(Struct, frozen=True, rename="camel"):
+    """token: the text to show as a key. It is told this once and stored nowhere."""
+
+    name: str
+    token: str
+
+
+class TokenView(Struct, frozen=True, gc=False, rename="camel"):
+    """A token without its text. last_used_at, expires_at: null for never."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    queues: str
+    created_at: EpochMs
+    expires_at: EpochMs | None
+    last_used_at: EpochMs | None
+    expired: bool
+
+    @classmethod
+    def of(cls, token: AccessToken, now_ms: int) -> "TokenView":
+        return cls(
+            token.name,
+            token.scopes,
+            token.queues,
+            token.created_at,
+            token.expires_at,
+            token.last_used_at,
+            token.expired(now_ms),
+        )
+
+
+class TokenList(Struct, frozen=True, rename="camel"):
+    """All tokens that were not revoked, by name."""
+
+    tokens: list[TokenView]
+
+
+_read_token = BodyReader(NewToken)
+_encode = msgspec.json.Encoder().encode
+
+CREATE = Operation(
+    name="createToken",
+    tag="Access",
+    summary="Make an access token",
+    description="The answer is the only place where its text is ever told.",
+    body=NewToken,
+    answers=(Answer(201, "The token.", CreatedToken),),
+    codes=(
+        codes.BODY_INVALID,
+        codes.UNKNOWN_FIELD,
+        *codes.TOKEN_INVALID.values(),
+        codes.TOKEN_EXISTS,
+        codes.TOO_MANY_TOKENS,
+        codes.INTERNAL,
+        codes.UNHEALTHY,
+        codes.OVERLOADED,
+        codes.STOPPING,
+    ),
+)
+LIST = Operation(
+    name="listTokens",
+    tag="Access",
+    summary="All access tokens",
+    answers=(Answer(200, "The tokens by name.", TokenList),),
+    codes=(codes.INTERNAL,),
+)
+REVOKE = Operation(
+    name="revokeToken",
+    tag="Access",
+    summary="Make an access token worthless, at once and for good",
+    answers=(Answer(204, "It is revoked, and its name is free again."),),
+    codes=(codes.TOKEN_NOT_FOUND, codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING),
+)
+
+
+class TokenEndpoints:
+    """What the holder of the secret, or of a token with the scope admin for all queues, does to tokens."""
+
+    def __init__(self, broker: Broker, clock: Clock) -> None:
+        self._broker = broker
+        self._clock = clock
+
+    async def create(self, request: Request) -> Response:
+        """201 with the text of the token."""
+        wanted = _read_token(request.body)
+        text = await self._broker.create_token(
+            wanted.name, wanted.scopes, wanted.queues, expires_at_ms=wanted.expires_at
+        )
+        return Response(201, _encode(CreatedToken(wanted.name, text)), headers=_NOT_KEPT)
+
+    async def list(self, request: Request) -> Response:
+        """All of them, also those whose time is over."""
+        now_ms = self._clock.now_ms()
+        return Response(
+            200, _encode(TokenList([TokenView.of(token, now_ms) for token in self._broker.tokens()]))
+        )
+
+    async def revoke(self, request: Request, name: str) -> Response:
+        """204: from now on its text is a wrong key."""
+        if not await self._broker.revoke_token(name):
+            raise refused(codes.TOKEN_NOT_FOUND)
+        return NO_CONTENT
+
+
+def token_routes(route: MakeRoute, broker: Broker, clock: Clock) -> list[Route]:
+    """The routes below /tokens. route: makes one of method, path, endpoint, operation, scope."""
+    tokens = TokenEndpoints(broker, clock)
+    return [
+        route("POST", "/tokens", tokens.create, CREATE, Scope.ADMIN),
+        route("GET", "/tokens", tokens.list, LIST, Scope.ADMIN),
+        route("DELETE", "/tokens/{name}", tokens.revoke, REVOKE, Scope.ADMIN),
+    ]

@@ -1,0 +1,87 @@
+"""Long polls of every dialect: a wait that ends when the client goes away, and gives back what came too late.
+
+Watching a client costs something, so first we look for what is there already, and watch only while we wait.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+from forq_trio.broker import Broker
+from forq_trio.commands import Poison
+from forq_trio.errors import ForqError
+from forq_trio.http.message import Request
+from forq_trio.model import Delivery, MessageInfo
+
+FoundT = TypeVar("FoundT")
+
+
+async def receive_messages(
+    broker: Broker,
+    request: Request,
+    queue: str,
+    *,
+    max_messages: int,
+    wait_ms: int,
+    lease_ms: int | None,
+    shuffle: bool = False,
+    poison: Poison | None = None,
+) -> tuple[Delivery, ...]:
+    """Lease messages, waiting for the first; the client's going away cancels the wait.
+
+    Raises like `Broker.receive`. Cancelled, also by the client: what was leased meanwhile is given back, the attempt
+    uncounted.
+    """
+    receive = partial(
+        broker.receive, queue, max_messages=max_messages, lease_ms=lease_ms, shuffle=shuffle, poison=poison
+    )
+
+    def give_back(found: tuple[Delivery, ...]) -> None:
+        if found:
+            broker.undeliver(queue, found)
+
+    found = await receive()
+    if found or not wait_ms:
+        return found
+    return await _while_connected(request, partial(receive, wait_ms=wait_ms), (), give_back)
+
+
+async def peek_messages(
+    broker: Broker, request: Request, queue: str, *, limit: int, wait_ms: int, shuffle: bool
+) -> list[MessageInfo]:
+    """Look at messages, waiting for the first, and change nothing. Raises like `Broker.peek`."""
+    peek = partial(broker.peek, queue, limit=limit, shuffle=shuffle)
+    found = await peek()
+    if found or not wait_ms:
+        return found
+    return await _while_connected(request, partial(peek, wait_ms=wait_ms), found)
+
+
+def _keep(_: object) -> None:
+    """Gives nothing back."""
+
+
+async def _while_connected(
+    request: Request,
+    wait: Callable[[], Awaitable[FoundT]],
+    nothing: FoundT,
+    give_back: Callable[[FoundT], None] = _keep,
+) -> FoundT:
+    """What `wait` returns or raises; `nothing` when the client went away first.
+
+    Cancelled, also by the client's going away: what `wait` returned all the same is given back.
+    """
+    found = nothing
+    failure: ForqError | None = None
+    try:
+        async with request.cancelled_on_disconnect():
+            try:
+                found = await wait()
+            except ForqError as error:  # kept out of the context manager, which may wrap it in a group
+                failure = error
+    except BaseException:
+        give_back(found)
+        raise
+    if failure is not None:
+        raise failure
+    return found

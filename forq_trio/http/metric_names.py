@@ -1,0 +1,138 @@
+"""All series of our own in /metrics: names, labels and meanings, closed and stable.
+
+The counters and the depth are Forq's (contract F11) and stay as they are, their help texts too; what follows them is
+ours. docs/metrics.md is checked against these tables.
+"""
+
+import msgspec
+
+QUEUE_LABELS = ("queue_name", "queue_type")
+
+
+class Family(msgspec.Struct, frozen=True):
+    """Series of one name: type in Prometheus' sense, labels and what they mean."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+class Counter(msgspec.Struct, frozen=True):
+    """A counter of F11: its name, the kind of event it counts, its labels and what it means."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+    @property
+    def family(self) -> Family:
+        return Family(self.name, "counter", self.labels, self.meaning)
+
+
+COUNTERS = (
+    Counter("forq_messages_produced_total", "produced", QUEUE_LABELS, "Messages stored for producers."),
+    Counter("forq_messages_consumed_total", "consumed", QUEUE_LABELS, "Messages handed to consumers."),
+    Counter("forq_messages_acked_total", "acked", QUEUE_LABELS, "Messages acknowledged by consumers."),
+    Counter(
+        "forq_messages_nacked_total", "nacked", QUEUE_LABELS, "Messages given back after a failed attempt."
+    ),
+    Counter(
+        "forq_messages_requeued_total",
+        "requeued",
+        ("queue_name",),
+        "Messages moved from a dead-letter queue back to its queue by an administrator.",
+    ),
+    Counter(
+        "forq_messages_moved_to_dlq_total",
+        "moved_to_dlq",
+        ("queue_name", "reason"),
+        "Messages moved to a dead-letter queue.",
+    ),
+    Counter(
+        "forq_messages_stale_recovered_total",
+        "stale_recovered",
+        ("queue_name",),
+        "Messages whose consumer let the lease run out, made ready again.",
+    ),
+    Counter(
+        "forq_messages_cleanup_total", "cleaned_up", ("reason",), "Messages deleted from dead-letter queues."
+    ),
+)
+KINDS_NOT_EXPOSED = frozenset({"released"})
+DEPTH = Family(
+    "forq_queue_depth",
+    "gauge",
+    QUEUE_LABELS,
+    "Messages a queue holds, in whatever state, refreshed every 30 seconds.",
+)
+
+MESSAGES = Family(
+    "forq_queue_messages",
+    "gauge",
+    (*QUEUE_LABELS, "state"),
+    "Messages a queue holds, by state, refreshed every 30 seconds.",
+)
+BYTES = Family(
+    "forq_queue_bytes",
+    "gauge",
+    QUEUE_LABELS,
+    "Bytes of content and attributes a queue holds, refreshed every 30 seconds.",
+)
+DEAD_LETTERS = Family(
+    "forq_queue_dead_letters",
+    "gauge",
+    QUEUE_LABELS,
+    "Messages in the dead-letter queue of a queue, refreshed every 30 seconds.",
+)
+OLDEST_AGE = Family(
+    "forq_queue_oldest_claimable_age_seconds",
+    "gauge",
+    QUEUE_LABELS,
+    "How long the oldest ready message of a queue could have been claimed, refreshed every 30 seconds.",
+)
+WAITING = Family(
+    "forq_queue_waiting_consumers",
+    "gauge",
+    QUEUE_LABELS,
+    "Consumers that wait for a message of a queue, now.",
+)
+INBOX = Family("forq_inbox_calls", "gauge", (), "Calls that wait to be taken into a commit, now.")
+REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
+WAIT = Family(
+    "forq_message_wait_seconds",
+    "histogram",
+    QUEUE_LABELS,
+    "From when a message could be claimed until it was.",
+)
+END_TO_END = Family(
+    "forq_message_end_to_end_seconds",
+    "histogram",
+    QUEUE_LABELS,
+    "From when a message was sent until it was acknowledged.",
+)
+COMMIT_CALLS = Family("forq_commit_batch_calls", "histogram", (), "Calls that shared a commit.")
+COMMIT_SECONDS = Family(
+    "forq_commit_duration_seconds", "histogram", (), "How long a commit waited for the disk."
+)
+
+FAMILIES = (
+    *(counter.family for counter in COUNTERS),
+    DEPTH,
+    MESSAGES,
+    BYTES,
+    DEAD_LETTERS,
+    OLDEST_AGE,
+    WAITING,
+    INBOX,
+    REJECTIONS,
+    WAIT,
+    END_TO_END,
+    COMMIT_CALLS,
+    COMMIT_SECONDS,
+)
+"""All of them, in the order in which a scrape has them."""
+
+STATES = ("ready", "delayed", "processing", "held", "failed")
+"""The values of the label `state`: in each of them a message is counted once."""

@@ -1,0 +1,54 @@
+"""Counts requests that HTTP itself refuses. What the queue refuses the writer counts, whichever dialect it was for.
+
+A dialect's answers are told apart by their status, so that none of them has to know about metrics: a comparison for
+each request, a look-up for each that went wrong.
+"""
+
+from collections.abc import Callable
+
+from forq_trio.http.codes import BODY_TOO_LARGE, error_response
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.rejections import Cause
+from forq_trio.tally import Tally
+
+_BY_HANDLER = {
+    401: Cause.UNAUTHORIZED,
+    403: Cause.FORBIDDEN,
+    413: Cause.TOO_LARGE,
+    429: Cause.THROTTLED,
+}
+_BY_TRANSPORT = {
+    408: Cause.SLOW_REQUEST,
+    413: Cause.TOO_LARGE,
+    414: Cause.TOO_LARGE,
+    431: Cause.TOO_LARGE,
+    503: Cause.OVERLOADED,
+}
+_CONTENT_TOO_LARGE = error_response(BODY_TOO_LARGE)
+
+
+def counting_rejections(handler: Handler, tally: Tally) -> Handler:
+    """`handler`, with the rejections among its answers counted."""
+
+    async def handle(request: Request) -> Response:
+        response = await handler(request)
+        if response.status >= 400:
+            cause = _BY_HANDLER.get(response.status)
+            if response is _CONTENT_TOO_LARGE:
+                cause = Cause.TOO_LARGE
+            if cause is not None:
+                tally.record_rejection(cause)
+        return response
+
+    return handle
+
+
+def transport_rejections(tally: Tally) -> Callable[[int], None]:
+    """What a server is to call with the status of every answer that it gives by itself."""
+
+    def count(status: int) -> None:
+        cause = _BY_TRANSPORT.get(status)
+        if cause is not None:
+            tally.record_rejection(cause)
+
+    return count

@@ -1,0 +1,110 @@
+"""Sasquatch's error table: what each error is answered with, as `{"error": {"code", "message"}}`.
+
+The first eight codes are its own; the others are for what it does not know: keys, tokens, overload.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from forq_trio import errors, limits
+from forq_trio.http.message import Response
+from forq_trio.log import LogEvent, log
+
+INVALID_REQUEST = "InvalidRequest"
+VALIDATION_ERROR = "ValidationError"
+METHOD_NOT_ALLOWED = "MethodNotAllowed"
+NOT_FOUND = "NotFound"
+DUPLICATE_MESSAGE = "DuplicateMessage"
+MESSAGE_SIZE_EXCEEDED = "MessageSizeExceeded"
+QUEUE_FULL = "QueueFull"
+INTERNAL_ERROR = "InternalError"
+UNAUTHORIZED = "Unauthorized"
+FORBIDDEN = "Forbidden"
+TOO_MANY_REQUESTS = "TooManyRequests"
+SERVICE_UNAVAILABLE = "ServiceUnavailable"
+
+INTERNAL_MESSAGE = "an internal error occurred"
+
+
+class Code(NamedTuple):
+    """The status of a code and, for the documentation, when it is answered."""
+
+    status: int
+    meaning: str
+
+
+CODES = {
+    INVALID_REQUEST: Code(
+        400, "The body is not the JSON of this endpoint, or a member that has to be there is missing."
+    ),
+    VALIDATION_ERROR: Code(400, "A value lies outside its range or has not its form; the message names it."),
+    UNAUTHORIZED: Code(401, "The X-API-Key header is missing or wrong."),
+    FORBIDDEN: Code(403, "The token does not allow it; the message names the scope it would need."),
+    NOT_FOUND: Code(404, "None of the receipt handles is a current one."),
+    METHOD_NOT_ALLOWED: Code(405, "The endpoint has another method; the Allow header names it."),
+    DUPLICATE_MESSAGE: Code(409, "The deduplication id was used in this queue within its period."),
+    MESSAGE_SIZE_EXCEEDED: Code(413, "The message, or the whole request, is longer than allowed."),
+    TOO_MANY_REQUESTS: Code(429, "Too many wrong keys came from this address; see Retry-After."),
+    INTERNAL_ERROR: Code(500, "An error of the server; details are in its log only."),
+    QUEUE_FULL: Code(503, "The queue holds as many messages as it may; see Retry-After."),
+    SERVICE_UNAVAILABLE: Code(
+        503, "The server is overloaded or shutting down, or its disk is full; see Retry-After."
+    ),
+}
+
+CODE_BY_ERROR: dict[type[Exception], str] = {
+    errors.InvalidQueueName: VALIDATION_ERROR,
+    errors.InvalidContent: INVALID_REQUEST,
+    errors.ContentTooLarge: MESSAGE_SIZE_EXCEEDED,
+    errors.InvalidAttributes: VALIDATION_ERROR,
+    errors.OutOfRange: VALIDATION_ERROR,
+    errors.MalformedReceipt: VALIDATION_ERROR,
+    errors.QueueFull: QUEUE_FULL,
+    errors.Forbidden: FORBIDDEN,
+    errors.Overloaded: SERVICE_UNAVAILABLE,
+    errors.Stopping: SERVICE_UNAVAILABLE,
+    errors.StorageFull: SERVICE_UNAVAILABLE,
+    errors.ReadDeadlineExceeded: SERVICE_UNAVAILABLE,
+}
+_OWN_WORDS: dict[type[Exception], str] = {errors.MalformedReceipt: "receipt_handles must be UUIDs"}
+
+
+class ErrorView(msgspec.Struct, frozen=True):
+    """The inner object of an error: its code and what a person may read of it."""
+
+    code: str
+    message: str
+
+
+class _ErrorBody(msgspec.Struct, frozen=True):
+    error: ErrorView
+
+
+class SasquatchError(Exception):
+    """Raised while a request is read or carried out: it is answered with this code of the table."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.view = ErrorView(code, message)
+
+
+def explain(error: Exception) -> SasquatchError:
+    """What the client is told about `error`. What the table does not know is logged, and told as an internal error."""
+    if isinstance(error, SasquatchError):
+        return error
+    code = CODE_BY_ERROR.get(type(error))
+    if code is None:
+        log(LogEvent.REQUEST_FAILED, exception=error)
+        return SasquatchError(INTERNAL_ERROR, INTERNAL_MESSAGE)
+    return SasquatchError(code, _OWN_WORDS.get(type(error)) or str(error))
+
+
+def answer(error: Exception, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    """The response to `error`, with Retry-After where trying again soon may help."""
+    told = explain(error)
+    status = CODES[told.code].status
+    if status == 503:
+        headers = (*headers, (b"retry-after", b"%d" % limits.QUEUE_FULL_RETRY_SECONDS))
+    return Response(status, msgspec.json.encode(_ErrorBody(told.view)), headers=headers)

@@ -1,0 +1,72 @@
+"""POST /queue_length and /delete_all, GET /queues and /health: about queues and the server as a whole."""
+
+import msgspec
+import trio
+
+from forq_trio import limits
+from forq_trio.access import Scope
+from forq_trio.broker import Broker
+from forq_trio.errors import ServiceError
+from forq_trio.http.message import Request, Response
+from forq_trio.http.sasquatch_api import bodies
+from forq_trio.http.sasquatch_api.bodies import BodyReader, required
+from forq_trio.http.sasquatch_api.errors import SERVICE_UNAVAILABLE, SasquatchError
+from forq_trio.http.sasquatch_api.options import SasquatchOptions
+from forq_trio.model import QueueCounts, check_queue_name
+
+ALL_QUEUES = "*"
+
+
+class QueueEndpoints:
+    """version: the server's, as /health says it."""
+
+    def __init__(self, broker: Broker, options: SasquatchOptions, version: str) -> None:
+        self._broker = broker
+        self._read = BodyReader(bodies.QueueRequest, options.request_bytes_max)
+        self._healthy = msgspec.json.encode({"status": "ok", "version": version})
+
+    async def queue_length(self, request: Request) -> Response:
+        """One queue, from memory; zeros for one that nobody ever used."""
+        queue = check_queue_name(required("queue_name", self._read(request).queue_name))
+        request.principal.check(Scope.BROWSE, queue)
+        length = _length(queue, self._broker.counts_of(queue))
+        return Response(200, msgspec.json.encode(length))
+
+    async def queues(self, request: Request) -> Response:
+        """All queues by name, from memory; for a token, those it covers."""
+        request.principal.check_somewhere(Scope.BROWSE)
+        lengths = [
+            _length(queue, counts)
+            for queue, counts in sorted(self._broker.counts().items())
+            if request.principal.may(Scope.BROWSE, queue)
+        ]
+        return Response(200, msgspec.json.encode(lengths))
+
+    async def delete_all(self, request: Request) -> Response:
+        """Remove all messages of a queue, in whatever state, or of all queues ("*")."""
+        queue = required("queue_name", self._read(request).queue_name)
+        if queue == ALL_QUEUES:
+            request.principal.check(Scope.ADMIN)
+            queues = [name for name, counts in self._broker.counts().items() if counts.total]
+        else:
+            request.principal.check(Scope.ADMIN, check_queue_name(queue))
+            queues = [queue]
+        deleted = 0
+        for each in queues:
+            deleted += await self._broker.purge(each)
+        return Response(200, msgspec.json.encode(bodies.Purged("ok", deleted)))
+
+    async def health(self, request: Request) -> Response:
+        """A real operation on the write connection; ServiceUnavailable when it fails or takes more than 5 seconds."""
+        with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
+            try:
+                await self._broker.ping()
+            except ServiceError:
+                raise SasquatchError(SERVICE_UNAVAILABLE, "the database does not work") from None
+            return Response(200, self._healthy)
+        raise SasquatchError(SERVICE_UNAVAILABLE, "the database did not answer in time")
+
+
+def _length(queue: str, counts: QueueCounts) -> bodies.QueueLength:
+    """What is held back by a bound on its group could be received as well as what is ready: it counts as visible."""
+    return bodies.QueueLength(queue, counts.ready + counts.held, counts.processing)

@@ -1,0 +1,144 @@
+"""POST /receive and its alias /dequeue: lease messages, or (peek) look at the next one."""
+
+from functools import partial
+from hashlib import md5
+
+import msgspec
+from msgspec import UNSET
+
+from forq_trio import limits
+from forq_trio.access import Principal, Scope
+from forq_trio.broker import Broker
+from forq_trio.commands import Poison
+from forq_trio.http.long_poll import peek_messages, receive_messages
+from forq_trio.http.message import Request, Response
+from forq_trio.http.sasquatch_api import bodies
+from forq_trio.http.sasquatch_api.bodies import BodyReader, in_range, milliseconds, required
+from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
+from forq_trio.http.sasquatch_api.options import SasquatchOptions
+from forq_trio.model import Delivery, MessageInfo, check_queue_name
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is asked for, checked and with defaults filled in. lease_ms: None leaves it to the queue's settings."""
+
+    queue: str
+    max_messages: int
+    wait_ms: int
+    lease_ms: int | None
+    shuffle: bool
+    poison: Poison
+
+
+class ReceiveEndpoints:
+    """The consumers' side."""
+
+    def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
+        self._broker = broker
+        self._options = options
+        self._read = BodyReader(bodies.ReceiveRequest, options.request_bytes_max)
+
+    async def receive(self, request: Request) -> Response:
+        """The next messages, waiting for the first one; none after the wait."""
+        asked = self._read(request)
+        wanted = self._wanted(asked)
+        if asked.peek:
+            return await self._peek(request, wanted)
+        _check_consumer(request.principal, wanted.queue, asked.dead_letter_queue_name)
+        found = await receive_messages(
+            self._broker,
+            request,
+            wanted.queue,
+            max_messages=wanted.max_messages,
+            wait_ms=wanted.wait_ms,
+            lease_ms=wanted.lease_ms,
+            shuffle=wanted.shuffle,
+            poison=wanted.poison,
+        )
+        messages = [_view(delivery, delivery.receipt) for delivery in found]
+        give_back = partial(self._broker.undeliver, wanted.queue, found) if found else None
+        return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=give_back)
+
+    async def _peek(self, request: Request, wanted: Wanted) -> Response:
+        """The next message as it stands, or a random one; nothing changes."""
+        request.principal.check(Scope.BROWSE, wanted.queue)
+        found = await peek_messages(
+            self._broker, request, wanted.queue, limit=1, wait_ms=wanted.wait_ms, shuffle=wanted.shuffle
+        )
+        messages = [_view(info) for info in found]
+        return Response(200, _encode(bodies.ReceivedMessages(messages)))
+
+    def _wanted(self, asked: bodies.ReceiveRequest) -> Wanted:
+        """What a receive does not say is what its queue's own settings say, else the dialect's."""
+        options = self._options
+        queue = check_queue_name(required("queue_name", asked.queue_name))
+        own = self._broker.settings(queue)
+        lease_ms = milliseconds(
+            "visibility_timeout",
+            asked.visibility_timeout,
+            0,
+            limits.SASQUATCH_SECONDS_MAX,
+            None if own.lease_ms is not None else options.default_visibility_timeout,
+        )
+        wait_seconds = in_range(
+            "wait_time_seconds",
+            asked.wait_time_seconds,
+            options.default_wait_time_seconds,
+            0,
+            limits.SASQUATCH_WAIT_SECONDS_MAX,
+        )
+        max_messages = in_range(
+            "max_number_of_messages", asked.max_number_of_messages, 1, 1, limits.SASQUATCH_BATCH_MAX
+        )
+        max_receives = in_range(
+            "max_receives",
+            asked.max_receives,
+            own.max_attempts or options.default_max_receives,
+            1,
+            limits.SASQUATCH_RECEIVES_MAX,
+        )
+        dead_letter_queue = _dead_letter_queue(queue, asked) or own.dead_letter_queue or ""
+        return Wanted(
+            queue,
+            max_messages,
+            wait_seconds * limits.SECOND_MS,
+            lease_ms,
+            bool(asked.shuffle),
+            Poison(max_receives, dead_letter_queue, options.max_queue_length),
+        )
+
+
+def _dead_letter_queue(queue: str, asked: bodies.ReceiveRequest) -> str:
+    """The queue asked for, "" for none: an empty name is like an absent one."""
+    name = asked.dead_letter_queue_name
+    if not name:
+        return ""
+    if asked.peek:
+        raise SasquatchError(VALIDATION_ERROR, "peek cannot be combined with dead_letter_queue_name")
+    if check_queue_name(name) == queue:
+        raise SasquatchError(VALIDATION_ERROR, "dead_letter_queue_name must differ from queue_name")
+    return name
+
+
+def _check_consumer(principal: Principal, queue: str, dead_letter_queue: str | None) -> None:
+    """Whoever consumes has also to be allowed to reach the queue that it sends its poison messages to."""
+    principal.check(Scope.CONSUME, queue)
+    if dead_letter_queue:
+        principal.check(Scope.CONSUME, dead_letter_queue)
+
+
+def _view(message: Delivery | MessageInfo, receipt: str | None = None) -> bodies.ReceivedMessage:
+    return bodies.ReceivedMessage(
+        message_id=message.id,
+        receipt_handle=UNSET if receipt is None else receipt,
+        message_body=message.content,
+        md5_of_message_body=md5(message.content.encode(), usedforsecurity=False).hexdigest(),
+        priority=message.priority,
+        approximate_receive_count=message.attempts,
+        approximate_first_receive_timestamp=(message.first_received_at or 0) // limits.SECOND_MS,
+        sent_timestamp=message.received_at // limits.SECOND_MS,
+        sequence_number=message.sequence,
+        message_attributes=message.attributes or UNSET,
+    )

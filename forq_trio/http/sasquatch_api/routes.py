@@ -1,0 +1,121 @@
+"""The twelve endpoints of the dialect. Each answers all its errors itself, and counts and logs what it answered."""
+
+import time
+from collections.abc import Awaitable, Callable
+
+from forq_trio.access import Scope
+from forq_trio.broker import Broker
+from forq_trio.clock import Clock
+from forq_trio.http import codes
+from forq_trio.http.access import Access
+from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Endpoint, Gate, Operation, Route
+from forq_trio.http.sasquatch_api.errors import (
+    METHOD_NOT_ALLOWED,
+    TOO_MANY_REQUESTS,
+    UNAUTHORIZED,
+    SasquatchError,
+    answer,
+)
+from forq_trio.http.sasquatch_api.options import SasquatchOptions
+from forq_trio.http.sasquatch_api.queues import QueueEndpoints
+from forq_trio.http.sasquatch_api.receiving import ReceiveEndpoints
+from forq_trio.http.sasquatch_api.sending import SendEndpoints
+from forq_trio.http.sasquatch_api.settling import SettleEndpoints
+from forq_trio.http.sasquatch_api.stats import RequestCounts
+from forq_trio.log import LogEvent, log
+
+# "METHOD /path": what it does, and what a token needs for it (None: it asks for no key).
+ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
+    "POST /send": ("Send a message", Scope.PRODUCE),
+    "POST /send_batch": ("Send 1 to 10 messages in one commit", Scope.PRODUCE),
+    "POST /receive": ("Receive messages, or peek at one, waiting for the first", Scope.CONSUME),
+    "POST /delete": ("Delete messages by their receipt handles", Scope.CONSUME),
+    "POST /change_visibility": ("Change when messages become visible again", Scope.CONSUME),
+    "POST /delete_all": ("Delete all messages of a queue, or of all queues", Scope.ADMIN),
+    "POST /queue_length": ("Count the messages of a queue", Scope.BROWSE),
+    "GET /queues": ("List the queues with their counts", Scope.BROWSE),
+    "GET /health": ("Is the server able to work?", None),
+    "GET /stats": ("A page with request counters", Scope.BROWSE),
+    "POST /enqueue": ("Send the body as a message (legacy)", Scope.PRODUCE),
+    "POST /dequeue": ("The same as /receive (legacy)", Scope.CONSUME),
+}
+
+_REFUSED = {
+    codes.UNAUTHORIZED: SasquatchError(UNAUTHORIZED, "the X-API-Key header is missing or wrong"),
+    codes.TOO_MANY_REQUESTS: SasquatchError(TOO_MANY_REQUESTS, "too many wrong keys; try again later"),
+}
+
+
+def sasquatch_routes(
+    broker: Broker, clock: Clock, options: SasquatchOptions, access: Access | None, version: str
+) -> list[Route]:
+    """All endpoints. access: None lets everybody do everything."""
+    counts = RequestCounts(ENDPOINTS, clock)
+    sending = SendEndpoints(broker, options)
+    receiving = ReceiveEndpoints(broker, options)
+    settling = SettleEndpoints(broker, options)
+    queues = QueueEndpoints(broker, options, version)
+    endpoints: dict[str, Callable[[Request], Awaitable[Response]]] = {
+        "POST /send": sending.send,
+        "POST /send_batch": sending.send_batch,
+        "POST /receive": receiving.receive,
+        "POST /delete": settling.delete,
+        "POST /change_visibility": settling.change_visibility,
+        "POST /delete_all": queues.delete_all,
+        "POST /queue_length": queues.queue_length,
+        "GET /queues": queues.queues,
+        "GET /health": queues.health,
+        "GET /stats": counts.page,
+        "POST /enqueue": sending.enqueue,
+        "POST /dequeue": receiving.receive,
+    }
+    return [_route(name, endpoint, counts, access) for name, endpoint in endpoints.items()]
+
+
+def _route(
+    name: str,
+    endpoint: Callable[[Request], Awaitable[Response]],
+    counts: RequestCounts,
+    access: Access | None,
+) -> Route:
+    method, path = name.split()
+    summary, scope = ENDPOINTS[name]
+
+    def refuse_method(headers: tuple[tuple[bytes, bytes], ...]) -> Response:
+        counts.record(name, 405)
+        return answer(SasquatchError(METHOD_NOT_ALLOWED, f"{path} takes {method} only"), headers)
+
+    def turn_away(code: str) -> Response:
+        response = answer(_REFUSED[code])
+        counts.record(name, response.status)
+        return response
+
+    gate: Gate | None = None
+    if access is not None and scope is not None:
+        gate = access.gate(scope, queue_in_path=False, answer=turn_away)
+    operation = Operation(path.removeprefix("/"), "Sasquatch", summary, answers=())
+    return Route(method, path, _counted(name, endpoint, counts), operation, gate, refuse_method=refuse_method)
+
+
+def _counted(
+    name: str, endpoint: Callable[[Request], Awaitable[Response]], counts: RequestCounts
+) -> Endpoint:
+    async def respond(request: Request) -> Response:
+        started = time.perf_counter()
+        try:
+            response = await endpoint(request)
+        except Exception as error:
+            response = answer(error)
+        counts.record(name, response.status)
+        log(
+            LogEvent.REQUEST_ANSWERED,
+            method=request.method,
+            path=request.path,
+            client=request.client,
+            status=response.status,
+            duration_ms=round((time.perf_counter() - started) * 1_000, 3),
+        )
+        return response
+
+    return respond

@@ -1,0 +1,62 @@
+"""POST /delete and /change_visibility: by receipt handles alone, in whatever queues the messages are."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from forq_trio import limits
+from forq_trio.access import ALL_QUEUES, Principal, Scope
+from forq_trio.broker import Broker
+from forq_trio.http.message import Request, Response
+from forq_trio.http.sasquatch_api import bodies
+from forq_trio.http.sasquatch_api.bodies import BodyReader, count_in_batch, in_range, required
+from forq_trio.http.sasquatch_api.errors import NOT_FOUND, SasquatchError
+from forq_trio.http.sasquatch_api.options import SasquatchOptions
+
+_DONE = msgspec.json.encode(bodies.Done())
+
+
+class SettleEndpoints:
+    """What a consumer says of messages it has received."""
+
+    def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
+        self._broker = broker
+        self._read = BodyReader(bodies.HandlesRequest, options.request_bytes_max)
+
+    async def delete(self, request: Request) -> Response:
+        """Remove messages; NotFound if none of the handles is current."""
+        handles = await self._handles(request, self._read(request))
+        deleted = sum(await self._broker.ack(None, handles))
+        _check_matched(deleted)
+        return Response(200, msgspec.json.encode(bodies.Deleted(deleted)))
+
+    async def change_visibility(self, request: Request) -> Response:
+        """Let messages come back that many seconds from now, also those that are visible again already."""
+        asked = self._read(request)
+        longest = limits.SASQUATCH_SECONDS_MAX
+        seconds = required("visibility_timeout", asked.visibility_timeout)
+        seconds = in_range("visibility_timeout", seconds, 0, -longest, longest)
+        handles = await self._handles(request, asked)
+        ends = await self._broker.extend(None, handles, max(0, seconds) * limits.SECOND_MS)
+        _check_matched(len(ends) - ends.count(None))
+        return Response(200, _DONE)
+
+    async def _handles(self, request: Request, asked: bodies.HandlesRequest) -> list[str]:
+        """The handles, each once; raises Forbidden when one is of a queue that the client may not consume from."""
+        handles = list(dict.fromkeys(count_in_batch("receipt_handles", asked.receipt_handles)))
+        await self._check_consumer(request.principal, handles)
+        return handles
+
+    async def _check_consumer(self, principal: Principal, handles: Sequence[str]) -> None:
+        """Only a token for some of the queues needs the look at where the messages are."""
+        principal.check_somewhere(Scope.CONSUME)
+        if principal.token is None or principal.token.queues == ALL_QUEUES:
+            return
+        for queue in await self._broker.queues_of(handles):
+            if queue is not None:
+                principal.check(Scope.CONSUME, queue)
+
+
+def _check_matched(count: int) -> None:
+    if not count:
+        raise SasquatchError(NOT_FOUND, "no messages matched the receipt handles")

@@ -1,0 +1,23 @@
+"""How long messages could have been had."""
+
+from collections.abc import Sequence
+
+from forq_trio.storage.engine import Reader
+
+
+def claimable_since(queues: Sequence[str], reader: Reader) -> dict[str, int]:
+    """By queue, since when (epoch ms) its oldest ready message can be claimed; queues without one are left out.
+
+    The oldest is the one received first. Where it is also the next to be claimed, as it is unless priorities or the
+    order say otherwise, the time it spent delayed, or waiting for another attempt, does not count.
+    """
+    since = {}
+    for queue in queues:
+        oldest = reader.queue(queue).oldest_ready_at
+        if oldest is None:
+            continue
+        head = reader.peek(queue, 1)
+        if head and head[0].received_at == oldest:
+            oldest = max(oldest, head[0].process_after)
+        since[queue] = oldest
+    return since

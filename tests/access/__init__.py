@@ -1,0 +1,1 @@
+"""Access tokens: who may do what, for how long, and how that is kept."""

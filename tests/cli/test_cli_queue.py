@@ -1,0 +1,217 @@
+"""`forq queue …`."""
+
+import json
+
+import pytest
+
+from client.fake_forq import FakeForq
+from forq_trio.cli.output import duration_text
+from forq_trio.cli.queue_options import SETTINGS, back_off, size_bytes
+from forq_trio.client.settings import ExponentialBackOff, QueueSettings
+
+from .conftest import Forq
+
+DEFAULTS = """\
+setting\tvalue\tsource
+lease\t5m\tdefault
+delay\t0s\tdefault
+ttl\t1d\tdefault
+max-attempts\t5\tdefault
+back-off\t1s,5s,15s,30s,1m\tdefault
+dead-letter-queue\torders-dlq\tdefault
+dedup-window\t5m\tdefault
+max-messages\tno limit\tdefault
+max-bytes\tno limit\tdefault
+overflow\treject\tdefault
+order\tfifo\tdefault
+group-in-flight-max\tno limit\tdefault
+"""
+EVERYTHING = {
+    "lease": ("90s", 90_000),
+    "delay": ("1500ms", 1_500),
+    "ttl": ("7d", 604_800_000),
+    "max-attempts": ("10", 10),
+    "back-off": ("1s,5s,1m", [1_000, 5_000, 60_000]),
+    "dead-letter-queue": ("failed", "failed"),
+    "dedup-window": ("12h", 43_200_000),
+    "max-messages": ("100000", 100_000),
+    "max-bytes": ("10MiB", 10_485_760),
+    "overflow": ("drop-oldest", "drop_oldest"),
+    "order": ("lifo", "lifo"),
+    "group-in-flight-max": ("5", 5),
+}
+
+
+def rows(text: str) -> dict[str, tuple[str, str]]:
+    """Value and source by setting."""
+    lines = [line.split("\t") for line in text.splitlines()[1:]]
+    return {name: (value, source) for name, value, source in lines}
+
+
+def test_the_defaults_of_a_virtual_queue(connected: Forq):
+    outcome = connected("queue", "show", "orders")
+    assert (outcome.code, outcome.out, outcome.err) == (0, DEFAULTS, "")
+
+
+def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, fake: FakeForq):
+    options = [word for name, (text, _) in EVERYTHING.items() for word in (f"--{name}", text)]
+    outcome = connected("queue", "set", "orders", *options)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "12 settings of orders changed\n", "")
+    method, target, members = fake.requests[-1]
+    assert (method, target) == ("PUT", "/api/v1/queues/orders/settings")
+    assert list(members.values()) == [value for _, value in EVERYTHING.values()]
+    assert rows(connected("queue", "show", "orders").out) == {
+        name: (text, "set") for name, (text, _) in EVERYTHING.items()
+    }
+    assert [setting.member for setting in SETTINGS] == list(QueueSettings.__struct_fields__[:-1])
+
+
+def test_only_what_is_named_is_changed(connected: Forq, fake: FakeForq):
+    connected("queue", "set", "orders", "--lease", "1s", "--dead-letter-queue", "")
+    outcome = connected("queue", "set", "orders", "--unset", "lease", "--order", "lifo")
+    assert outcome.out == "2 settings of orders changed\n"
+    assert fake.requests[-1][2] == {"leaseMs": None, "order": "lifo"}
+    shown = rows(connected("queue", "show", "orders").out)
+    assert {name: shown[name] for name in ("lease", "dead-letter-queue", "order")} == {
+        "lease": ("5m", "default"),
+        "dead-letter-queue": ("(none)", "set"),
+        "order": ("lifo", "set"),
+    }
+
+
+def test_a_back_off_by_formula(connected: Forq, fake: FakeForq):
+    text = "initial=1s,factor=1.5,max=1h,jitter=0.2"
+    connected("queue", "set", "orders", "--back-off", text)
+    assert fake.requests[-1][2] == {
+        "backOff": {"initialMs": 1_000, "factor": 1.5, "maxMs": 3_600_000, "jitter": 0.2}
+    }
+    assert rows(connected("queue", "show", "orders").out)["back-off"] == (text, "set")
+    assert back_off("initial=5") == ExponentialBackOff(5_000)
+
+
+def test_settings_as_json(connected: Forq):
+    connected("queue", "set", "orders", "--max-attempts", "7")
+    connected("queue", "pause", "orders")
+    shown = json.loads(connected("queue", "show", "orders", "--json").out)
+    assert (shown["queue"], shown["settings"]["maxAttempts"], shown["settings"]["paused"]) == (
+        "orders",
+        7,
+        True,
+    )
+    assert (shown["effective"]["maxAttempts"], shown["effective"]["leaseMs"]) == (7, 300_000)
+
+
+def test_settings_on_a_terminal(connected: Forq):
+    outcome = connected("queue", "show", "orders", terminal=True)
+    assert "\t" not in outcome.out
+    assert "group-in-flight-max" in outcome.out
+
+
+def test_reset(connected: Forq):
+    connected("queue", "set", "orders", "--max-attempts", "7")
+    outcome = connected("queue", "reset", "orders")
+    assert (outcome.code, outcome.out) == (0, "orders has the default settings\n")
+    assert connected("queue", "show", "orders").out == DEFAULTS
+
+
+def test_pause_and_resume(connected: Forq):
+    connected("send", "orders", "a")
+    assert connected("queue", "pause", "orders").out == "orders is paused\n"
+    outcome = connected("queue", "show", "orders")
+    assert (outcome.out, outcome.err) == (
+        DEFAULTS,
+        "orders is paused: `forq queue resume orders` goes on.\n",
+    )
+    assert connected("receive", "orders").code == 5
+    assert connected("queue", "resume", "orders").out == "orders goes on\n"
+    assert connected("receive", "orders", "--ack").out == "a\n"
+
+
+@pytest.mark.parametrize("answer", [b"y\n", b"YES\n"])
+def test_purging_asks_first(connected: Forq, fake: FakeForq, answer: bytes):
+    connected("send", "orders", "a")
+    outcome = connected("queue", "purge", "orders", stdin=answer, terminal=True)
+    assert (outcome.code, outcome.out) == (0, "1 message of orders removed\n")
+    assert "Permanently delete 1 message of orders? This cannot be undone. [y/N]" in outcome.err
+    assert "orders" not in fake.queues
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 1), (b"\n", 1), (b"", 130)])
+def test_what_is_not_confirmed_is_not_purged(connected: Forq, fake: FakeForq, answer: bytes, code: int):
+    connected("send", "orders", "a")
+    outcome = connected("queue", "purge", "orders", stdin=answer, terminal=True)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert ("forq: nothing was removed\n" in outcome.err) is (code == 1)
+    assert len(fake.queues["orders"]) == 1
+
+
+def test_purging_without_a_terminal(connected: Forq, fake: FakeForq):
+    connected("send", "orders", "a")
+    fake.requests.clear()
+    outcome = connected("queue", "purge", "orders", stdin=b"y\n")
+    assert outcome.code == 2
+    assert "forq: without a terminal to ask on, purging needs --yes\n" in outcome.err
+    assert fake.requests == []
+    assert json.loads(connected("queue", "purge", "orders", "--yes", "--json").out) == {
+        "queue": "orders",
+        "purged": 1,
+    }
+
+
+def test_delete(connected: Forq, fake: FakeForq):
+    connected("send", "orders", "a")
+    outcome = connected("queue", "delete", "orders")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        1,
+        "",
+        "forq: the queue still holds messages; purge it first (409 conflict.queue_not_empty)\n",
+    )
+    connected("queue", "purge", "orders", "--yes")
+    outcome = connected("queue", "delete", "orders")
+    assert (outcome.code, outcome.out) == (0, "orders is removed\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "there is nothing to set"),
+        (("--lease", "1s", "--unset", "lease"), "--lease and --unset lease exclude each other"),
+        (("--unset", "colour"), "Invalid value for '--unset'"),
+        (("--lease", "soon"), "'soon' is not a duration"),
+        (("--max-attempts", "0"), "0 is not in the range x>=1"),
+        (("--max-bytes", "10MB"), "'10MB' is not a size such as 5000, 64KiB, 10MiB or 2GiB"),
+        (("--overflow", "explode"), "'explode' is not one of 'reject', 'drop-oldest', 'dead-letter'"),
+        (("--back-off", "1s,,5s"), "'' is not a duration"),
+        (("--back-off", "initial=soon"), "'soon' is not a duration"),
+        (("--back-off", "factor=2"), "'factor=2' is not of the form initial=1s,factor=2,max=1h,jitter=0.2"),
+        (("--back-off", "initial=1s,initial=2s"), "is not of the form"),
+        (("--back-off", "initial=1s,colour=red"), "is not of the form"),
+        (("--back-off", "initial=1s,factor=-1"), "'-1' is not a number such as 2 or 0.25"),
+    ],
+)
+def test_wrong_use(connected: Forq, fake: FakeForq, arguments: tuple[str, ...], sentence: str):
+    outcome = connected("queue", "set", "orders", *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert sentence in outcome.err
+    assert fake.requests == []
+
+
+def test_a_misspelt_command(forq: Forq):
+    outcome = forq("queue", "pauze", "orders")
+    assert outcome.code == 2
+    assert outcome.err.startswith("forq: No such command 'pauze'. Did you mean 'pause'?\n")
+    outcome = forq("queue", "--colour")
+    assert outcome.code == 2
+    assert outcome.err.startswith("forq: No such option")
+    assert "such command" not in outcome.err
+
+
+def test_lengths_are_told_exactly():
+    lengths = [0, 1, 999, 1_000, 1_500, 60_000, 90_000, 3_600_000, 86_400_000, 90_000_000]
+    assert [duration_text(ms) for ms in lengths] == [
+        *("0s", "1ms", "999ms", "1s", "1500ms", "1m", "90s", "1h", "1d", "25h")
+    ]
+
+
+def test_sizes():
+    assert [size_bytes(text) for text in ("0", "5000", "64KiB", "2GiB")] == [0, 5_000, 65_536, 2**31]

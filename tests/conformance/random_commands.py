@@ -1,0 +1,151 @@
+"""Random commands, for whoever wants to try them on an engine.
+
+What only an engine can give has stand-ins: `Receipt(n, 0)` is the receipt of the n-th delivery counted from the latest,
+a message id "n" is that of the n-th message sent, counted the same way; times are relative to the batch's.
+"""
+
+from hypothesis import strategies as st
+
+from forq_trio.access import AccessToken, Scope
+from forq_trio.commands import (
+    Ack,
+    AckById,
+    Claim,
+    Configure,
+    Delete,
+    Extend,
+    ForgetQueue,
+    Nack,
+    NackById,
+    NoteTokenUse,
+    Optimize,
+    Pause,
+    Ping,
+    Poison,
+    Produce,
+    ProduceEach,
+    ProduceMany,
+    Purge,
+    Redrive,
+    Release,
+    Resubmit,
+    RevokeToken,
+    SaveToken,
+    Sweep,
+    SweepKind,
+)
+from forq_trio.model import REASON_EXPIRED, REASON_OVERFLOW, MessageFilter, NewMessage, Receipt
+from forq_trio.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
+
+SENT_TO = ("a", "a", "b", "c_lifo")
+QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
+
+queues = st.sampled_from((*SENT_TO, *SENT_TO, *QUEUES))
+sent_to = st.sampled_from(SENT_TO)
+stand_in_receipts = st.lists(st.builds(Receipt, st.integers(0, 9), st.just(0)), min_size=1, max_size=4)
+stand_in_ids = st.integers(0, 9).map(str)
+some_ids = st.lists(stand_in_ids, min_size=1, max_size=4).map(tuple)
+delays_ms = st.sampled_from((0, 1, 1_000, 30_000, 70_000))
+leases_ms = st.sampled_from((0, 1, 1_000, 40_000, 200_000))
+some_attributes = st.sampled_from(({}, {"k": "v"}, {"k": "", "größe": "v"}))
+
+
+def maybe(*values):
+    """Mostly nothing."""
+    return st.sampled_from((None,) * 2 * len(values) + values)
+
+
+messages = st.builds(
+    NewMessage,
+    content=st.sampled_from(("", "x", "größe")),
+    process_after_ms=maybe(-5_000, 0, 1, 1_000, 50_000),
+    priority=st.sampled_from((0, 100, 100, 100, 1_000)),
+    deduplication_id=maybe("k", "l"),
+    deduplication_window_ms=st.sampled_from((None, 1, 5_000)),
+    delay_ms=maybe(0, 1, 1_000),
+    ttl_ms=maybe(1, 1_000, 30_000),
+    attributes=st.one_of(st.none(), some_attributes),
+    group=st.sampled_from((None, None, None, "g", "g", "h")),
+    max_attempts=maybe(1, 2),
+    dead_letter_queue=maybe("", "x", "a"),
+)
+poison = maybe(Poison(2, "x"), Poison(1, "a-dlq", 2), Poison(1), Poison(2, "a"))
+claims = st.builds(Claim, queues, st.integers(1, 5), st.one_of(st.none(), leases_ms), poison=poison)
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "lease_ms": st.sampled_from((None, 0, 1_000)),
+        "delay_ms": st.sampled_from((None, 0, 1_000)),
+        "ttl_ms": st.sampled_from((None, 1_000, 50_000)),
+        "max_attempts": st.sampled_from((None, 1, 2)),
+        "back_off": st.sampled_from((None, (1, 1_000), ExponentialBackOff(10, 3.0, 500, 0.5))),
+        "dead_letter_queue": st.sampled_from((None, "", "x", "a", "a-dlq")),
+        "deduplication_window_ms": st.sampled_from((None, 1)),
+        "max_messages": st.sampled_from((None, 2, 4)),
+        "max_bytes": st.sampled_from((None, 6, 30)),
+        "overflow": st.sampled_from((None, *Overflow)),
+        "order": st.sampled_from((None, None, *Order)),
+        "group_in_flight_max": st.sampled_from((None, 1, 1, 2)),
+    },
+).map(lambda members: SettingsChange(**members))
+tokens = st.builds(
+    AccessToken,
+    name=st.sampled_from("tu"),
+    digest=st.uuids().map(str),
+    scopes=st.sampled_from(((), (Scope.PRODUCE, Scope.ADMIN))),
+    queues=st.just("a*"),
+    created_at=st.just(1),
+    expires_at=st.sampled_from((None, 2)),
+)
+settling = st.one_of(
+    st.builds(Ack, queues, stand_in_receipts.map(tuple)),
+    st.builds(Ack, st.none(), stand_in_receipts.map(tuple)),
+    st.builds(Ack, queues, stand_in_receipts.map(lambda some: tuple(some[:1])), stand_in_ids),
+    st.builds(AckById, queues, stand_in_ids),
+    st.builds(Nack, queues, stand_in_receipts.map(tuple), maybe(0, 1, 1_000, 70_000), maybe("", "broke")),
+    st.builds(NackById, queues, stand_in_ids),
+    st.builds(Extend, st.one_of(st.none(), queues), stand_in_receipts.map(tuple), leases_ms),
+    st.builds(Release, queues, stand_in_receipts.map(tuple), delays_ms),
+)
+sending = st.one_of(
+    st.builds(Produce, sent_to, messages),
+    st.builds(ProduceMany, sent_to, st.lists(messages, min_size=1, max_size=5).map(tuple)),
+    st.builds(
+        ProduceEach,
+        st.lists(st.tuples(queues, messages), min_size=1, max_size=4).map(tuple),
+        st.sampled_from((None, None, 3)),
+    ),
+)
+administering = st.one_of(
+    st.builds(Configure, queues, st.one_of(st.none(), changes, changes, changes)),
+    st.builds(Pause, queues, st.sampled_from((False, False, True))),
+    st.builds(Purge, queues, st.sampled_from((5, 10, 20, 1_000))),
+    st.builds(ForgetQueue, queues),
+    st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq")),
+    st.builds(Delete, queues, some_ids),
+    st.builds(
+        Resubmit, queues, stand_in_ids, maybe("edited"), maybe({}, {"k": "w"}), maybe("a", "b"), st.booleans()
+    ),
+    st.builds(SaveToken, tokens),
+    st.builds(RevokeToken, st.sampled_from("tu")),
+    st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),
+)
+commands = st.one_of(
+    sending,
+    sending,
+    claims,
+    claims,
+    settling,
+    settling,
+    administering,
+    st.builds(Sweep, st.sampled_from(SweepKind)),
+    st.sampled_from((Optimize(), Ping())),
+)
+filters = st.builds(
+    MessageFilter,
+    reason=maybe(REASON_EXPIRED, REASON_OVERFLOW),
+    since_ms=maybe(1_700_000_000_000, 1_700_000_040_000),
+    until_ms=maybe(1_700_000_000_000, 1_700_000_040_000),
+    attributes=st.sampled_from(({}, {}, {"k": "v"}, {"k": "w", "v": "k"})),
+    text=maybe("x", "ö", "", "%"),
+)

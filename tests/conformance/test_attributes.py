@@ -1,0 +1,57 @@
+"""Attributes travel with their message, unread (S2, S4)."""
+
+import pytest
+
+from forq_trio.commands import SweepKind
+from forq_trio.model import QueueCounts
+
+from .script import ack, fail, look, nack, receive_one, redrive, send, send_dead_letter, sweep
+
+ATTRIBUTES = {"kind": "größe", "": "empty key", "quote": '"\\\n\0', "b": "2", "a": "1"}
+
+
+def test_s4_a_delivery_has_them_as_they_were_sent(engine):
+    send(engine, attributes=ATTRIBUTES)
+    delivery, _ = receive_one(engine)
+    assert delivery.attributes == ATTRIBUTES
+    assert list(delivery.attributes) == list(ATTRIBUTES)
+
+
+def test_s4_a_reader_shows_them(engine, reader):
+    produced = send(engine, attributes=ATTRIBUTES)
+    assert reader.message("q", produced.id).attributes == ATTRIBUTES
+    assert reader.peek("q", 1)[0].attributes == ATTRIBUTES
+    assert reader.browse("q", None, 1)[0].attributes == ATTRIBUTES
+
+
+@pytest.mark.parametrize("attributes", [None, {}])
+def test_none_are_none(engine, attributes):
+    produced = send(engine, attributes=attributes)
+    assert look(engine, produced.id).attributes is None
+    assert receive_one(engine)[0].attributes is None
+
+
+def test_each_delivery_has_them_again(engine):
+    send(engine, attributes=ATTRIBUTES)
+    assert nack(engine, receive_one(engine)[1], 0)
+    assert receive_one(engine)[0].attributes == ATTRIBUTES
+
+
+def test_they_go_where_the_message_goes(engine):
+    produced = send_dead_letter(engine, attributes=ATTRIBUTES)
+    assert look(engine, produced.id, "q-dlq").attributes == ATTRIBUTES
+    assert redrive(engine, produced.id) == (True,)
+    assert receive_one(engine)[0].attributes == ATTRIBUTES
+
+
+def test_their_bytes_count_and_go_with_the_message(engine):
+    produced = send(engine, "ab", attributes={"k": "ü"})
+    assert look(engine, produced.id).bytes == 5
+    assert engine.counts() == {"q": QueueCounts(ready=1, bytes=5)}
+    fail(engine)
+    assert engine.counts()["q"].bytes == 5
+    sweep(engine, SweepKind.FAILED)
+    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1, bytes=5)}
+    _, receipt = receive_one(engine, queue="q-dlq")
+    assert ack(engine, receipt, queue="q-dlq")
+    assert engine.counts()["q-dlq"] == QueueCounts()

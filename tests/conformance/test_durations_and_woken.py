@@ -1,0 +1,123 @@
+"""What is measured of messages, and which queues a batch says it woke."""
+
+import pytest
+
+from forq_trio.commands import Ack, AckById, Configure, Nack, Pause, Produce, ProduceMany, Purge, Release
+from forq_trio.model import NewMessage
+from forq_trio.queue_settings import SettingsChange
+from forq_trio.storage.engine import END_TO_END, WAIT, Batch
+
+from .script import T0, ack, claim, nack, receipts, receive, receive_one, run, send
+
+
+def test_a_claim_measures_since_when_the_message_could_be_had(engine):
+    send(engine, now=T0)
+    send(engine, now=T0 + 30)
+    send(engine, delay_ms=50, now=T0)
+    result = run(engine, claim(9), now=T0 + 70)
+    assert {key: sorted(values) for key, values in result.durations.items()} == {(WAIT, "q"): [20, 40, 70]}
+
+
+def test_after_a_nack_it_measures_from_the_end_of_the_delay(engine):
+    send(engine)
+    assert nack(engine, receive_one(engine)[1], 50)
+    assert run(engine, claim(), now=T0 + 60).durations == {(WAIT, "q"): [10]}
+
+
+def test_a_due_time_in_the_past_counts_from_the_arrival(engine):
+    send(engine, process_after_ms=T0 - 5_000)
+    assert run(engine, claim(), now=T0 + 1).durations == {(WAIT, "q"): [1]}
+
+
+def test_parked_receivers_are_measured_too(engine):
+    result = run(engine, Produce("q", NewMessage("x")), parked={"q": [claim()]})
+    assert result.durations == {(WAIT, "q"): [0]}
+
+
+@pytest.mark.parametrize("queue", ["q", None])
+def test_an_ack_measures_from_the_send(engine, queue):
+    for _ in range(2):
+        send(engine)
+    command = Ack(queue, receipts(receive(engine, 2, now=T0 + 10)))
+    assert run(engine, command, command, now=T0 + 25).durations == {(END_TO_END, "q"): [25, 25]}
+
+
+def test_so_does_an_ack_by_id(engine):
+    produced = send(engine)
+    receive(engine)
+    result = run(engine, AckById("q", produced.id), AckById("q", produced.id), now=T0 + 9)
+    assert result.durations == {(END_TO_END, "q"): [9]}
+
+
+def test_a_clock_that_was_set_back_measures_nothing(engine):
+    send(engine)
+    assert run(engine, claim(), now=T0 - 10).durations == {(WAIT, "q"): [0]}
+    (message,) = engine.open_reader().browse("q", None, 1)
+    assert run(engine, AckById("q", message.id), now=T0 - 10).durations == {(END_TO_END, "q"): [0]}
+
+
+def test_nothing_else_is_measured(engine):
+    send(engine)
+    _, receipt = receive_one(engine)
+    assert run(engine, Nack("q", (receipt,), 0), Purge("q", 9)).durations == {}
+
+
+def test_f3_the_first_delivery_is_remembered(engine):
+    produced = send(engine)
+    first, receipt = receive_one(engine, now=T0 + 5)
+    assert first.first_received_at == T0 + 5
+    assert nack(engine, receipt, 0, now=T0 + 6)
+    again, _ = receive_one(engine, now=T0 + 7)
+    assert again.first_received_at == T0 + 5
+    assert engine.open_reader().message("q", produced.id).first_received_at == T0 + 5
+
+
+def test_nobody_received_it_yet(engine):
+    produced = send(engine)
+    assert engine.open_reader().message("q", produced.id).first_received_at is None
+
+
+def test_a_queue_is_woken_also_when_all_was_claimed_at_once(engine):
+    assert run(engine, Produce("q", NewMessage("x")), claim()).woken == {"q"}
+
+
+def test_every_queue_that_got_something_ready_is_named(engine):
+    result = run(
+        engine,
+        Produce("a", NewMessage("x")),
+        ProduceMany("b", (NewMessage("x"),)),
+        Produce("c", NewMessage("x", T0 + 5)),
+    )
+    assert result.woken == {"a", "b"}
+    assert run(engine, now=T0 + 5).woken == {"c"}
+
+
+def test_what_makes_nothing_ready_wakes_nobody(engine):
+    send(engine)
+    assert (
+        run(engine, Configure("q", SettingsChange(lease_ms=1)), Pause("q", paused=True)).woken == frozenset()
+    )
+    assert run(engine, Pause("q", paused=False)).woken == {"q"}
+    assert run(engine, claim()).woken == frozenset()
+
+
+@pytest.mark.parametrize(("delay_ms", "woken"), [(0, {"q"}), (5, set())])
+def test_what_comes_back_wakes_at_once_or_later(engine, delay_ms, woken):
+    for command in (Nack, Release):
+        send(engine, command.__name__)
+        _, receipt = receive_one(engine)
+        assert run(engine, command("q", (receipt,), delay_ms)).woken == woken
+        run(engine, now=T0 + 5)
+        (delivery,) = receive(engine, now=T0 + 5)
+        assert ack(engine, receipts([delivery])[0], now=T0 + 5)
+
+
+def test_the_last_sequence_is_the_highest_ever_given_out(engine):
+    assert engine.last_sequence() == 0
+    assert send(engine).sequence == engine.last_sequence() == 1
+    assert ack(engine, receive_one(engine)[1])
+    assert engine.last_sequence() == 1
+    engine.execute_batch(Batch([Produce("q", NewMessage("x"))], T0))
+    assert engine.last_sequence() == 1
+    engine.commit()
+    assert engine.last_sequence() == 2

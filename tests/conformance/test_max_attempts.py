@@ -1,0 +1,110 @@
+"""How often a message is tried: its own word, else its queue's, else the server's (F5, S4)."""
+
+import pytest
+
+from forq_trio.commands import Extend, NackById, Release
+from forq_trio.model import LEASE_ENDED, Failure, Status
+from forq_trio.storage.engine import EngineSettings
+
+from .script import (
+    T0,
+    configure,
+    do,
+    fail,
+    look,
+    nack,
+    receive_one,
+    redrive,
+    run,
+    send,
+    send_dead_letter,
+)
+
+
+@pytest.mark.parametrize("own", [1, 2, 7])
+def test_f5_a_message_may_say_how_often(engine, own):
+    produced = send(engine, max_attempts=own)
+    fail(engine, attempts=own)
+    message = look(engine, produced.id)
+    assert (message.status, message.attempts, message.max_attempts) == (Status.FAILED, own, own)
+
+
+def test_a_queue_may_say_how_often(make_engine):
+    engine = make_engine(EngineSettings(attempts_max=4))
+    configure(engine, max_attempts=2)
+    produced = send(engine)
+    other = send(engine, queue="other")
+    fail(engine, attempts=2)
+    fail(engine, queue="other", attempts=4)
+    assert look(engine, produced.id).status is Status.FAILED
+    assert look(engine, other.id, "other").status is Status.FAILED
+
+
+def test_a_changed_bound_holds_for_what_is_there(engine):
+    produced = send(engine)
+    fail(engine, attempts=2)
+    configure(engine, max_attempts=3)
+    fail(engine, attempts=1)
+    assert look(engine, produced.id).status is Status.FAILED
+
+
+def test_a_message_goes_before_its_queue(engine):
+    configure(engine, max_attempts=1)
+    produced = send(engine, max_attempts=2)
+    fail(engine, attempts=1)
+    assert look(engine, produced.id).status is Status.READY
+
+
+def test_the_end_of_a_lease_counts_against_it(engine):
+    configure(engine, max_attempts=1)
+    produced = send(engine)
+    receive_one(engine, lease_ms=5)
+    assert run(engine, now=T0 + 5).failed_queued
+    assert look(engine, produced.id).status is Status.FAILED
+
+
+def test_every_failure_is_kept_with_its_time_and_reason(engine):
+    produced = send(engine)
+    assert nack(engine, receive_one(engine)[1], 0, "broke", now=T0 + 1)
+    receive_one(engine, lease_ms=5, now=T0 + 2)
+    run(engine, now=T0 + 7)
+    assert nack(engine, receive_one(engine, now=T0 + 8)[1], 0, None, now=T0 + 9)
+    receive_one(engine, now=T0 + 10)
+    assert do(engine, NackById("q", produced.id), T0 + 11)
+    assert look(engine, produced.id).failures == (
+        Failure(1, T0 + 1, "broke"),
+        Failure(2, T0 + 7, LEASE_ENDED),
+        Failure(3, T0 + 9, None),
+        Failure(4, T0 + 11, None),
+    )
+    assert look(engine, produced.id).last_error == "broke"
+
+
+def test_what_a_consumer_gives_back_by_its_own_wish_is_no_failure(engine):
+    produced = send(engine)
+    _, receipt = receive_one(engine)
+    do(engine, Extend("q", (receipt,), 0))
+    _, receipt = receive_one(engine)
+    do(engine, Release("q", (receipt,)))
+    assert look(engine, produced.id).failures == ()
+
+
+def test_the_latest_failures_are_kept(engine, monkeypatch):
+    monkeypatch.setattr("forq_trio.limits.FAILURES_KEPT_MAX", 2)
+    produced = send(engine)
+    for reason in "abc":
+        assert nack(engine, receive_one(engine)[1], 0, reason)
+    assert [failure.reason for failure in look(engine, produced.id).failures] == ["b", "c"]
+
+
+def test_failures_go_with_the_message_and_on_from_there(engine):
+    produced = send_dead_letter(engine, max_attempts=2)
+    assert nack(engine, receive_one(engine, queue="q-dlq")[1], 0, "again", queue="q-dlq")
+    failures = look(engine, produced.id, "q-dlq").failures
+    assert [(failure.attempt, failure.reason) for failure in failures] == [
+        (1, None),
+        (2, None),
+        (1, "again"),
+    ]
+    assert redrive(engine, produced.id) == (True,)
+    assert len(look(engine, produced.id).failures) == 3

@@ -1,0 +1,173 @@
+"""Removing messages: all of a queue up to now, some by their ids, and the queue itself once it is empty."""
+
+from forq_trio import limits
+from forq_trio.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Swept
+from forq_trio.model import NewMessage, QueueCounts
+from forq_trio.queue_settings import QueueSettings
+from forq_trio.storage.engine import CLEANED_UP, Event
+
+from .script import (
+    T0,
+    ack,
+    claim,
+    configure,
+    counted,
+    do,
+    drain,
+    fail,
+    receive,
+    receive_one,
+    run,
+    send,
+)
+
+
+def purge(engine, up_to=None):
+    return do(engine, Purge("q", engine.last_sequence() if up_to is None else up_to))
+
+
+def test_whatever_their_status(engine):
+    configure(engine, group_in_flight_max=1, max_attempts=2)
+    send(engine)
+    fail(engine, attempts=2)
+    for fields in ({"group": "g"}, {"group": "g"}, {"delay_ms": 5}):
+        send(engine, **fields)
+    receive(engine, 2)
+    send(engine)
+    send(engine, queue="other")
+    assert counted(engine)["q"] == QueueCounts(ready=1, processing=1, failed=1, delayed=1, held=1)
+    result = run(engine, Purge("q", engine.last_sequence()))
+    assert result.outcomes == [Swept(5, more=False)]
+    assert result.events == [Event(CLEANED_UP, "q", 5, "deleted_by_user")]
+    assert engine.counts() == {"q": QueueCounts(), "other": QueueCounts(ready=1, bytes=1)}
+
+
+def test_what_is_sent_later_stays(engine):
+    send(engine, "old")
+    up_to = engine.last_sequence()
+    send(engine, "new")
+    assert purge(engine, up_to) == Swept(1, more=False)
+    assert drain(engine) == ["new"]
+
+
+def test_it_is_done_in_parts_the_oldest_first(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 2)
+    for content in "abcd":
+        send(engine, content)
+    up_to = engine.last_sequence()
+    send(engine, "new")
+    assert purge(engine, up_to) == Swept(2, more=True)
+    assert counted(engine)["q"].ready == 3
+    assert purge(engine, up_to) == Swept(2, more=False)
+    assert drain(engine) == ["new"]
+
+
+def test_nothing_there_is_nothing_done(engine):
+    assert purge(engine) == Swept(0, more=False)
+    assert engine.counts() == {}
+
+
+def test_a_receipt_of_a_purged_message_is_good_for_nothing(engine):
+    send(engine)
+    _, receipt = receive_one(engine)
+    purge(engine)
+    assert do(engine, Extend("q", (receipt,), 5)) == (None,)
+    assert not ack(engine, receipt)
+
+
+def test_settlements_of_the_same_batch_come_first(engine):
+    send(engine)
+    _, receipt = receive_one(engine)
+    assert run(engine, Purge("q", 9), Ack("q", (receipt,))).outcomes == [Swept(0, more=False), (True,)]
+
+
+def test_a_claim_of_the_same_batch_finds_nothing(engine):
+    send(engine)
+    assert run(engine, claim(), Purge("q", 9)).outcomes[0] == ()
+    result = run(engine, Produce("q", NewMessage("x")), Purge("q", 1), parked={"q": [claim()]})
+    assert len(result.served["q"]) == 1
+
+
+def test_nothing_of_it_is_due_any_more(engine):
+    send(engine, delay_ms=5)
+    purge(engine)
+    assert run(engine, now=T0 + 5).next_due_ms is None
+
+
+def test_an_empty_queue_can_be_forgotten(engine):
+    send(engine)
+    assert ack(engine, receive_one(engine)[1])
+    configure(engine, lease_ms=5)
+    assert do(engine, ForgetQueue("q")) is True
+    assert engine.counts() == {}
+    assert engine.settings() == {}
+    assert engine.rules("q").lease_ms != 5
+    assert engine.open_reader().queues() == []
+    send(engine)
+    assert engine.counts() == {"q": QueueCounts(ready=1, bytes=1)}
+
+
+def test_one_that_holds_messages_cannot(engine):
+    send(engine, delay_ms=5)
+    configure(engine, lease_ms=5)
+    assert do(engine, ForgetQueue("q")) is False
+    assert engine.settings() == {"q": QueueSettings(lease_ms=5)}
+    assert counted(engine) == {"q": QueueCounts(delayed=1)}
+
+
+def test_one_that_nobody_used_is_forgotten_too(engine):
+    configure(engine, lease_ms=5)
+    assert do(engine, ForgetQueue("q")) is True
+    assert do(engine, ForgetQueue("q")) is True
+    assert engine.settings() == {}
+
+
+def test_purged_and_forgotten_in_one_batch(engine):
+    send(engine)
+    outcomes = run(engine, ForgetQueue("q"), Purge("q", 1)).outcomes
+    assert outcomes == [True, Swept(1, more=False)]
+    assert engine.counts() == {}
+
+
+def test_sent_to_and_forgotten_in_one_batch_stays(engine):
+    outcomes = run(engine, ForgetQueue("q"), Produce("q", NewMessage("x"))).outcomes
+    assert outcomes[0] is False
+    assert counted(engine) == {"q": QueueCounts(ready=1)}
+
+
+def test_a_forgotten_queue_makes_room_for_another(engine, monkeypatch):
+    monkeypatch.setattr(limits, "QUEUES_MAX", 1)
+    send(engine)
+    assert ack(engine, receive_one(engine)[1])
+    assert do(engine, ForgetQueue("q"))
+    assert send(engine, queue="other").sequence == 2
+
+
+def test_delete_takes_what_is_at_rest(engine):
+    ready, claimed, delayed = send(engine), send(engine), send(engine, delay_ms=5)
+    first, _ = receive_one(engine)
+    assert first.id == ready.id
+    elsewhere = send(engine, queue="other")
+    ids = (ready.id, claimed.id, claimed.id, delayed.id, elsewhere.id, "no such id")
+    result = run(engine, Delete("q", ids))
+    assert result.outcomes == [(False, True, False, True, False, False)]
+    assert result.events == [Event(CLEANED_UP, "q", 2, "deleted_by_user")]
+    assert counted(engine) == {"q": QueueCounts(processing=1), "other": QueueCounts(ready=1)}
+
+
+def test_delete_takes_failed_and_held_ones(engine):
+    configure(engine, group_in_flight_max=1, max_attempts=1)
+    failed = send(engine)
+    fail(engine, attempts=1)
+    send(engine, group="g")
+    held = send(engine, group="g")
+    receive(engine, 2)
+    assert counted(engine)["q"] == QueueCounts(processing=1, failed=1, held=1)
+    assert do(engine, Delete("q", (failed.id, held.id))) == (True, True)
+
+
+def test_the_receipt_of_a_deleted_message_is_good_for_nothing(engine):
+    produced = send(engine)
+    _, receipt = receive_one(engine, lease_ms=0)
+    assert do(engine, Delete("q", (produced.id,))) == (True,)
+    assert not ack(engine, receipt)

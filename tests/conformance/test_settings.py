@@ -1,0 +1,133 @@
+"""What is set for a queue: kept member by member, in force at once, nothing stored where nothing is set."""
+
+from forq_trio.commands import Configure, Produce
+from forq_trio.model import NewMessage
+from forq_trio.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+from forq_trio.storage.engine import Batch, EngineSettings
+from forq_trio.storage.rules import rules_of
+
+from .script import T0, claim, configure, do, pause, receive, receive_one, run, send
+
+EVERYTHING = {
+    "lease_ms": 1,
+    "delay_ms": 2,
+    "ttl_ms": 3,
+    "max_attempts": 4,
+    "back_off": ExponentialBackOff(initial_ms=5, factor=1.5, max_ms=60, jitter=0.25),
+    "dead_letter_queue": "elsewhere",
+    "deduplication_window_ms": 6,
+    "max_messages": 7,
+    "max_bytes": 8,
+    "overflow": Overflow.DEAD_LETTER,
+    "order": Order.LIFO,
+    "group_in_flight_max": 9,
+}
+
+
+def test_every_setting_is_kept_and_in_force(engine):
+    assert configure(engine, **EVERYTHING) == QueueSettings(**EVERYTHING)
+    assert engine.settings() == {"q": QueueSettings(**EVERYTHING)}
+    rules = engine.rules("q")
+    assert {name: getattr(rules, name) for name in EVERYTHING} == EVERYTHING
+    assert set(EVERYTHING) == set(SettingsChange.__struct_fields__)
+
+
+def test_a_queue_without_settings_has_the_defaults(make_engine):
+    defaults = EngineSettings(queue_ttl_ms=1, dlq_ttl_ms=2, attempts_max=3, backoff_ms=(4,))
+    engine = make_engine(defaults)
+    for queue in ("q", "q-dlq", "q_lifo"):
+        assert engine.rules(queue) == rules_of(queue, None, defaults)
+    assert engine.settings() == {}
+
+
+def test_members_that_are_not_named_stay(engine):
+    configure(engine, lease_ms=1, max_messages=2)
+    assert configure(engine, max_messages=3) == QueueSettings(lease_ms=1, max_messages=3)
+
+
+def test_null_goes_back_to_the_default(engine):
+    configure(engine, lease_ms=1, ttl_ms=2)
+    assert configure(engine, lease_ms=None) == QueueSettings(ttl_ms=2)
+    assert engine.rules("q").lease_ms == rules_of("q", None, EngineSettings()).lease_ms
+
+
+def test_when_nothing_is_set_any_more_nothing_is_kept(engine):
+    configure(engine, lease_ms=1)
+    assert configure(engine, lease_ms=None) == QueueSettings()
+    assert engine.settings() == {}
+    configure(engine, lease_ms=1)
+    assert do(engine, Configure("q", None)) == QueueSettings()
+    assert engine.settings() == {}
+
+
+def test_no_change_is_none(engine):
+    assert configure(engine) == QueueSettings()
+    assert engine.settings() == {}
+
+
+def test_queues_do_not_mix(engine):
+    configure(engine, "a", lease_ms=1)
+    configure(engine, "A", lease_ms=2)
+    assert [engine.rules(queue).lease_ms for queue in ("a", "A")] == [1, 2]
+
+
+def test_setting_makes_no_queue(engine):
+    configure(engine, **EVERYTHING)
+    assert engine.counts() == {}
+    assert engine.open_reader().queues() == []
+
+
+def test_they_are_in_force_for_the_rest_of_the_batch(engine):
+    change = SettingsChange(lease_ms=5, delay_ms=None)
+    configure(engine, delay_ms=50)
+    _, _, deliveries = run(
+        engine, Produce("q", NewMessage("x")), Configure("q", change), claim(lease_ms=None)
+    ).outcomes
+    assert [delivery.lease_until for delivery in deliveries] == [T0 + 5]
+
+
+def test_several_of_a_batch_add_up_in_their_order(engine):
+    outcomes = run(
+        engine,
+        Configure("q", SettingsChange(lease_ms=1, ttl_ms=1)),
+        Configure("q", SettingsChange(lease_ms=2)),
+    ).outcomes
+    assert outcomes == [QueueSettings(lease_ms=1, ttl_ms=1), QueueSettings(lease_ms=2, ttl_ms=1)]
+
+
+def test_only_what_is_committed_is_told(engine):
+    configure(engine, lease_ms=1)
+    engine.execute_batch(Batch([Configure("q", SettingsChange(lease_ms=2))], T0))
+    assert engine.settings() == {"q": QueueSettings(lease_ms=1)}
+    assert engine.rules("q").lease_ms == 1
+    engine.commit()
+    assert engine.rules("q").lease_ms == 2
+
+
+def test_a_lease_of_the_queue_is_for_claims_that_do_not_say(engine):
+    configure(engine, lease_ms=70)
+    send(engine)
+    (delivery,) = receive(engine, lease_ms=None)
+    assert delivery.lease_until == T0 + 70
+    (delivery,) = receive(engine, lease_ms=5, now=T0 + 70)
+    assert delivery.lease_until == T0 + 75
+
+
+def test_claims_of_one_batch_may_differ(engine):
+    configure(engine, lease_ms=70)
+    for _ in range(3):
+        send(engine)
+    outcomes = run(engine, claim(lease_ms=None), claim(lease_ms=5), claim(lease_ms=70)).outcomes
+    assert [delivery.lease_until - T0 for (delivery,) in outcomes] == [70, 5, 70]
+
+
+def test_the_default_lease(engine):
+    send(engine)
+    assert receive_one(engine, lease_ms=None)[0].lease_until == T0 + 300_000
+
+
+def test_a_pause_and_settings_do_not_disturb_each_other(engine):
+    pause(engine)
+    configure(engine, lease_ms=1)
+    pause(engine, paused=False)
+    assert engine.settings() == {"q": QueueSettings(lease_ms=1)}

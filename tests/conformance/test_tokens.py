@@ -1,0 +1,82 @@
+"""Access tokens: stored by name, told from memory, and when they were last used."""
+
+import pytest
+
+from forq_trio import limits
+from forq_trio.access import AccessToken, Scope
+from forq_trio.commands import NoteTokenUse, RevokeToken, SaveToken
+from forq_trio.errors import TokenExists, TooManyTokens
+from forq_trio.storage.engine import Batch
+
+from .script import T0, do, run
+
+
+def token(name="ci", **fields):
+    values = {
+        "digest": f"digest of {name}",
+        "scopes": (Scope.PRODUCE, Scope.REDRIVE),
+        "queues": "mail-*",
+        "created_at": T0,
+        **fields,
+    }
+    return AccessToken(name=name, **values)
+
+
+@pytest.mark.parametrize("stored", [token(), token(expires_at=T0 + 5, last_used_at=T0 + 1), token(scopes=())])
+def test_a_token_is_kept_as_it_is(engine, stored):
+    assert do(engine, SaveToken(stored)) is None
+    assert engine.tokens() == {"ci": stored}
+
+
+def test_a_name_is_taken_until_it_is_revoked(engine):
+    do(engine, SaveToken(token()))
+    assert isinstance(do(engine, SaveToken(token(queues="*", digest="another"))), TokenExists)
+    assert engine.tokens() == {"ci": token()}
+    assert do(engine, RevokeToken("ci")) is True
+    assert do(engine, RevokeToken("ci")) is False
+    assert engine.tokens() == {}
+    do(engine, SaveToken(token(queues="*")))
+    assert engine.tokens()["ci"].queues == "*"
+
+
+def test_of_two_of_one_name_in_a_batch_the_first_is_stored(engine):
+    first, second, other = run(
+        engine, SaveToken(token()), SaveToken(token(digest="another")), SaveToken(token("other"))
+    ).outcomes
+    assert (first, other) == (None, None)
+    assert isinstance(second, TokenExists)
+    assert engine.tokens() == {"ci": token(), "other": token("other")}
+
+
+def test_there_is_a_bound(engine, monkeypatch):
+    monkeypatch.setattr(limits, "TOKENS_MAX", 2)
+    for name in "ab":
+        do(engine, SaveToken(token(name)))
+    assert isinstance(do(engine, SaveToken(token("c"))), TooManyTokens)
+    assert isinstance(do(engine, SaveToken(token("a", digest="another"))), TokenExists)
+    do(engine, RevokeToken("a"))
+    assert do(engine, SaveToken(token("c"))) is None
+
+
+def test_its_use_is_noted_and_only_moves_forward(engine):
+    for name in "ab":
+        do(engine, SaveToken(token(name)))
+    used = []
+    for at in (T0 + 5, T0 + 3, T0 + 9):
+        assert do(engine, NoteTokenUse({"a": at, "gone": at})) is None
+        used.append(engine.tokens()["a"].last_used_at)
+    assert used == [T0 + 5, T0 + 5, T0 + 9]
+    assert engine.tokens()["b"].last_used_at is None
+    assert set(engine.tokens()) == {"a", "b"}
+
+
+def test_a_use_is_noted_of_a_token_of_the_same_batch(engine):
+    run(engine, NoteTokenUse({"ci": T0 + 5}), SaveToken(token()))
+    assert engine.tokens()["ci"].last_used_at == T0 + 5
+
+
+def test_only_what_is_committed_is_told(engine):
+    engine.execute_batch(Batch([SaveToken(token())], T0))
+    assert engine.tokens() == {}
+    engine.commit()
+    assert engine.tokens() == {"ci": token()}

@@ -1,0 +1,1 @@
+"""Sasquatch's dialect (contract S)."""
