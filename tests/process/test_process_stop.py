@@ -1,33 +1,33 @@
 """A real server told to stop, and servers that cannot start."""
 
+import os
 import subprocess
 import sys
 
 import apsw
+import httpx
 import pytest
 import trio
 
+from client.fake_forq import SECRET
 from client.real_server import environment, real_server
-from process.books import Books
-from process.load import BROKEN_OFF, Load, make_client
+from forq_trio.cli.exits import Exit
+from process.books import LOAD, Books
+from process.load import make_client, messages_of
+from process.stopping import POLLING, Stopping
 
-pytestmark = [pytest.mark.process, pytest.mark.filterwarnings(BROKEN_OFF)]
+pytestmark = pytest.mark.process
+
+KEY = {"X-API-Key": SECRET}
 
 
-def test_sigterm_under_load_answers_what_it_took_and_ends_well(tmp_path) -> None:
-    database = tmp_path / "forq.db"
-    books = Books()
-    polls: list[tuple[int, object]] = []
+STOPS = int(os.environ.get("FORQ_STOP_ROUNDS", "2"))
+
+
+def stop_under_load(database, books: Books, sends: int) -> Stopping:
+    """SIGTERM to a server with long polls, kept connections and new ones; the clients' view of it."""
     with real_server(database) as server:
-        load = Load(server.url, books, lambda sent: sent >= 100)
-
-        async def poll() -> None:
-            async with make_client(server.url) as client:
-                answer = await client.post(
-                    "/api/v1/queues/idle/messages/receive",
-                    json={"max": 1, "waitMs": 30_000, "leaseMs": 1_000},
-                )
-                polls.append((answer.status_code, answer.json()))
+        clients = Stopping(int(server.address.rpartition(":")[2]), books, len(books.answered) + sends)
 
         async def parked() -> int:
             async with make_client(server.url) as client:
@@ -36,20 +36,30 @@ def test_sigterm_under_load_answers_what_it_took_and_ends_well(tmp_path) -> None
         async def run() -> None:
             with trio.fail_after(60):
                 async with trio.open_nursery() as nursery:
-                    for _ in range(10):
-                        nursery.start_soon(poll)
-                    while await parked() < 10:
+                    nursery.start_soon(clients.run)
+                    await clients.until_enough()
+                    while await parked() < POLLING:
                         pass
-                    nursery.start_soon(load.run)
-                    await load.until_enough()
                     server.process.terminate()
 
         trio.run(run)
         assert server.process.wait(30) == 0
-    assert polls == [(200, {"messages": []})] * 10
-    assert load.statuses <= {200, 204, 503}
-    books.check(database, tmp_path / "copy")
-    assert not (tmp_path / "forq.db-wal").exists()
+    return clients
+
+
+def test_sigterm_under_load_answers_everybody_and_loses_nothing(tmp_path, rng) -> None:
+    """Design 2, structured shutdown. FORQ_STOP_ROUNDS sets how often."""
+    database = tmp_path / "forq.db"
+    books = Books()
+    refused: set[str] = set()
+    for _ in range(STOPS):
+        clients = stop_under_load(database, books, rng.randrange(1, 500))
+        refused |= clients.refused
+        assert clients.polls == [(200, b'{"messages":[]}')] * POLLING
+        assert clients.statuses <= {204, 503}
+        assert not (tmp_path / "forq.db-wal").exists()
+    assert books.check(database, tmp_path / "copy") == len(books.answered)
+    assert books.asked == len(books.answered) + len(refused)
 
 
 def serve(database, address: str) -> subprocess.CompletedProcess[str]:
@@ -61,16 +71,39 @@ def serve(database, address: str) -> subprocess.CompletedProcess[str]:
 def refused(database, address: str = "127.0.0.1:0") -> str:
     """The one sentence with which it gives up."""
     ended = serve(database, address)
-    assert ended.returncode not in (0, -9), ended
+    assert ended.returncode == Exit.FAILED, ended
     assert ended.stdout == ""
     (sentence,) = ended.stderr.splitlines()
     assert "Traceback" not in sentence
     return sentence
 
 
-def test_a_second_server_on_the_file_is_refused(tmp_path) -> None:
+@pytest.mark.parametrize("way", ["same path", "relative", "symbolic link"])
+def test_a_second_server_on_the_file_is_refused(tmp_path, way) -> None:
+    """Whatever the file is called; the first one does not notice."""
+    database = tmp_path / "forq.db"
+    names = {
+        "same path": database,
+        "relative": tmp_path / "x" / ".." / "forq.db",
+        "symbolic link": tmp_path / "link.db",
+    }
+    (tmp_path / "x").mkdir()
+    with real_server(database) as server:
+        names["symbolic link"].symlink_to(database)
+        assert (
+            httpx.post(f"{server.url}{messages_of(LOAD)}", json={"content": "1"}, headers=KEY).status_code
+            == 204
+        )
+        assert "in use by another forq server" in refused(names[way])
+        assert httpx.get(f"{server.url}{messages_of(LOAD)}", headers=KEY).json()["content"] == "1"
+        assert server.stop() == 0
+
+
+def test_a_killed_server_leaves_no_lock_behind(tmp_path) -> None:
     with real_server(tmp_path / "forq.db") as server:
-        assert "in use by another forq server" in refused(tmp_path / "forq.db")
+        server.process.kill()
+        server.process.wait()
+    with real_server(tmp_path / "forq.db") as server:
         assert server.stop() == 0
 
 

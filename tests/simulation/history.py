@@ -88,8 +88,8 @@ class History:
         self._sent: dict[str, int] = {}
         self._refused: set[str] = set()
         self._receipts: list[tuple[str, str, str]] = []
-        self._queues: dict[str, str] = {}
-        self._newest: dict[str, int] = {}
+        self._lines: dict[str, tuple[str, str | None]] = {}
+        self._newest: dict[tuple[str, str | None], int] = {}
         self._leased: set[str] = set()
         self.violations: list[AssertionError] = []
 
@@ -98,8 +98,8 @@ class History:
 
     # What producers and consumers saw
 
-    def sending(self, queue: str, contents: Sequence[str], *, delayed: bool) -> None:
-        self._queues.update(dict.fromkeys(contents, queue))
+    def sending(self, queue: str, contents: Sequence[str], group: str | None, *, delayed: bool) -> None:
+        self._lines.update(dict.fromkeys(contents, (queue, group)))
         if delayed:
             self._delayed.update(contents)
 
@@ -112,8 +112,9 @@ class History:
         self._refused.update(contents)
 
     def received(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        sequences = [delivery.sequence for delivery in deliveries]
-        assert sequences == sorted(sequences), "a receiver got its messages out of order"
+        for group in {delivery.group for delivery in deliveries}:
+            sequences = [delivery.sequence for delivery in deliveries if delivery.group == group]
+            assert sequences == sorted(sequences), "a receiver got its messages out of order"
         for delivery in deliveries:
             self._receipts.append((queue, delivery.receipt, delivery.content))
             if self.latest[delivery.content][1] == delivery.receipt:
@@ -160,16 +161,18 @@ class History:
         assert 1 <= delivery.attempts <= limits.ATTEMPTS_MAX_DEFAULT, delivery
         assert self._sent.get(content, delivery.sequence) == delivery.sequence
         if content not in self.latest and content not in self._delayed:
-            queue = self._queues[content]
-            assert delivery.sequence > self._newest.get(queue, 0), f"{content} was overtaken in {queue}"
-            self._newest[queue] = delivery.sequence
+            line = self._lines[content]
+            assert delivery.sequence > self._newest.get(line, 0), f"{content} was overtaken in {line}"
+            self._newest[line] = delivery.sequence
         self._leased.add(delivery.receipt)
         self.latest[content] = (delivery.id, delivery.receipt, delivery.attempts)
 
     def check_parked(self, engine: Engine, writer: WriterActor) -> None:
-        """After the answers of a batch: nobody waits on a queue in which a message is ready."""
+        """After the answers of a batch: nobody waits on a queue in which a message is ready, unless it is paused."""
         counts = engine.counts()
         for queue in writer.parked:
+            if engine.rules(queue).paused:
+                continue
             ready = counts.get(queue, QueueCounts()).ready
             assert ready == 0, f"{writer.parked.count(queue)} wait on {queue} with {ready} ready"
 
@@ -194,6 +197,10 @@ class History:
             assert content in accounted or self._died(content), (
                 f"message {content} (sequence {sequence}) is lost"
             )
+        self._check_counts(engine, stored)
+        self._check_held(stored)
+
+    def _check_counts(self, engine: Engine, stored: Sequence[MessageInfo]) -> None:
         counted = Counter((message.queue, message.status) for message in stored)
         for queue, counts in engine.counts().items():
             in_table = QueueCounts(
@@ -201,8 +208,21 @@ class History:
                 counted[queue, Status.PROCESSING],
                 counted[queue, Status.FAILED],
                 counted[queue, Status.DELAYED],
+                counted[queue, Status.HELD],
+                sum(message.bytes for message in stored if message.queue == queue),
             )
             assert counts == in_table, f"{queue}: counts {counts}, table {in_table}"
+
+    def _check_held(self, stored: Sequence[MessageInfo]) -> None:
+        """Somebody will let go who is held: one of its group is in process, or ready."""
+        active = {
+            (message.queue, message.group)
+            for message in stored
+            if message.status in (Status.READY, Status.PROCESSING)
+        }
+        for message in stored:
+            if message.status is Status.HELD:
+                assert (message.queue, message.group) in active, f"nobody will let go {message}"
 
     def _died(self, content: str) -> bool:
         """It used up its attempts in a dead-letter queue: deleted by rule (F7)."""

@@ -2,7 +2,8 @@
 
 A trial is a few lives of the writer on one store. In each life producers send, consumers receive and settle (or hang,
 or try a stale receipt), a monkey cancels whatever is going on, and the database refuses some batches. A life ends in
-order, by cancellation, or by a commit that fails, after which the store is opened again. Everything random comes from
+order, by cancellation, or by a commit that fails, after which the store is opened again. One queue has groups, and an
+administrator pauses queues, changes the bound on groups and sends dead letters back. Everything random comes from
 the seed, trio's own scheduling included, so a trial can be had again.
 """
 
@@ -17,6 +18,7 @@ from forq_trio import limits
 from forq_trio.broker import Broker
 from forq_trio.errors import OutcomeUnknown, ServiceError
 from forq_trio.model import Delivery, NewMessage
+from forq_trio.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.tally import Tally
@@ -24,7 +26,8 @@ from forq_trio.writer_actor import CommitFailed, WriterActor
 from simulation.history import History, RecordedEngine
 from support.actors import TrioClock, elapse
 
-QUEUES = ("a", "b")
+QUEUES = ("a", "b", "grouped")
+GROUPS = ("x", "y")
 TRIAL_SECONDS_MAX = 7 * 86_400
 
 
@@ -84,6 +87,7 @@ class Trial:
                             nursery.start_soon(self._produce, broker)
                         for _ in range(self.rng.randrange(1, 5)):
                             nursery.start_soon(self._consume, broker)
+                        nursery.start_soon(self._administer, broker)
                         nursery.start_soon(self._disturb, engine)
                         await elapse(self.rng.choice((0.05, 5, 400)))
                         # Otherwise it goes on until everybody has done what it wanted.
@@ -132,10 +136,11 @@ class Trial:
             delayed = self.rng.random() < 0.25
             due_ms = TrioClock().now_ms() + self.rng.choice((1, 50, 3_000)) if delayed else None
             contents = [self._next_content() for _ in range(self.rng.choice((1, 1, 1, 3)))]
-            self.history.sending(queue, contents, delayed=delayed)
+            group = self.rng.choice(GROUPS) if queue == "grouped" else None
+            self.history.sending(queue, contents, group, delayed=delayed)
             with self._cancellable():
                 try:
-                    messages = [NewMessage(content, due_ms) for content in contents]
+                    messages = [NewMessage(content, due_ms, group=group) for content in contents]
                     produced = await broker.produce_many(queue, messages)
                 except OutcomeUnknown:
                     continue
@@ -143,6 +148,26 @@ class Trial:
                     self.history.refused(contents)
                 else:
                     self.history.sent(contents, produced)
+
+    async def _administer(self, broker: Broker) -> None:
+        for _ in range(self.rng.randrange(8)):
+            await self._pause()
+            queue = self.rng.choice(QUEUES)
+            bound = self.rng.choice((None, 1, 1, 2))
+            with self._cancellable(), suppress(ServiceError):
+                match self.rng.randrange(4):
+                    case 0:
+                        await broker.pause(queue)
+                    case 1:
+                        await broker.resume(queue)
+                    case 2:
+                        await broker.configure("grouped", SettingsChange(group_in_flight_max=bound))
+                    case 3 if self.history.latest:
+                        ids = [message_id for message_id, _, _ in self.history.latest.values()]
+                        await broker.redrive("a-dlq", ids[-limits.MOVE_BATCH_MAX :])
+        for queue in QUEUES:
+            with suppress(ServiceError):
+                await broker.resume(queue)
 
     def _next_content(self) -> str:
         self._number += 1
