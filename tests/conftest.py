@@ -14,10 +14,6 @@ import pytest
 SEED = int(os.environ.get("FORQ_TEST_SEED") or secrets.randbits(32))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "soak: runs for FORQ_SOAK_MINUTES, by script/soak; else left out")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not os.environ.get("FORQ_SOAK_MINUTES"):
         soaks = [item for item in items if item.get_closest_marker("soak")]

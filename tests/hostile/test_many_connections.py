@@ -112,6 +112,24 @@ def test_a_thousand_slow_clients_are_cut_off_and_nobody_waits_for_them(tmp_path)
         assert answered(bodies) == 0
 
 
+@pytest.mark.soak
+def test_slow_bodies_are_cut_off_after_their_time(tmp_path) -> None:
+    """They are answered 408 then, and nothing of them is stored."""
+    body = request("POST", "/api/v1/queues/q/messages", {"content": "x" * 100})
+    with serving(tmp_path) as (port, queue), ExitStack() as stack:
+        bodies = [stack.enter_context(connect(port)) for _ in range(SLOW_BODIES)]
+        for client in bodies:
+            client.settimeout(limits.BODY_SECONDS_MAX + 10)
+            client.sendall(body[:-1])
+        started = time.perf_counter()
+        for client in bodies:
+            assert statuses(until_end(client)) == [408]
+        ended_after = time.perf_counter() - started
+        assert limits.BODY_SECONDS_MAX - 1 < ended_after < limits.BODY_SECONDS_MAX + 5
+        turn(queue)
+        assert queue.receive() == []
+
+
 def test_ten_thousand_connections_and_a_hundred_more(tmp_path) -> None:
     """Those beyond the limit are told 503 at once; when some leave there is room again; the others are served."""
     with serving(tmp_path) as (port, queue), ExitStack() as stack:

@@ -13,34 +13,13 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import check_file
 from support.actors import T0
 from support.batches import do
-
-FILL = """
-INSERT INTO messages (seq, id, queue, is_dlq, status, attempts, process_after, processing_started_at, failure_reason,
-                      received_at, updated_at, expires_after, priority, position, lease_until, receipt, dedup_id,
-                      max_attempts, source_queue, last_error, content)
-VALUES
-    (3, 'ready', 'q', 0, 0, 2, 1, NULL, NULL, 1, 2, 9000000000000, 7, 3, NULL, 5, NULL, 4, NULL, 'broke', 'größe'),
-    (5, 'leased', 'q', 0, 1, 1, 1, 2, NULL, 1, 2, 9000000000000, 100, 5, 9000000000000, 77, 'once', NULL, NULL, NULL,
-     'x'),
-    (6, 'later', 'q', 0, 3, 0, 9000000000000, NULL, NULL, 1, 2, 9000000000001, 100, 6, NULL, NULL, NULL, NULL, NULL,
-     NULL, ''),
-    (8, 'dead', 'q-dlq', 1, 0, 0, 1, NULL, 'message_expired', 1, 2, 9000000000000, 100, 8, NULL, NULL, NULL, NULL, 'q',
-     NULL, 'four'),
-    (40, 'gone', 'q', 0, 0, 0, 1, NULL, NULL, 1, 2, 3, 100, 40, NULL, NULL, NULL, NULL, NULL, NULL, 'gone');
-DELETE FROM messages WHERE id = 'gone';
-INSERT INTO queue_counts VALUES ('q', 1, 1, 0, 1, 2), ('q-dlq', 1, 0, 0, 0, 2), ('empty', 0, 0, 0, 0, 2);
-INSERT INTO dedup VALUES ('q', 'once', 'leased', 5, 9000000000000);
-"""
+from support.old_files import make_version_1
 
 
 @pytest.fixture
 def version_1(path) -> str:
     """A file as the first release leaves it."""
-    with closing(apsw.Connection(path)) as connection:
-        connection.pragma("journal_mode", "WAL")
-        with migrations.immediate(connection):
-            migrations.apply(connection, migrations.KNOWN[:1])
-        connection.execute(FILL)
+    make_version_1(path)
     return path
 
 

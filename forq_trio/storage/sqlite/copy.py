@@ -37,15 +37,20 @@ def copy_database(source: apsw.Connection, target: str, progress: Progress | Non
                 problems = copy.pragma("integrity_check")
             if problems != "ok":
                 raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
+            _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing may fail to
             size = os.path.getsize(partial)
             sync(partial)
             os.replace(partial, os.path.join(directory, name))
             sync(directory)
         except BaseException:
-            for each in (partial, f"{partial}-journal", f"{partial}-wal", f"{partial}-shm"):
-                Path(each).unlink(missing_ok=True)
+            _remove(partial, "", "-journal", "-wal", "-shm")
             raise
     return size
+
+
+def _remove(partial: str, *endings: str) -> None:
+    for ending in endings:
+        Path(partial + ending).unlink(missing_ok=True)
 
 
 def sync(path: str) -> None:
