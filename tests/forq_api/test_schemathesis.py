@@ -1,9 +1,10 @@
 """Generated requests, right and wrong ones, against the OpenAPI document: no 5xx, and every answer is a documented one.
 
 There is no socket: a request goes from schemathesis to the handler and the answer back. Each example has a queue of
-its own, and long polls wait on a clock that jumps.
+its own, and long polls wait on a clock that jumps. FORQ_SCHEMA_EXAMPLES says how many of them for each operation.
 """
 
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -22,7 +23,7 @@ from forq_trio.http.message import Response
 from .harness import METRICS_SECRET, SECRET, Api, make_request, open_api
 
 BASE_URL = "http://127.0.0.1"
-EXAMPLES = 30
+EXAMPLES = int(os.environ.get("FORQ_SCHEMA_EXAMPLES", "15"))
 CHECK_NAMES = (
     "not_a_server_error",
     "status_code_conformance",

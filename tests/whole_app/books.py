@@ -79,6 +79,8 @@ class Books:
                     self.seen[cause] += 1
                 elif new is not row and new != row:
                     causes.of_change(row, new)
+            # A group comes with a message that is sent, and with a dead letter that is moved or sent again.
+            self._grouped |= {row.queue for row in after.values() if row.group}
             for seq in after.keys() - before.keys():
                 self._appeared(after[seq], deeds, rules)
             self._check_deliveries(deeds, causes, before, after)
