@@ -10,6 +10,11 @@ import secrets
 import zlib
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says something about the machine, not about what it shows.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 SEED = int(os.environ.get("FORQ_TEST_SEED") or secrets.randbits(32))
 

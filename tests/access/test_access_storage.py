@@ -14,7 +14,16 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.system import open_broker, open_system
-from support.actors import T0, ObservedEngine, SlowCommit, TrioClock, elapse, in_a_thread, running_writer
+from support.actors import (
+    T0,
+    ObservedEngine,
+    SlowCommit,
+    TrioClock,
+    elapse,
+    in_a_thread,
+    on_the_loop,
+    running_writer,
+)
 
 MINUTE = limits.TOKEN_USE_SAVE_SECONDS
 
@@ -70,7 +79,7 @@ async def test_the_files_do_not_hold_the_text(tmp_path: Path):
 
 
 async def test_uses_are_saved_once_a_minute_and_only_where_there_were_any(engine, autojump_clock):
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
         text = await broker.create_token("a", [Scope.CONSUME])
         other = await broker.create_token("b", [Scope.CONSUME])
@@ -92,7 +101,7 @@ async def test_uses_are_saved_once_a_minute_and_only_where_there_were_any(engine
 
 
 async def test_a_use_while_others_are_saved_is_not_lost(engine, autojump_clock):
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
         text = await broker.create_token("a", [Scope.CONSUME])
         broker.use_token(text)
@@ -106,7 +115,7 @@ async def test_a_use_while_others_are_saved_is_not_lost(engine, autojump_clock):
 
 
 async def test_what_the_database_refuses_is_saved_later(engine, autojump_clock):
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         text = await system.broker.create_token("a", [Scope.CONSUME])
         system.broker.use_token(text)
         used_at = TrioClock().now_ms()
@@ -117,7 +126,7 @@ async def test_what_the_database_refuses_is_saved_later(engine, autojump_clock):
 
 
 async def test_the_use_of_a_revoked_token_is_forgotten(engine, autojump_clock):
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
         broker.use_token(await broker.create_token("a", [Scope.CONSUME]))
         await broker.revoke_token("a")

@@ -15,7 +15,7 @@ from forq_trio.model import Delivery, MessageFilter, MessageInfo, NewMessage
 from forq_trio.redrives import RedriveTask
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import System, open_system
-from support.actors import T0, ObservedEngine, TrioClock, all_idle, until
+from support.actors import T0, ObservedEngine, TrioClock, all_idle, on_the_loop, until
 
 QUEUE = "orders"
 DEAD = "orders-dlq"
@@ -123,5 +123,5 @@ async def open_workbench(url: str) -> AsyncIterator[Workbench]:
     """A workbench on the database at `url`. Hanging is the failure of a test, in real time."""
     engine = ObservedEngine(open_engine(url, EngineSettings(), "normal"))
     with real_deadline(REAL_SECONDS_MAX):
-        async with open_system(engine, TrioClock()) as system:
+        async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
             yield Workbench(system, engine)

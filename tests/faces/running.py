@@ -18,7 +18,7 @@ from forq_trio.http.transport_config import TransportConfig
 from forq_trio.http.wire import open_listeners
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import System, open_system
-from support.actors import TrioClock
+from support.actors import TrioClock, on_the_loop
 
 from .broker_face import BrokerFace
 from .face import Face
@@ -37,7 +37,7 @@ async def open_face(kind: str, url: str, durability: str = "normal") -> AsyncIte
     """A face of a queue with Forq's settings. Hanging is the failure of a test, in real time."""
     engine = open_engine(url, EngineSettings(), durability)
     with real_deadline(REAL_SECONDS_MAX):
-        async with open_system(engine, TrioClock()) as system:
+        async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
             if kind == "broker":
                 yield BrokerFace(system.broker)
             else:

@@ -22,6 +22,7 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
+from support.actors import on_the_loop
 
 SECRET = "s" * 32
 METRICS_SECRET = "m" * 32
@@ -131,7 +132,7 @@ async def open_api() -> AsyncIterator[Api]:
     clock = SetClock()
     tally = Tally()
     engine = MemoryEngine(EngineSettings())
-    writer = WriterActor(engine, clock, tally)
+    writer = WriterActor(engine, clock, tally, policy=on_the_loop())
     # No deadline: time may jump while they read.
     readers = ReaderPool(engine.open_reader, size=2, deadline_seconds=math.inf)
     async with trio.open_nursery() as nursery:

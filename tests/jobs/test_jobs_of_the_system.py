@@ -13,7 +13,7 @@ from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import open_system
-from support.actors import ObservedEngine, TrioClock, elapse
+from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
 
 MINUTE = 60
 
@@ -42,7 +42,7 @@ class Timed(ObservedEngine):
 
 async def test_f13_every_job_runs_at_its_interval(autojump_clock) -> None:
     engine = Timed(MemoryEngine(EngineSettings()))
-    async with open_system(engine, TrioClock()):
+    async with open_system(engine, TrioClock(), policy=on_the_loop()):
         await elapse(180 * MINUTE)
 
     def minutes(wanted: object) -> list[int]:
@@ -62,7 +62,7 @@ async def test_f13_every_job_runs_at_its_interval(autojump_clock) -> None:
 
 
 async def test_f13_depth_gauges_are_refreshed_every_30_seconds(engine, autojump_clock) -> None:
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await elapse(1)
         await system.broker.produce("q", "x")
         await elapse(28.9)
@@ -84,7 +84,7 @@ async def fail(system, queue: str) -> str:
 async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
     engine, autojump_clock
 ) -> None:
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await elapse(30)
         failed = await fail(system, "q")
         before = trio.current_time()
@@ -99,7 +99,7 @@ async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
 async def test_f7_a_message_that_fails_in_a_dead_letter_queue_is_gone_within_a_second(
     engine, autojump_clock
 ) -> None:
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await elapse(30)
         await fail(system, "q")
         await elapse(0.5)
@@ -112,7 +112,7 @@ async def test_f7_a_message_that_fails_in_a_dead_letter_queue_is_gone_within_a_s
 
 
 async def test_f7_it_also_comes_when_the_database_refuses_at_first(engine, autojump_clock) -> None:
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await elapse(30)
         await system.broker.produce("q", "x")
         for _ in range(limits.ATTEMPTS_MAX_DEFAULT - 1):
@@ -129,7 +129,7 @@ async def test_f7_it_also_comes_when_the_database_refuses_at_first(engine, autoj
 
 
 async def test_an_idle_system_writes_nothing_beyond_its_jobs(engine, autojump_clock) -> None:
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         await elapse(1)
         engine.batches.clear()
         await elapse(2.9 * MINUTE)
@@ -138,7 +138,7 @@ async def test_an_idle_system_writes_nothing_beyond_its_jobs(engine, autojump_cl
 
 
 async def test_a_job_that_always_fails_takes_nothing_down(engine, autojump_clock, monkeypatch) -> None:
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
 
         async def broken() -> None:
             await trio.lowlevel.checkpoint()
@@ -153,7 +153,7 @@ async def test_a_job_that_always_fails_takes_nothing_down(engine, autojump_clock
 
 async def test_jobs_stop_cleanly(engine, autojump_clock) -> None:
     """In whatever they are doing: here they all wait for a database that refuses."""
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         engine.refusals = 1_000
         with pytest.raises(StorageUnavailable):
             await system.broker.produce("q", "x")

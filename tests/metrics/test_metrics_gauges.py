@@ -22,7 +22,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Reader
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
-from support.actors import T0
+from support.actors import T0, on_the_loop
 from support.exposition import of_queue, own_samples
 
 AGE = "forq_queue_oldest_claimable_age_seconds"
@@ -84,7 +84,7 @@ async def queues(engine) -> AsyncIterator[Queues]:
 @asynccontextmanager
 async def open_queues(engine) -> AsyncIterator[Queues]:
     clock, tally = SetClock(), Tally()
-    writer = WriterActor(engine, clock, tally)
+    writer = WriterActor(engine, clock, tally, policy=on_the_loop())
     readers = CountedReads(engine.open_reader, size=2)
     broker = Broker(writer, readers, clock)
     async with trio.open_nursery() as nursery:

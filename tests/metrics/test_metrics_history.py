@@ -11,7 +11,7 @@ from forq_trio.commands import Claim, Ping, Poison, ProduceMany
 from forq_trio.model import NewMessage
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
-from support.actors import SlowCommit, TrioClock, elapse, in_a_thread
+from support.actors import SlowCommit, TrioClock, elapse, in_a_thread, on_the_loop
 from support.exposition import buckets, of_queue, own_samples
 from support.words import LEASE_MS, Pending, ack, claim, nack, send
 
@@ -23,7 +23,7 @@ END_TO_END = "forq_message_end_to_end_seconds"
 async def recorded(engine, **options) -> AsyncIterator[tuple[WriterActor, Tally]]:
     """A running writer with the tally it feeds."""
     tally = Tally()
-    writer = WriterActor(engine, TrioClock(), tally, **options)
+    writer = WriterActor(engine, TrioClock(), tally, **{"policy": on_the_loop(), **options})
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         await writer.execute(Ping())

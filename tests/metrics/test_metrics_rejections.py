@@ -32,7 +32,7 @@ from forq_trio.storage.memory import MemoryEngine
 from forq_trio.system import open_system
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
-from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, until
+from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, on_the_loop, until
 from support.words import Pending, claim, send
 
 
@@ -44,7 +44,7 @@ def counted(tally: Tally) -> dict[Cause, int]:
 @asynccontextmanager
 async def counting(engine, **options) -> AsyncIterator[tuple[WriterActor, Tally]]:
     tally = Tally()
-    writer = WriterActor(engine, TrioClock(), tally, **options)
+    writer = WriterActor(engine, TrioClock(), tally, **{"policy": on_the_loop(), **options})
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         await writer.execute(Ping())
@@ -162,7 +162,7 @@ class StuckReader:
 async def test_a_read_that_takes_too_long(autojump_clock) -> None:
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
     engine.open_reader = StuckReader
-    async with open_system(engine, TrioClock()) as system:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         with pytest.raises(ReadDeadlineExceeded):
             await system.broker.stats("q")
         assert counted(system.tally) == {Cause.READ_TIMEOUT: 1}

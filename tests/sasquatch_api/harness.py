@@ -17,6 +17,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
+from support.actors import on_the_loop
 
 SECRET = "s" * 32
 START_MS = 1_700_000_000_000
@@ -123,7 +124,7 @@ class Api:
 async def open_api(engine: Engine) -> AsyncIterator[Api]:
     """A running writer and readers with the dialect in front of them."""
     clock = SetClock()
-    writer = WriterActor(engine, clock, Tally())
+    writer = WriterActor(engine, clock, Tally(), policy=on_the_loop())
     readers = ReaderPool(engine.open_reader, size=2)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)

@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from math import inf
 
 import trio
 import trio.testing
@@ -33,6 +34,12 @@ async def elapse(seconds: float) -> None:
     """Let simulated time pass. On an autojump clock this ends at the exact moment, without any real wait."""
     with trio.move_on_after(seconds):
         await trio.sleep_forever()
+
+
+def on_the_loop() -> CommitPolicy:
+    """A policy by which every commit runs on the event loop, however slow the disk is: with simulated time, a task that
+    waits for a thread looks as if it waited for time to pass."""
+    return CommitPolicy(inf, inf)
 
 
 def in_a_thread() -> CommitPolicy:
@@ -142,7 +149,7 @@ async def running_writer(
         engine,
         clock or TrioClock(),
         Tally(),
-        policy=policy,
+        policy=policy or on_the_loop(),
         inbox_calls_max=inbox_calls_max,
         parked_max=parked_max,
     )

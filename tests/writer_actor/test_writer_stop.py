@@ -10,7 +10,15 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory import MemoryEngine
 from forq_trio.tally import Tally
 from forq_trio.writer_actor import WriterActor
-from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, running_writer, until
+from support.actors import (
+    ObservedEngine,
+    SlowCommit,
+    TrioClock,
+    in_a_thread,
+    on_the_loop,
+    running_writer,
+    until,
+)
 from support.words import Pending, claim, contents, receipts, send
 
 
@@ -129,7 +137,7 @@ async def test_starting_and_stopping_a_hundred_times(hops) -> None:
     """Real clock and real threads: in each round every call has an answer, and the engine is closed once."""
     for _ in range(100):
         engine = ObservedEngine(MemoryEngine(EngineSettings()))
-        writer = WriterActor(engine, TrioClock(), Tally(), policy=in_a_thread() if hops else None)
+        writer = WriterActor(engine, TrioClock(), Tally(), policy=in_a_thread() if hops else on_the_loop())
         async with trio.open_nursery() as nursery:
             await nursery.start(writer.run)
             calls = [Pending(nursery, writer, send(str(number))) for number in range(5)]
