@@ -6,7 +6,7 @@ one more failure of the database.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from forq_trio.commands import Claim
 from forq_trio.model import NewMessage, QueueCounts, Receipt, Status
@@ -81,8 +81,10 @@ class Books:
                     causes.of_change(row, new)
             # A group comes with a message that is sent, and with a dead letter that is moved or sent again.
             self._grouped |= {row.queue for row in after.values() if row.group}
+            # What was moved here in this batch came after what was sent in it.
+            others = [row for seq, row in after.items() if before.get(seq, row).queue == row.queue]
             for seq in after.keys() - before.keys():
-                self._appeared(after[seq], deeds, rules)
+                self._appeared(after[seq], others, deeds, rules)
             self._check_deliveries(deeds, causes, before, after)
             check_order(deeds, after)
             self._count_deeds(deeds, parked)
@@ -147,7 +149,7 @@ class Books:
                 overtaken = replaced or deeds.touches(row) or (row.due_at or deeds.now_ms) <= deeds.now_ms
                 hold(Clause.FENCE, overtaken, "{} did not work on {}", command, row)
 
-    def _appeared(self, row: Stored, deeds: Deeds, rules: RulesAround) -> None:
+    def _appeared(self, row: Stored, others: Sequence[Stored], deeds: Deeds, rules: RulesAround) -> None:
         hold(Clause.DOUBLED, self.sequences.get(row.content) == row.seq, "nobody sent {}", row)
         hold(Clause.DOUBLED, row.content not in self._refused, "{} was refused", row)
         expected = 1 if row.seq in deeds.delivered else 0
@@ -155,7 +157,7 @@ class Books:
         if row.source_queue is None:
             held_to = rules(row.queue)[-1]
             lifo = held_to.order is Order.LIFO
-            check_place(row, self.table, lifo=lifo, grouped=row.queue in self._grouped)
+            check_place(row, others, lifo=lifo, grouped=row.queue in self._grouped)
             if row.content in self._messages:
                 _check_times(row, self._messages[row.content], deeds.now_ms, held_to)
 

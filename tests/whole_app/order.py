@@ -9,6 +9,8 @@ among themselves.
 So between two receivers of different batches the earlier one got the earlier message of those that were ready then.
 """
 
+from collections.abc import Sequence
+
 from forq_trio.model import Status
 from whole_app.deeds import Deeds
 from whole_app.stores import Stored, Table
@@ -40,8 +42,8 @@ def check_order(deeds: Deeds, after: Table) -> None:
                 hold(Clause.ORDER, claim_key(row) > claim_key(last), "{} was handed out before {}", last, row)
 
 
-def check_place(row: Stored, after: Table, *, lifo: bool, grouped: bool) -> None:
-    """A new message stands where its arrival and its group say."""
+def check_place(row: Stored, others: Sequence[Stored], *, lifo: bool, grouped: bool) -> None:
+    """A new message stands where its arrival and its group say. others: what was there, or came with it."""
     if lifo:
         hold(Clause.ORDER, row.position == -row.seq, "in a LIFO queue: {}", row)
     elif not grouped:
@@ -49,7 +51,7 @@ def check_place(row: Stored, after: Table, *, lifo: bool, grouped: bool) -> None
     else:
         hold(Clause.ORDER, row.position <= row.seq, "behind its own arrival: {}", row)
         if row.group:
-            for other in after.values():
+            for other in others:
                 alike = (other.queue, other.group, other.priority) == (row.queue, row.group, row.priority)
                 if alike and other.seq < row.seq:
                     hold(Clause.ORDER, other.position < row.position, "of one group: {}, then {}", other, row)
