@@ -297,7 +297,7 @@ async def _insist(work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
         except PASSING:
-            await trio.sleep(limits.STORAGE_RETRY_MS / 1_000)
+            await trio.sleep(limits.STORAGE_RETRY_SECONDS)
     return await work()
 
 

@@ -29,6 +29,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
 import trio
@@ -118,6 +119,7 @@ class WriterActor:
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
         self._next_due_ms: int | None = clock.now_ms()
+        self._retry_at = inf  # trio's time, which nobody sets; finite after a batch that the database refused
         self._draining = False
         self._stopping = False
         self._finished = False
@@ -313,8 +315,8 @@ class WriterActor:
 
         The timer is only ever moved to an earlier time; one that fires too early finds nothing and is set anew.
         """
-        wake_at = self.parked.next_deadline()
-        if self._next_due_ms is not None:
+        wake_at = min(self.parked.next_deadline(), self._retry_at)
+        if self._next_due_ms is not None and self._retry_at == inf:
             due_seconds = (self._next_due_ms - self._clock.now_ms()) / 1_000
             # The wall clock can be set while we sleep: look at it again now and then. That runs no query.
             wake_at = min(wake_at, trio.current_time() + min(due_seconds, limits.CLOCK_CHECK_SECONDS_MAX))
@@ -322,6 +324,9 @@ class WriterActor:
             self._timer.deadline = wake_at
 
     def _is_due(self) -> bool:
+        """Whether there is work even without calls: something fell due, or is to be tried again."""
+        if self._retry_at < inf:
+            return trio.current_time() >= self._retry_at
         return self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms()
 
     async def _execute_batch(self, calls: list[Call[Any]]) -> None:
@@ -356,7 +361,7 @@ class WriterActor:
         log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(live))
         _fail([call for call in live if not call.posted], type(error), str(error))
         self._postponed = [call for call in live if call.posted]
-        self._next_due_ms = self._clock.now_ms() + limits.STORAGE_RETRY_MS
+        self._retry_at = trio.current_time() + limits.STORAGE_RETRY_SECONDS
 
     async def _commit_together(self, live: list[Call[Any]]) -> None:
         """Execute the calls as one transaction, commit it, and answer them. Raises StorageUnavailable, having
@@ -384,7 +389,7 @@ class WriterActor:
             _fail([call for call, _ in served], OutcomeUnknown)
             raise CommitFailed(str(error)) from error
         # No checkpoint from here to the last answer.
-        self._next_due_ms = result.next_due_ms
+        self._next_due_ms, self._retry_at = result.next_due_ms, inf
         self._tally.record(result.events)
         self._tally.record_durations(result.durations)
         self.watches.notify(result.woken)

@@ -17,7 +17,7 @@ from .corpus import corpus
 from .targets import TARGETS
 
 SECONDS = int(os.environ.get("FORQ_FUZZ_SECONDS", "2"))
-SOAK_SECONDS = int(60 * float(os.environ.get("FORQ_SOAK_MINUTES") or 1) / len(TARGETS))
+SOAK_SECONDS = max(1, int(60 * float(os.environ.get("FORQ_SOAK_MINUTES") or 1) / len(TARGETS)))
 TESTS = Path(__file__).parents[1]
 
 needs_atheris = pytest.mark.skipif(

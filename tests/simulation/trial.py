@@ -97,7 +97,7 @@ class Trial:
                             case 1:
                                 life.cancel()
                     engine.refusals = 0
-                    await elapse(2 * limits.STORAGE_RETRY_MS / 1_000)
+                    await elapse(2 * limits.STORAGE_RETRY_SECONDS)
                     self.history.check_leases(engine)
             except* CommitFailed:
                 pass

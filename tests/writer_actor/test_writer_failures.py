@@ -8,7 +8,7 @@ from forq_trio import limits
 from forq_trio.commands import Release
 from forq_trio.errors import OutcomeUnknown, Stopping, StorageUnavailable
 from forq_trio.writer_actor import CommitFailed
-from support.actors import T0, SlowCommit, elapse, in_a_thread, running_writer
+from support.actors import T0, SlowCommit, TrioClock, elapse, in_a_thread, running_writer
 from support.words import Pending, ack, claim, contents, send
 
 
@@ -31,9 +31,35 @@ async def test_due_work_is_tried_again_after_a_refusal(engine, autojump_clock) -
         engine.refusals = 3
         await elapse(0.2)
         assert engine.refusals == 2
-        await elapse(3 * limits.STORAGE_RETRY_MS / 1_000)
+        await elapse(3 * limits.STORAGE_RETRY_SECONDS)
         assert engine.refusals == 0
         assert len(await writer.execute(claim())) == 1
+
+
+class AheadClock(TrioClock):
+    """One that somebody sets."""
+
+    def __init__(self) -> None:
+        self.ahead_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms
+
+
+async def test_when_it_is_tried_again_does_not_depend_on_the_wall_clock(engine, autojump_clock) -> None:
+    """Set back after a refusal, it must not put off by as much what is due by any clock."""
+    clock = AheadClock()
+    async with running_writer(engine, clock=clock) as writer:
+        await writer.execute(send(process_after_ms=T0 + 5_000))
+        clock.ahead_ms = 7_200_000
+        engine.refusals = 1
+        with pytest.raises(StorageUnavailable):
+            await writer.execute(claim())
+        clock.ahead_ms = 3_600_000
+        batches = len(engine.batches)
+        await elapse(2 * limits.STORAGE_RETRY_SECONDS)
+        assert engine.counts()["q"].ready == 1
+        assert len(engine.batches) == batches + 1
 
 
 async def test_receivers_stay_parked_through_a_refusal(engine, autojump_clock) -> None:
