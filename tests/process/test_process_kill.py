@@ -88,7 +88,8 @@ def test_killed_again_and_again_it_keeps_its_promises(tmp_path, rng) -> None:
 
 @pytest.mark.soak
 def test_killed_for_long_it_keeps_its_promises(tmp_path, rng) -> None:
-    books = kill_again_and_again(tmp_path, rng, 3, 2_000, SOAK_SECONDS)
+    sends_max = 2_000 if SOAK_SECONDS >= 60 else 200
+    books = kill_again_and_again(tmp_path, rng, 3, sends_max, SOAK_SECONDS)
     assert books.acked
     assert books.stale
     assert books.backups
