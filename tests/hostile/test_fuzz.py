@@ -1,8 +1,8 @@
 """Fuzzing of the transport and of every dialect's readers; what must hold is said in `targets`.
 
 Each target gets its fixed inputs first, then libFuzzer mutates them under coverage guidance in a process of its own:
-for 2 seconds in CI, unless FORQ_FUZZ_SECONDS says otherwise; in the soak they share its time. A failing input belongs
-into `corpus.FOUND`.
+for some hundred inputs in CI, or as long as FORQ_FUZZ_SECONDS says; in the soak they share its time. A failing input
+belongs into `corpus.FOUND`.
 """
 
 import os
@@ -16,7 +16,9 @@ import pytest
 from .corpus import corpus
 from .targets import TARGETS
 
-SECONDS = int(os.environ.get("FORQ_FUZZ_SECONDS", "2"))
+SECONDS = int(os.environ.get("FORQ_FUZZ_SECONDS") or 0)
+SECONDS_MAX = 90
+INPUTS = 200
 SOAK_SECONDS = max(1, int(60 * float(os.environ.get("FORQ_SOAK_MINUTES") or 1) / len(TARGETS)))
 TESTS = Path(__file__).parents[1]
 
@@ -25,9 +27,10 @@ needs_atheris = pytest.mark.skipif(
 )
 
 
-def fuzz(target: str, seconds: int, seed: int, directory: Path) -> str:
-    """Run the fuzzer and return what it said."""
-    flags = [f"-max_total_time={seconds}", f"-seed={seed % 2**31 or 1}", "-print_final_stats=1"]
+def fuzz(target: str, seconds: int, seed: int, directory: Path, inputs: int = -1) -> str:
+    """Run the fuzzer for so long, or for so many inputs if that comes first, and return what it said."""
+    flags = [f"-max_total_time={seconds}", f"-runs={inputs}"]
+    flags += [f"-seed={seed % 2**31 or 1}", "-print_final_stats=1"]
     command = [sys.executable, "-m", "hostile.fuzz", target, *flags]
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     done = subprocess.run(
@@ -59,9 +62,11 @@ def test_fixed_inputs(target) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutated_inputs(target, seed, tmp_path) -> None:
-    inputs = executed(fuzz(target, SECONDS, seed, tmp_path))
+    fixed = len(list(corpus(target)))
+    enough = -1 if SECONDS else fixed + INPUTS
+    inputs = executed(fuzz(target, SECONDS or SECONDS_MAX, seed, tmp_path, enough))
     print(f"{target}: {inputs} inputs")
-    assert inputs > len(list(corpus(target)))
+    assert inputs > fixed
 
 
 @needs_atheris
