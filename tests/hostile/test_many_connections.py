@@ -29,7 +29,7 @@ EXTRA = 100
 
 # What else goes on may slow an ordinary client down, but not make its turn a matter of seconds.
 TIMES_SLOWER_MAX = 10
-SECONDS_MAX = 10.0
+SECONDS_MAX = 3.0
 ALONE = 50
 
 

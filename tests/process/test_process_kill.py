@@ -92,4 +92,4 @@ def test_killed_for_long_it_keeps_its_promises(tmp_path, rng) -> None:
     books = kill_again_and_again(tmp_path, rng, 3, sends_max, SOAK_SECONDS)
     assert books.acked
     assert books.stale
-    assert books.backups
+    assert books.backups >= 3
