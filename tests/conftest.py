@@ -17,6 +17,7 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 SEED = int(os.environ.get("FORQ_TEST_SEED") or secrets.randbits(32))
+os.environ["FORQ_TEST_SEED"] = str(SEED)  # pytest-xdist's workers have the same
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

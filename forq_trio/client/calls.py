@@ -4,6 +4,7 @@ The sync and the async client only differ in how they carry a `Call` to the serv
 """
 
 import re
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -74,9 +75,14 @@ def unreachable(url: str, problem: Exception) -> ForqUnreachable:
 
 
 def http_settings(url: str, secret: str) -> dict[str, Any]:
-    """What both clients give to httpx."""
+    """What both clients give to httpx.
+
+    An address without TLS needs no certificate authorities, and loading them takes longer than a request: such a client
+    trusts none.
+    """
     return {
         "base_url": url,
+        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if httpx.URL(url).scheme == "http" else True,
         "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client"},
         "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
         "follow_redirects": False,

@@ -35,7 +35,7 @@ async def ask(api: Api, route: Route, *scopes: Scope, queues: str) -> tuple[int,
     holder = await Tokens(api).holder(*scopes, queues=queues)
     queue = "q-dlq" if "dead-letters" in route.path else "q"
     path = route.path.format(queue=queue, messageId=ID, redriveId=ID, name="nobody")
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         return await holder.ask(route.method, path, BODIES.get(route.operation.name, b"{}"))
 
 

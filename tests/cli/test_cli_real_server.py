@@ -30,7 +30,7 @@ def command(*arguments: str) -> list[str]:
 def forq(server: RealServer, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     env = environment(FORQ_URL=server.url)
     return subprocess.run(
-        command(*arguments), env=env, input=stdin, capture_output=True, text=True, timeout=60
+        command(*arguments), env=env, input=stdin, capture_output=True, text=True, timeout=120
     )
 
 
@@ -124,7 +124,7 @@ def test_following_outlives_a_restart_of_the_server(tmp_path: Path):
             assert forq(second, "send", "orders", "after").returncode == 0
             assert next_line(follower) == "after\n"
             follower.send_signal(signal.SIGINT)
-            assert follower.wait(30) == 130
+            assert follower.wait(120) == 130
             assert follower.stderr is not None
             assert follower.stderr.read().strip() == ""
 
@@ -136,7 +136,7 @@ def test_a_reader_that_goes_away_ends_it_without_a_word(server: RealServer):
         assert follower.stdout is not None
         follower.stdout.close()
         forq(server, "send", "orders", "b")
-        assert follower.wait(30) == 1
+        assert follower.wait(120) == 1
         assert follower.stderr is not None
         assert follower.stderr.read() == ""
     assert forq(server, "receive", "orders", "--ack").stdout == "b\n"
@@ -148,7 +148,7 @@ def test_on_a_real_terminal(server: RealServer):
     try:
         env = environment(FORQ_URL=server.url, TERM="xterm", COLUMNS="80")
         process = subprocess.run(
-            command("queues"), env=env, stdin=theirs, stdout=theirs, stderr=theirs, timeout=60
+            command("queues"), env=env, stdin=theirs, stdout=theirs, stderr=theirs, timeout=120
         )
         assert process.returncode == 0
         shown = os.read(ours, 65_536)
@@ -162,7 +162,7 @@ def test_on_a_real_terminal(server: RealServer):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_server_ends_well_on_either_signal(server: RealServer, number: signal.Signals):
     server.process.send_signal(number)
-    assert server.process.wait(30) == 0
+    assert server.process.wait(120) == 0
 
 
 def test_a_port_in_use_is_one_sentence(server: RealServer, tmp_path: Path):

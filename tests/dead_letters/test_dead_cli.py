@@ -169,7 +169,7 @@ def test_ctrl_c_cancels(forq: Forq, client: ForqClient, url: str) -> None:
     with subprocess.Popen(command, env=environment(FORQ_URL=url), stdout=pipe, text=True) as process:
         client.receive("orders", wait_ms=30_000)  # it has begun
         os.kill(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
     assert process.returncode == 130
     assert out.startswith("cancelled: ")
     (task,) = client.redrives(DEAD)

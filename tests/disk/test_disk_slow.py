@@ -1,8 +1,11 @@
-"""A disk whose syncs take 200 ms: everybody waits for their own commit only, and nobody else for anybody's."""
+"""A disk whose syncs take 200 ms: everybody waits for their own commit only, and nobody else for anybody's.
 
+What is counted is syncs, and whether the loop answers while one lasts; how long it all takes says more about the
+machine.
+"""
+
+import threading
 import time
-from statistics import quantiles
-from threading import Event
 
 import trio
 
@@ -12,31 +15,37 @@ from forq_trio.clock import SystemClock
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import open_system
-from support.actors import elapse
 
 SYNC_SECONDS = 0.2
+LOOP_SECONDS_MAX = 60.0
 PRODUCERS = 100
 ROUNDS = 5
+# To close: the reserve is given back, the log is copied and cut, and the directory is told.
+SYNCS_TO_CLOSE_MAX = 6
 
 
 class SlowSyncs:
-    """times: when each sync began."""
+    """Makes each sync of `disk` last, and asks the loop for a sign of life meanwhile.
+
+    answered: for each sync so far, whether the loop answered before it ended; one on the loop's own thread never is.
+    """
 
     def __init__(self, disk: FaultyDisk) -> None:
-        self.times: list[float] = []
+        self.answered: list[bool] = []
+        self._loop = trio.lowlevel.current_trio_token()
+        self._loop_thread = threading.current_thread()
         disk.on_sync = self._sync
 
     def _sync(self) -> None:
-        self.times.append(time.perf_counter())
-        Event().wait(SYNC_SECONDS)  # nobody sets it: this disk is slow
-
-
-async def ping(lags: list[float], done: trio.Event) -> None:
-    """Note by how much the loop is late, again and again."""
-    while not done.is_set():
-        asked = time.perf_counter() + 0.005
-        await elapse(0.005)
-        lags.append(time.perf_counter() - asked)
+        if threading.current_thread() is self._loop_thread:
+            self.answered.append(False)
+            threading.Event().wait(SYNC_SECONDS)  # nobody sets it: this disk is slow
+            return
+        ends = time.perf_counter() + SYNC_SECONDS
+        sign_of_life = threading.Event()
+        self._loop.run_sync_soon(sign_of_life.set)
+        self.answered.append(sign_of_life.wait(LOOP_SECONDS_MAX))
+        threading.Event().wait(max(ends - time.perf_counter(), 0))
 
 
 async def produce(broker: Broker) -> None:
@@ -45,8 +54,6 @@ async def produce(broker: Broker) -> None:
 
 
 async def test_commits_leave_the_loop_and_are_shared(quick_path) -> None:
-    lags: list[float] = []
-    done = trio.Event()
     delivered = []
 
     async def consume() -> None:
@@ -58,23 +65,17 @@ async def test_commits_leave_the_loop_and_are_shared(quick_path) -> None:
             broker = system.broker
             syncs = SlowSyncs(disk)
             await broker.produce("orders", "the one that shows how slow the disk is")
-            syncs.times.clear()
-            started = time.perf_counter()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(ping, lags, done)
-                async with trio.open_nursery() as workers:
-                    workers.start_soon(consume)
-                    for _ in range(PRODUCERS):
-                        workers.start_soon(produce, broker)
-                    await broker.produce("polled", "hello")
-                done.set()
-            seconds = time.perf_counter() - started
+            assert syncs.answered == [False], "nothing was known of the disk yet"
+            syncs.answered.clear()
+            async with trio.open_nursery() as workers:
+                workers.start_soon(consume)
+                for _ in range(PRODUCERS):
+                    workers.start_soon(produce, broker)
+                await broker.produce("polled", "hello")
+            answered = list(syncs.answered)
             assert broker.counts()["orders"].ready == PRODUCERS * ROUNDS + 1
-            stopped = time.perf_counter()
-        assert time.perf_counter() - stopped < 5 + 10 * SYNC_SECONDS
+            syncs.answered.clear()
+        assert len(syncs.answered) <= SYNCS_TO_CLOSE_MAX
     assert [delivery.content for delivery in delivered] == ["hello"]
-    assert len(syncs.times) < 4 * ROUNDS, "commits are not shared"
-    assert seconds < 4 * ROUNDS * SYNC_SECONDS + 5
-    # One that waited for syncs would be late by a whole one nearly always; a busy machine may be, now and then.
-    assert quantiles(lags, n=20)[-1] < SYNC_SECONDS / 2, "the loop waits for syncs"
-    assert max(lags) < SYNC_SECONDS, "the loop waited for a sync"
+    assert ROUNDS <= len(answered) < 4 * ROUNDS, "commits are not shared"
+    assert all(answered), "the loop waited for a sync"

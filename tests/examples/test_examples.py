@@ -17,7 +17,7 @@ def run(*arguments: str) -> str:
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (finished.returncode, finished.stderr) == (0, "")

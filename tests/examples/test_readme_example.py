@@ -16,7 +16,7 @@ def test_the_program_in_the_readme_runs(tmp_path) -> None:
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, "hello\n", "")

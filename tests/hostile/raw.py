@@ -32,7 +32,7 @@ def connect(port: int, *, receive_buffer_bytes: int | None = None) -> socket.soc
     connected = socket.socket()
     if receive_buffer_bytes is not None:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-    connected.settimeout(20)
+    connected.settimeout(120)
     connected.connect(("127.0.0.1", port))
     return connected
 

@@ -41,7 +41,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    handler=echo, config=None, *, ssl_context=None, errors_expected=False, seconds=20.0
+    handler=echo, config=None, *, ssl_context=None, errors_expected=False, seconds=120.0
 ) -> AsyncIterator[Running]:
     """A server for the length of a test; what it reported as an error fails the test unless it was expected."""
     errors: list[Exception] = []

@@ -22,7 +22,7 @@ async def test_answers_204_kept_alive_and_pipelined(module):
         [sys.executable, "-m", module, "127.0.0.1", "0"], cwd=ROOT, env=environment, stdout=subprocess.PIPE
     )
     try:
-        with trio.fail_after(20):
+        with trio.fail_after(120):
             port = b""
             while not port.endswith(b"\n"):
                 port += await process.stdout.receive_some()

@@ -149,7 +149,7 @@ class StuckReader:
         self._interrupted = threading.Event()
 
     def queue(self, queue: str) -> QueueInfo:
-        assert self._interrupted.wait(timeout=20), "the read was never interrupted"
+        assert self._interrupted.wait(timeout=120), "the read was never interrupted"
         raise ReadDeadlineExceeded
 
     def interrupt(self) -> None:
@@ -229,7 +229,7 @@ async def test_answers_of_the_transport(sent: bytes, status: int, cause: Cause |
         on_error=pytest.fail,
         on_refused=transport_rejections(tally),
     )
-    with trio.fail_after(20):
+    with trio.fail_after(120):
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve)
             async with await trio.open_tcp_stream("127.0.0.1", server.ports[0]) as client:

@@ -24,7 +24,7 @@ from forq_trio.http.transport_config import TransportConfig
 from forq_trio.http.wire import open_listeners
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import open_system
-from support.actors import TrioClock
+from support.actors import TrioClock, all_idle, on_the_loop
 
 HOUR = 3_600
 SECRET = "s" * 32
@@ -82,9 +82,9 @@ class Shop:
     async def pass_time(self, seconds: float) -> None:
         end = trio.current_time() + seconds
         while (left := end - trio.current_time()) > 0:
-            await trio.testing.wait_all_tasks_blocked()
+            await all_idle()
             self.mock.jump(min(left, STEP))
-        await trio.testing.wait_all_tasks_blocked()
+        await all_idle()
 
     async def until_received(self, content: str, times: int, seconds_max: float) -> float:
         """Let time pass until it has come so often; when it came the last time."""
@@ -97,7 +97,7 @@ class Shop:
 
 @pytest.fixture
 async def shop(tmp_path, mock_clock) -> AsyncIterator[Shop]:
-    with real_deadline(60):
+    with real_deadline(300):
         async with serving(f"sqlite:///{tmp_path / 'forq.db'}", mock_clock) as shop:
             yield shop
 
@@ -106,7 +106,8 @@ async def shop(tmp_path, mock_clock) -> AsyncIterator[Shop]:
 async def serving(url: str, mock: trio.testing.MockClock) -> AsyncIterator[Shop]:
     clock = SetClock()
     errors: list[Exception] = []
-    async with open_system(open_engine(url, EngineSettings(), "normal"), clock) as system:
+    engine = open_engine(url, EngineSettings(), "normal")
+    async with open_system(engine, clock, policy=on_the_loop()) as system:
         access = Access(SECRET, system.broker, Throttle())
         handler = make_handler(forq_routes(system.broker, clock, access))
         config = TransportConfig(idle_seconds=1e9)

@@ -33,7 +33,7 @@ class Server:
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 @contextmanager
@@ -50,13 +50,13 @@ def running(*options: str, **variables: str) -> Iterator[Server]:
                 lines.append(line)
                 if line.startswith("{") and (event := json.loads(line))["event"] == "server.started":
                     url = f"http://{event['api']}"
-                    with httpx.Client(base_url=url, headers={"x-api-key": SECRET}, timeout=30) as client:
+                    with httpx.Client(base_url=url, headers={"x-api-key": SECRET}, timeout=120) as client:
                         yield Server(process, event, client)
                     return
             raise AssertionError(f"the server did not start: {''.join(lines)}")
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()

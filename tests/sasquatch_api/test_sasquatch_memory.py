@@ -39,7 +39,7 @@ def test_what_a_killed_server_left_the_next_one_removes():
     with running("--memory") as killed:
         (place,) = places(killed.process.pid)
         killed.process.send_signal(signal.SIGKILL)
-        killed.process.wait(30)
+        killed.process.wait(120)
     assert place.exists()
     with running("--memory") as server:
         assert not place.exists()

@@ -124,7 +124,7 @@ class SlowCommit:
     def _stop(self) -> None:
         self._engine.before_commit = lambda: None
         trio.from_thread.run_sync(self._reached.set)
-        assert self._go_on.wait(timeout=20), "the test never let the commit go on"
+        assert self._go_on.wait(timeout=120), "the test never let the commit go on"
         if self.failure is not None:
             raise self.failure
 

@@ -59,7 +59,7 @@ def test_a_seed_is_the_same_trial_in_every_process(rng) -> None:
             environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
             command = [sys.executable, "-c", TELL, seed]
             told = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=True, timeout=60
+                command, env=environment, capture_output=True, text=True, check=True, timeout=120
             )
             stories.add(told.stdout)
         assert len(stories) == 1, seed
