@@ -23,7 +23,7 @@ from forq_trio.http.message import Response
 from .harness import METRICS_SECRET, SECRET, Api, make_request, open_api
 
 BASE_URL = "http://127.0.0.1"
-EXAMPLES = int(os.environ.get("FORQ_SCHEMA_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("FORQ_SCHEMA_EXAMPLES", "8"))
 CHECK_NAMES = (
     "not_a_server_error",
     "status_code_conformance",

@@ -65,7 +65,9 @@ def test_sigterm_under_load_answers_everybody_and_loses_nothing(tmp_path, rng) -
 def serve(database, address: str) -> subprocess.CompletedProcess[str]:
     """`forq serve` where it cannot."""
     command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address, "--db", str(database)]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def refused(database, address: str = "127.0.0.1:0") -> str:
