@@ -105,7 +105,7 @@ class Shop:
                 pass
 
     async def send_until_refused(self) -> httpx.Response:
-        """Where the log began anew after a checkpoint, some more fit into it before anything new is wanted of the disk."""
+        """Where a checkpoint let the log begin anew, some more fit into it before the disk is asked for more."""
         with trio.fail_after(120):
             while (answer := await self.send()).status_code == 204:
                 pass
