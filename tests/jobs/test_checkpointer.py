@@ -13,7 +13,7 @@ from forq_trio.errors import StorageUnavailable
 from forq_trio.jobs.supervisor import supervise
 from forq_trio.storage.engine import CheckpointResult, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from support.actors import ObservedEngine, running_writer, until
+from support.actors import ObservedEngine, all_idle, running_writer, until
 from support.words import ack, claim, send
 
 BODY = "x" * 20_000  # five pages, and one or two for the tree
@@ -27,20 +27,16 @@ class Checkpointed(ObservedEngine):
         self.checkpoints: list[tuple[bool, CheckpointResult]] = []
         self.checkpoint_refusals = 0
         self.refused_checkpoints = 0
-        self.under_way = 0
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         if self.checkpoint_refusals > 0:
             self.checkpoint_refusals -= 1
             raise StorageUnavailable("database is locked")
-        self.under_way += 1
         try:
             result = super().checkpoint(truncate=truncate)
         except StorageUnavailable:
             self.refused_checkpoints += 1
             raise
-        finally:
-            self.under_way -= 1
         self.checkpoints.append((truncate, result))
         return result
 
@@ -93,8 +89,7 @@ async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, mo
         for _ in range(100):
             before = engine.log_pages()
             await writer.execute(send(BODY))
-            await wait_all_tasks_blocked()  # if one is to be run, it is under way now
-            await until(lambda: engine.under_way == 0)
+            await all_idle()
             pages += max(
                 engine.log_pages() - before, engine.log_pages() if engine.log_pages() < before else 0
             )
@@ -183,8 +178,7 @@ async def test_on_a_full_disk_the_log_starts_over_early_and_keeps_its_length(
             while engine.log_pages() >= pages:
                 pages = engine.log_pages()
                 await writer.execute(ack(*await writer.execute(claim())))
-                await wait_all_tasks_blocked()
-            await until(lambda: engine.under_way == 0)
+                await all_idle()
         assert log_bytes(path) >= length
         assert engine.checkpoints
         assert not any(truncate for truncate, _ in engine.checkpoints)

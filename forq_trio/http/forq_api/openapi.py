@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document, made from the routes themselves, and the two places it is served at."""
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
@@ -50,18 +51,24 @@ _DOCUMENT = Operation(
 
 
 def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
-    """Routes that serve the document about `documented` and themselves. version: the server's."""
-    body = b""
+    """Routes that serve the document about `documented` and themselves. version: the server's.
+
+    It is made when it is asked for the first time: that takes some milliseconds, and most servers never are.
+    """
+
+    @functools.cache
+    def body() -> bytes:
+        return msgspec.json.encode(build_document(described, version))
 
     async def document(request: Request) -> Response:
-        return Response(200, body)
+        return Response(200, body())
 
     names = ("openapi", "openapiAtRoot")
     routes = [
         Route("GET", path, document, msgspec.structs.replace(_DOCUMENT, name=name))
         for path, name in zip(PATHS, names, strict=True)
     ]
-    body = msgspec.json.encode(build_document([*documented, *routes], version))
+    described = [*documented, *routes]
     return routes
 
 
