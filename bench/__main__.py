@@ -9,12 +9,12 @@ from typing import Any, Literal
 import click
 from rich.console import Console
 
-from bench import machine, results, table
-from bench.context import Context
-from bench.scenarios import SCENARIOS
-from bench.servers import ServerError, running_server
-from bench.settings import PRESETS
+from bench.report import machine, results, table
+from bench.scenarios.context import Context
+from bench.scenarios.registry import SCENARIOS
+from bench.scenarios.settings import PRESETS
 from bench.soak.command import soak, soak_verdict
+from bench.targets.servers import ServerError, running_server
 
 # By convention on a disk, which /tmp need not be.
 DATA_DIR = "/var/tmp"
@@ -143,7 +143,7 @@ def _terminal() -> Console:
 def draw_plot(path: Path, output: Path) -> None:
     """Draw the plot of a results file; the output's ending says its format (.svg, .png)."""
     try:
-        from bench.plot import draw
+        from bench.report.plot import draw
     except ImportError as error:
         raise click.ClickException(f"drawing needs matplotlib, of the extra bench: {error}") from error
     draw(results.load(path), output)

@@ -8,27 +8,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forq_trio.access import AccessToken, Scope
-    from forq_trio.broker import Broker
-    from forq_trio.clock import Clock
-    from forq_trio.errors import CallerError, ForqError, ServiceError
-    from forq_trio.model import Delivery, MessageInfo, NewMessage, Produced, QueueInfo, Status
+    from forq_trio.broker.broker import Broker
+    from forq_trio.model.access import AccessToken, Scope
+    from forq_trio.model.clock import Clock
+    from forq_trio.model.errors import CallerError, ForqError, ServiceError
+    from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueInfo, Status
     from forq_trio.system import open_broker
 
 _HOMES = {
-    "AccessToken": "access",
-    "Broker": "broker",
-    "CallerError": "errors",
-    "Clock": "clock",
-    "Delivery": "model",
-    "ForqError": "errors",
-    "MessageInfo": "model",
-    "NewMessage": "model",
-    "Produced": "model",
-    "QueueInfo": "model",
-    "Scope": "access",
-    "ServiceError": "errors",
-    "Status": "model",
+    "AccessToken": "model.access",
+    "Broker": "broker.broker",
+    "CallerError": "model.errors",
+    "Clock": "model.clock",
+    "Delivery": "model.messages",
+    "ForqError": "model.errors",
+    "MessageInfo": "model.messages",
+    "NewMessage": "model.messages",
+    "Produced": "model.messages",
+    "QueueInfo": "model.messages",
+    "Scope": "model.access",
+    "ServiceError": "model.errors",
+    "Status": "model.messages",
     "open_broker": "system",
 }
 

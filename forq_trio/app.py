@@ -16,13 +16,8 @@ from threading import Timer
 
 import trio
 
-from forq_trio import limits, log
-from forq_trio.clock import SystemClock
-from forq_trio.commands import SweepKind
-from forq_trio.config import Config
-from forq_trio.config_values import Address
-from forq_trio.engines import KEEP_NOTHING, SQLITE_PREFIX, open_engine, temporary_database
-from forq_trio.errors import ForqError
+from forq_trio.config.load import Config
+from forq_trio.config.values import Address
 from forq_trio.http.access import Access
 from forq_trio.http.auth import ApiKeyGate
 from forq_trio.http.forq_api.openapi import openapi_routes
@@ -30,18 +25,24 @@ from forq_trio.http.forq_api.routes import forq_routes
 from forq_trio.http.health import About, HealthCheck
 from forq_trio.http.message import Handler
 from forq_trio.http.metrics import Metrics
-from forq_trio.http.open_files import allow_connections
 from forq_trio.http.rejections import counting_rejections, transport_rejections
 from forq_trio.http.router import make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
-from forq_trio.http.server import Server
 from forq_trio.http.throttle import Throttle
-from forq_trio.http.transport_config import TransportConfig
-from forq_trio.http.wire import open_listeners
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.open_files import allow_connections
+from forq_trio.http.transport.server import Server
+from forq_trio.http.transport.wire import open_listeners
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
-from forq_trio.log import LogEvent
+from forq_trio.model import limits
+from forq_trio.model.clock import SystemClock
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.errors import ForqError
 from forq_trio.storage.engine import Engine, EngineSettings
+from forq_trio.storage.open import KEEP_NOTHING, SQLITE_PREFIX, open_engine, temporary_database
 from forq_trio.system import System, open_system
+from forq_trio.telemetry import log
+from forq_trio.telemetry.log import LogEvent
 from forq_trio.version import installed_version
 from forq_trio.writer_actor import CommitFailed
 

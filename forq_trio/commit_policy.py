@@ -7,7 +7,7 @@ loop: they are short, need the interpreter lock between any two steps, and a thr
 a busy loop at each step is slower by orders of magnitude.
 """
 
-from forq_trio import limits
+from forq_trio.model import limits
 
 _WEIGHT = 0.05
 

@@ -15,24 +15,24 @@ from typing import Literal
 
 import trio
 
-from forq_trio import limits
-from forq_trio.broker import Broker
-from forq_trio.checkpointer import Checkpointer
-from forq_trio.checks import check_range
-from forq_trio.clock import Clock, SystemClock
-from forq_trio.commands import SweepKind
+from forq_trio.broker.broker import Broker
 from forq_trio.commit_policy import CommitPolicy
-from forq_trio.disk_guard import DiskGuard
-from forq_trio.engines import open_engine
+from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
+from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.jobs.tokens import token_uses_job
+from forq_trio.model import limits
+from forq_trio.model.checks import check_range
+from forq_trio.model.clock import Clock, SystemClock
+from forq_trio.model.commands import SweepKind
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.rejections import Cause
 from forq_trio.storage.engine import Engine, EngineSettings
-from forq_trio.tally import Tally
+from forq_trio.storage.open import open_engine
+from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.rejections import Cause
 from forq_trio.writer_actor import WriterActor
 
 

@@ -23,7 +23,7 @@ from typing import Any, Generic, overload
 
 import trio
 
-from forq_trio.commands import Claim, Command, OutcomeT
+from forq_trio.model.commands import Claim, Command, OutcomeT
 
 _UNRESOLVED: Any = object()
 

@@ -34,10 +34,11 @@ from typing import Any
 
 import trio
 
-from forq_trio import limits
-from forq_trio.access import AccessToken
-from forq_trio.clock import Clock
-from forq_trio.commands import (
+from forq_trio.commit_policy import CommitPolicy
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import (
     Claim,
     Command,
     NoteTokenUse,
@@ -51,8 +52,7 @@ from forq_trio.commands import (
     SaveToken,
     message_count,
 )
-from forq_trio.commit_policy import CommitPolicy
-from forq_trio.errors import (
+from forq_trio.model.errors import (
     OutcomeUnknown,
     Overloaded,
     ServiceError,
@@ -60,11 +60,11 @@ from forq_trio.errors import (
     StorageFull,
     StorageUnavailable,
 )
-from forq_trio.log import LogEvent, log
-from forq_trio.model import Delivery, QueueCounts, Receipt
-from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.messages import Delivery, QueueCounts, Receipt
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Batch, Engine, Event
-from forq_trio.tally import Tally
+from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.waiters import Call, ParkedReceivers, Watches
 
 _SENDS = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})

@@ -6,8 +6,8 @@ from time import perf_counter_ns
 import msgspec
 from msgspec import Struct
 
-from bench.handoff import Arrivals
-from bench.load import Conversation, Request, Series
+from bench.load.generator import Conversation, Request, Series
+from bench.scenarios.handoff import Arrivals
 from bench.soak.traffic import Calls
 
 PAGE = 10

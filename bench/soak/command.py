@@ -8,12 +8,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench import machine
-from bench.results import RESULTS_DIR
-from bench.servers import ServerError
+from bench.report import machine
+from bench.report.results import RESULTS_DIR
 from bench.soak import record
 from bench.soak.run import Soak, run
 from bench.soak.verdict import Judgement, judge
+from bench.targets.servers import ServerError
 
 # By convention on a disk, which /tmp need not be.
 DATA_DIR = "/var/tmp"

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
 
-from bench.plot import FAINT, OURS, PANEL_INCHES, SECOND, YARDSTICK
+from bench.report.plot import FAINT, OURS, PANEL_INCHES, SECOND, YARDSTICK
 from bench.soak.record import Columns
 from bench.soak.verdict import Judgement, judge
 

@@ -5,8 +5,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench.histogram import Histogram
-from bench.load import Series
+from bench.load.generator import Series
+from bench.load.histogram import Histogram
 
 Columns = dict[str, list[float | None]]
 """A value for each second, by the name of its series; None where there was nothing to measure."""

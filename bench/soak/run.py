@@ -10,16 +10,16 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Literal
 
-from bench import machine
-from bench.handoff import Arrivals
-from bench.load import Address, Load
-from bench.servers import KEY, METRICS_KEY, Server, ServerError, forq_server_on, script_server
+from bench.load.generator import Address, Load
+from bench.report import machine
+from bench.scenarios.handoff import Arrivals
 from bench.soak import sasquatch, traffic
 from bench.soak.caretaker import caretaking
 from bench.soak.record import Columns, Meters
 from bench.soak.traffic import Calls, Consumers, Senders, repeating
 from bench.soak.verdict import judge
 from bench.soak.watch import Depths, Watch
+from bench.targets.servers import KEY, METRICS_KEY, Server, ServerError, forq_server_on, script_server
 
 SENDERS = 16
 SINGLE_CONSUMERS = 4

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bench.handoff import STAMP_DIGITS, Arrivals
-from bench.load import Conversation, Request
+from bench.load.generator import Conversation, Request
+from bench.scenarios.handoff import STAMP_DIGITS, Arrivals
 from bench.soak.record import Meters
 from bench.soak.traffic import Calls
 

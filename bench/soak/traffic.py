@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bench.api import Delivered, decode_batch, decode_message
-from bench.handoff import STAMP_DIGITS, Arrivals
-from bench.load import Conversation, Request, Series
+from bench.load.api import Delivered, decode_batch, decode_message
+from bench.load.generator import Conversation, Request, Series
+from bench.load.wire import encode_request
+from bench.scenarios.handoff import STAMP_DIGITS, Arrivals
 from bench.soak.record import Meters
-from bench.wire import encode_request
 
 PLAIN, BATCHES, MIXED, GROUPS = "soak.plain", "soak.batches", "soak.mixed", "soak.groups"
 EXPIRING, BOUNDED, SILENT = "soak.expiring", "soak.bounded", "soak.silent"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.soak.record import Columns
-from forq_trio import limits
+from forq_trio.model import limits
 
 GROWTH_MAX = 0.05
 MIB = 2**20

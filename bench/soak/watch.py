@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bench.idle import usage
+from bench.scenarios.idle import usage
 
 MIB = 2**20
 STATES = ("ready", "delayed", "processing", "held", "failed")

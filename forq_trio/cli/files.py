@@ -11,10 +11,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import db_option, json_option
 from forq_trio.cli.output import count_of, errors_on_terminal, print_json
-from forq_trio.config import load_db_path
+from forq_trio.config.load import load_db_path
 
 if TYPE_CHECKING:
-    from forq_trio.storage.sqlite.files import CheckReport
+    from forq_trio.storage.sqlite.files.check import CheckReport
 
 
 @click.command(short_help="Check a database file.")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @json_option
 def check(db_path: str | None, as_json: bool) -> int:
     """Check the database: the file's own structure, then what forq-trio promises about its contents."""
-    from forq_trio.storage.sqlite.files import check_file
+    from forq_trio.storage.sqlite.files.check import check_file
 
     path = str(load_db_path(db_path))
     return _report(path, check_file(path), as_json)
@@ -33,7 +33,7 @@ def check(db_path: str | None, as_json: bool) -> int:
 @json_option
 def verify(backup: str, as_json: bool) -> int:
     """Check a backup: a complete database in one closed file."""
-    from forq_trio.storage.sqlite.files import verify_backup
+    from forq_trio.storage.sqlite.files.check import verify_backup
 
     return _report(backup, verify_backup(backup), as_json)
 
@@ -45,7 +45,7 @@ def verify(backup: str, as_json: bool) -> int:
 @json_option
 def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> int:
     """Copy the database to the file TARGET as of now, while a server goes on working with it."""
-    from forq_trio.storage.sqlite.files import backup_file
+    from forq_trio.storage.sqlite.files.check import backup_file
 
     source = str(load_db_path(db_path))
     with ExitStack() as stack:

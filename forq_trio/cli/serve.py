@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from forq_trio import config_report
 from forq_trio.cli.options import CommandT
 from forq_trio.cli.output import print_table
-from forq_trio.config import SETTINGS, Loaded, default_db_path, load
-from forq_trio.config_values import BOOLEAN
+from forq_trio.config import report as config_report
+from forq_trio.config.load import SETTINGS, Loaded, default_db_path, load
+from forq_trio.config.values import BOOLEAN
 
 
 def _setting_options(command: CommandT) -> CommandT:

@@ -9,12 +9,12 @@ answers in its own words.
 from hmac import compare_digest
 from urllib.parse import unquote
 
-from forq_trio.access import Principal, Scope
+from forq_trio.broker.tokens import Tokens
 from forq_trio.http.auth import Answer, Door
 from forq_trio.http.codes import error_response
 from forq_trio.http.message import Request, Response
 from forq_trio.http.throttle import Throttle
-from forq_trio.tokens import Tokens
+from forq_trio.model.access import Principal, Scope
 
 _QUEUES_PATH = "/api/v1/queues/"
 

@@ -10,7 +10,7 @@ from math import ceil
 from forq_trio.http.codes import TOO_MANY_REQUESTS, UNAUTHORIZED, error_response
 from forq_trio.http.message import Request, Response
 from forq_trio.http.throttle import Throttle
-from forq_trio.log import LogEvent, log
+from forq_trio.telemetry.log import LogEvent, log
 
 CLIENT_LENGTH_MAX = 64
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from forq_trio import limits
 from forq_trio.http.message import Response
+from forq_trio.model import limits
 
 UNAUTHORIZED = "unauthorized"
 TOO_MANY_REQUESTS = "too_many_requests"

@@ -8,12 +8,12 @@ from urllib.parse import parse_qs
 import msgspec
 import trio
 
-from forq_trio import limits
-from forq_trio.broker import Broker
-from forq_trio.errors import ServiceError
+from forq_trio.broker.broker import Broker
 from forq_trio.http.codes import UNHEALTHY, error_response
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.errors import ServiceError
 
 
 class About(msgspec.Struct, frozen=True):

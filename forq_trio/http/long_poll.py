@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
-from forq_trio.broker import Broker
-from forq_trio.commands import Poison
-from forq_trio.errors import ForqError
+from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
-from forq_trio.model import Delivery, MessageInfo
+from forq_trio.model.commands import Poison
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import Delivery, MessageInfo
 
 FoundT = TypeVar("FoundT")
 

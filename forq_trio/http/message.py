@@ -7,7 +7,7 @@ Handlers see only these. A transport makes the Request, awaits the handler, writ
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from forq_trio.access import EVERYBODY
+from forq_trio.model.access import EVERYBODY
 
 JSON = b"application/json"
 

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.exposition import generate_latest
 
 from forq_trio.http.message import Request, Response
-from forq_trio.http.metrics_text import Exposition
 from forq_trio.http.router import Answer, Gate, Operation, Route
-from forq_trio.tally import Tally
+from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.metrics_text import Exposition
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from forq_trio.http.codes import BODY_TOO_LARGE, error_response
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.rejections import Cause
-from forq_trio.tally import Tally
+from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.rejections import Cause
 
 _BY_HANDLER = {
     401: Cause.UNAUTHORIZED,

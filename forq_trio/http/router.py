@@ -13,9 +13,9 @@ from urllib.parse import unquote
 
 import msgspec
 
-from forq_trio.access import Scope
 from forq_trio.http.codes import METHOD_NOT_ALLOWED, PATH_NOT_FOUND, error_body, error_response
 from forq_trio.http.message import Handler, Request, Response
+from forq_trio.model.access import Scope
 
 Endpoint = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception], Response]

@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from forq_trio import limits
+from forq_trio.model import limits
 
 
 class _Failures:

@@ -7,9 +7,9 @@ two for failed messages are nudged by the writer, so that a failed message reach
 from collections.abc import Mapping
 from functools import partial
 
-from forq_trio.broker import Broker
-from forq_trio.commands import SweepKind
+from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.model.commands import SweepKind
 
 _MINUTE = 60.0
 INTERVAL_SECONDS = {

@@ -1,6 +1,6 @@
 """Upkeep of the database: hourly statistics (F13)."""
 
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
 
 OPTIMIZE_INTERVAL_SECONDS = 60 * 60.0

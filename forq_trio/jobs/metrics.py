@@ -8,13 +8,13 @@ time, and only if anything was committed since the last time. An idle server run
 from collections.abc import Sequence
 from functools import partial
 
-from forq_trio import limits
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
+from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
 from forq_trio.readers.ages import claimable_since
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.tally import Tally
+from forq_trio.telemetry.counters import Tally
 
 GAUGES_INTERVAL_SECONDS = 30.0
 

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import trio
 
-from forq_trio import limits
-from forq_trio.errors import Stopping
-from forq_trio.log import LogEvent, log
+from forq_trio.model import limits
+from forq_trio.model.errors import Stopping
+from forq_trio.telemetry.log import LogEvent, log
 
 
 class Job(Protocol):

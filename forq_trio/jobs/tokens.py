@@ -1,8 +1,8 @@
 """When access tokens were last used is kept in memory and stored now and then: no request writes for being let in."""
 
-from forq_trio import limits
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.model import limits
 
 
 def token_uses_job(broker: Broker) -> Periodic:

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import trio
 
-from forq_trio import limits
-from forq_trio.errors import ReadDeadlineExceeded, Stopping
+from forq_trio.model import limits
+from forq_trio.model.errors import ReadDeadlineExceeded, Stopping
 from forq_trio.storage.engine import Reader
 
 T = TypeVar("T")

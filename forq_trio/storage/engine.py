@@ -40,11 +40,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from forq_trio import limits
-from forq_trio.access import AccessToken
-from forq_trio.commands import Claim, Command
-from forq_trio.model import Delivery, Found, MessageFilter, MessageInfo, QueueCounts, QueueInfo
-from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken
+from forq_trio.model.commands import Claim, Command
+from forq_trio.model.messages import Delivery, Found, MessageFilter, MessageInfo, QueueCounts, QueueInfo
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
 
 
 class EngineSettings(Struct, frozen=True, gc=False):

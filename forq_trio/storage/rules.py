@@ -12,10 +12,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from forq_trio import limits
-from forq_trio.errors import InvalidSetting
-from forq_trio.model import DLQ_SUFFIX, Failure, NewMessage, Status, is_dead_letter_queue, is_lifo_queue
-from forq_trio.queue_settings import (
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.messages import (
+    DLQ_SUFFIX,
+    Failure,
+    NewMessage,
+    Status,
+    is_dead_letter_queue,
+    is_lifo_queue,
+)
+from forq_trio.model.queue_settings import (
     NO_DEAD_LETTERS,
     BackOff,
     ExponentialBackOff,

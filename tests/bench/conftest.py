@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bench.load import Address
+from bench.load.generator import Address
 
 
 class Answering(ThreadingHTTPServer):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bench.histogram import VALUE_NS_MAX, Histogram, _highest, _index
+from bench.load.histogram import VALUE_NS_MAX, Histogram, _highest, _index
 
 
 def test_every_value_falls_into_a_bucket_that_ends_at_most_a_hundredth_above_it():

@@ -6,9 +6,9 @@ from time import perf_counter_ns
 
 import pytest
 
-from bench.handoff import Arrivals
-from bench.load import CLOSED, MALFORMED, Address, Load, Request, Series
-from bench.wire import encode_request
+from bench.load.generator import CLOSED, MALFORMED, Address, Load, Request, Series
+from bench.load.wire import encode_request
+from bench.scenarios.handoff import Arrivals
 
 LONG_SECONDS = 60.0
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from bench import machine, results, table
+from bench.report import machine, results, table
 
 LATENCY = {"p50_ms": 1.0, "p90_ms": 1.5, "p99_ms": 2.0, "p99_9_ms": 12.5, "max_ms": 20.0, "mean_ms": 1.1}
 RATES = {f"{name}_per_second": 4_000.0 for name in ("bare", "noop", "send", "cycle")}
@@ -112,7 +112,7 @@ def test_markdown_has_a_table_for_each_scenario(measured):
 
 def test_the_plot_has_a_panel_for_each_question_and_is_the_same_each_time(measured, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra bench is not installed: no plot drawn")
-    from bench.plot import PANELS, draw
+    from bench.report.plot import PANELS, draw
 
     drawn = {name for names in PANELS for name in names}
     assert drawn - {"10c10p"} == SCENARIO_ROWS.keys()
@@ -127,7 +127,7 @@ def test_the_plot_has_a_panel_for_each_question_and_is_the_same_each_time(measur
 
 def test_without_anything_to_plot_there_is_an_error(measured, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra bench is not installed: no plot drawn")
-    from bench.plot import draw
+    from bench.report.plot import draw
 
     measured["scenarios"] = {"idle": {"rows": []}}
     with pytest.raises(ValueError, match="idle"):

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from bench.__main__ import main
-from bench.context import Context
-from bench.scenarios import SCENARIOS
-from bench.servers import KEY, ServerError, forq_server, running_server
-from bench.settings import TINY
+from bench.scenarios.context import Context
+from bench.scenarios.registry import SCENARIOS
+from bench.scenarios.settings import TINY
+from bench.targets.servers import KEY, ServerError, forq_server, running_server
 
 pytestmark = pytest.mark.process
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bench.api import Api, Delivered, decode_batch, decode_message
-from bench.wire import Response, WireError, encode_request, scan_response
+from bench.load.api import Api, Delivered, decode_batch, decode_message
+from bench.load.wire import Response, WireError, encode_request, scan_response
 
 ANSWERS = {
     "no content": (b"HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n", Response(204, b"")),

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from forq_trio.cli.lines import LINE_BYTES_MAX, NOT_UTF8, TOO_LONG, Line, LineCutter
-from forq_trio.limits import CONTENT_BYTES_MAX
+from forq_trio.model.limits import CONTENT_BYTES_MAX
 
 TEXT = "one\n\ntwo\r\nkäse\n\r\n  spaces \nthree".encode() + b"\nbad \xff\nlast\r"
 LINES = [

@@ -10,10 +10,11 @@ import click
 import pytest
 import trio
 
-from forq_trio import app, config
+from forq_trio import app
 from forq_trio.cli import exits, main
 from forq_trio.cli.output import length_of_time
-from forq_trio.config import Config
+from forq_trio.config import load as config
+from forq_trio.config.load import Config
 from forq_trio.system import open_broker
 
 from .conftest import Forq

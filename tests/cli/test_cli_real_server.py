@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from client.real_server import RealServer, environment, real_server
+from support.real_server import RealServer, environment, real_server
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,6 @@ import pytest
 import trio
 
 from client.fake_forq import NOW_MS, SECRET, FakeForq, error
-from forq_trio import limits, queue_settings
 from forq_trio.client import (
     AsyncForqClient,
     ExponentialBackOff,
@@ -26,6 +25,7 @@ from forq_trio.client import (
 from forq_trio.client.errors import meaning
 from forq_trio.client.settings import SettingsChange
 from forq_trio.http.codes import CODES
+from forq_trio.model import limits, queue_settings
 
 Call = Callable[..., Any]
 

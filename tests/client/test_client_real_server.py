@@ -8,7 +8,6 @@ import pytest
 import trio
 
 from client.fake_forq import SECRET
-from client.real_server import RealServer, real_server
 from forq_trio.client import (
     AsyncForqClient,
     ExponentialBackOff,
@@ -20,6 +19,7 @@ from forq_trio.client import (
     QueueSettings,
     Rejected,
 )
+from support.real_server import RealServer, real_server
 
 pytestmark = pytest.mark.process
 

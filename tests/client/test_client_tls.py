@@ -6,8 +6,8 @@ import pytest
 import trustme
 
 from client.fake_forq import SECRET
-from client.real_server import real_server
 from forq_trio.client import AsyncForqClient, ForqClient, ForqUnreachable
+from support.real_server import real_server
 
 
 def test_without_tls_no_certificate_authorities_are_loaded(url: str, monkeypatch):

@@ -6,8 +6,8 @@ a message id "n" is that of the n-th message sent, counted the same way; times a
 
 from hypothesis import strategies as st
 
-from forq_trio.access import AccessToken, Scope
-from forq_trio.commands import (
+from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.commands import (
     Ack,
     AckById,
     Claim,
@@ -34,8 +34,8 @@ from forq_trio.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model import REASON_EXPIRED, REASON_OVERFLOW, MessageFilter, NewMessage, Receipt
-from forq_trio.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
+from forq_trio.model.messages import REASON_EXPIRED, REASON_OVERFLOW, MessageFilter, NewMessage, Receipt
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
 
 SENT_TO = ("a", "a", "b", "c_lifo")
 QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")

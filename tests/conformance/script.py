@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from forq_trio.commands import (
+from forq_trio.model.commands import (
     Ack,
     Claim,
     Command,
@@ -18,8 +18,8 @@ from forq_trio.commands import (
     SweepKind,
     Swept,
 )
-from forq_trio.model import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
-from forq_trio.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 
 T0 = 1_700_000_000_000

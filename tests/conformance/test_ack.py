@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import Ack, AckById
-from forq_trio.model import QueueCounts, Receipt
+from forq_trio.model.commands import Ack, AckById
+from forq_trio.model.messages import QueueCounts, Receipt
 
 from .script import (
     LEASE_MS,

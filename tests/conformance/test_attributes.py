@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import SweepKind
-from forq_trio.model import QueueCounts
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.messages import QueueCounts
 
 from .script import ack, fail, look, nack, receive_one, redrive, send, send_dead_letter, sweep
 

@@ -1,7 +1,7 @@
 """Claiming: contract F3."""
 
-from forq_trio.commands import Produce
-from forq_trio.model import NewMessage, QueueCounts, Receipt, Status
+from forq_trio.model.commands import Produce
+from forq_trio.model.messages import NewMessage, QueueCounts, Receipt, Status
 
 from .script import (
     LEASE_MS,

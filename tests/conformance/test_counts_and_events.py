@@ -1,7 +1,7 @@
 """Messages by status, and what is counted for the metrics (contract F11)."""
 
-from forq_trio.commands import Ack, Nack, Produce, ProduceMany, Release, Sweep, SweepKind
-from forq_trio.model import NewMessage, QueueCounts
+from forq_trio.model.commands import Ack, Nack, Produce, ProduceMany, Release, Sweep, SweepKind
+from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.storage.engine import (
     ACKED,
     CONSUMED,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from forq_trio.commands import Configure, ForgetQueue, Sweep, SweepKind, Swept
-from forq_trio.errors import InvalidSetting
-from forq_trio.model import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts, Status
-from forq_trio.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.commands import Configure, ForgetQueue, Sweep, SweepKind, Swept
+from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts, Status
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, Event
 
 from .script import (

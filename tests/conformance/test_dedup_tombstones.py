@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import (
+from forq_trio.model import limits
+from forq_trio.model.commands import (
     Configure,
     Delete,
     ForgetQueue,
@@ -13,8 +13,8 @@ from forq_trio.commands import (
     Purge,
     SweepKind,
 )
-from forq_trio.model import NewMessage, QueueCounts
-from forq_trio.queue_settings import SettingsChange
+from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.queue_settings import SettingsChange
 
 from .script import T0, ack, configure, counted, do, receive_one, redrive, run, send, send_dead_letter, sweep
 

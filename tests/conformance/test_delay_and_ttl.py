@@ -1,7 +1,7 @@
 """When a message can be had first, and how long it lives: its own word, else its queue's (S2)."""
 
-from forq_trio.commands import SweepKind
-from forq_trio.model import REASON_EXPIRED, Status
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.messages import REASON_EXPIRED, Status
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, Event
 
 from .script import (
@@ -102,7 +102,7 @@ def test_f7_a_message_in_process_outlives_its_time_until_it_is_given_back(engine
 
 
 def test_f13_the_sweep_of_expired_ones_goes_by_their_own_times(engine, monkeypatch):
-    monkeypatch.setattr("forq_trio.limits.DUE_BATCH_MAX", 0)
+    monkeypatch.setattr("forq_trio.model.limits.DUE_BATCH_MAX", 0)
     send(engine, ttl_ms=10)
     send(engine, ttl_ms=20)
     assert sweep(engine, SweepKind.EXPIRED, now=T0 + 10).count == 1

@@ -1,8 +1,8 @@
 """What time does at the start of a batch: delays end, leases end (contract F6), bounded work in order of due time."""
 
-from forq_trio.commands import Nack, ProduceMany
-from forq_trio.limits import DUE_BATCH_MAX
-from forq_trio.model import NewMessage, QueueCounts, Status
+from forq_trio.model.commands import Nack, ProduceMany
+from forq_trio.model.limits import DUE_BATCH_MAX
+from forq_trio.model.messages import NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import STALE_RECOVERED, EngineSettings, Event
 
 from .script import (

@@ -2,9 +2,19 @@
 
 import pytest
 
-from forq_trio.commands import Ack, AckById, Configure, Nack, Pause, Produce, ProduceMany, Purge, Release
-from forq_trio.model import NewMessage
-from forq_trio.queue_settings import SettingsChange
+from forq_trio.model.commands import (
+    Ack,
+    AckById,
+    Configure,
+    Nack,
+    Pause,
+    Produce,
+    ProduceMany,
+    Purge,
+    Release,
+)
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import END_TO_END, WAIT, Batch
 
 from .script import T0, ack, claim, nack, receipts, receive, receive_one, run, send

@@ -1,7 +1,7 @@
 """Moving the end of a lease."""
 
-from forq_trio.commands import Extend
-from forq_trio.model import QueueCounts, Receipt, Status
+from forq_trio.model.commands import Extend
+from forq_trio.model.messages import QueueCounts, Receipt, Status
 from forq_trio.storage.engine import EngineSettings
 
 from .script import T0, ack, counted, do, has_no_message, look, receipts, receive, receive_one, run, send

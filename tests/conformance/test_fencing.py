@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import Ack, Extend, Nack, Release, SweepKind
-from forq_trio.model import Receipt
+from forq_trio.model.commands import Ack, Extend, Nack, Release, SweepKind
+from forq_trio.model.messages import Receipt
 
 from .script import DAY_MS, T0, ack, do, fail, look, nack, receive_one, run, send, sweep
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import (
+from forq_trio.model import limits
+from forq_trio.model.commands import (
     Ack,
     AckById,
     Configure,
@@ -16,8 +16,8 @@ from forq_trio.commands import (
     Redrive,
     Release,
 )
-from forq_trio.model import NewMessage, QueueCounts, Status
-from forq_trio.queue_settings import SettingsChange
+from forq_trio.model.messages import NewMessage, QueueCounts, Status
+from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import MOVED_TO_DLQ, Event
 
 from .script import (

@@ -2,9 +2,9 @@
 
 import pytest
 
-from forq_trio.commands import Nack, Produce, ProduceMany, SweepKind
-from forq_trio.model import NewMessage
-from forq_trio.queue_settings import Order
+from forq_trio.model.commands import Nack, Produce, ProduceMany, SweepKind
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import Order
 
 from .script import (
     T0,

@@ -1,9 +1,9 @@
 """A command that fails alone leaves its neighbours untouched (engine rule 2); what a batch leaves behind."""
 
-from forq_trio import limits
-from forq_trio.commands import Ack, Optimize, Ping, Produce, ProduceMany
-from forq_trio.errors import ForqError, Overloaded
-from forq_trio.model import NewMessage, Produced, QueueCounts
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, Optimize, Ping, Produce, ProduceMany
+from forq_trio.model.errors import ForqError, Overloaded
+from forq_trio.model.messages import NewMessage, Produced, QueueCounts
 from forq_trio.storage.engine import Batch
 
 from .script import T0, claim, contents, counted, receipts, receive, run, send

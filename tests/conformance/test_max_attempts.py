@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import Extend, NackById, Release
-from forq_trio.model import LEASE_ENDED, Failure, Status
+from forq_trio.model.commands import Extend, NackById, Release
+from forq_trio.model.messages import LEASE_ENDED, Failure, Status
 from forq_trio.storage.engine import EngineSettings
 
 from .script import (
@@ -90,7 +90,7 @@ def test_what_a_consumer_gives_back_by_its_own_wish_is_no_failure(engine):
 
 
 def test_the_latest_failures_are_kept(engine, monkeypatch):
-    monkeypatch.setattr("forq_trio.limits.FAILURES_KEPT_MAX", 2)
+    monkeypatch.setattr("forq_trio.model.limits.FAILURES_KEPT_MAX", 2)
     produced = send(engine)
     for reason in "abc":
         assert nack(engine, receive_one(engine)[1], 0, reason)

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from forq_trio import limits
-from forq_trio.commands import (
+from forq_trio.model import limits
+from forq_trio.model.commands import (
     Ack,
     Claim,
     Delete,
@@ -29,9 +29,9 @@ from forq_trio.commands import (
     Release,
     Resubmit,
 )
-from forq_trio.model import Delivery, NewMessage, Produced, Receipt
+from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
-from forq_trio.storage.memory import MemoryEngine
+from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 
 from .random_commands import QUEUES, claims, commands, filters, queues

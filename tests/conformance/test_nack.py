@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import Nack, NackById, SweepKind
-from forq_trio.model import QueueCounts, Receipt, Status
+from forq_trio.model.commands import Nack, NackById, SweepKind
+from forq_trio.model.messages import QueueCounts, Receipt, Status
 from forq_trio.storage.engine import EngineSettings
 
 from .script import (

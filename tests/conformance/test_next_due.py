@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import Extend, Nack, Release, Sweep, SweepKind
-from forq_trio.model import Receipt
+from forq_trio.model.commands import Extend, Nack, Release, Sweep, SweepKind
+from forq_trio.model.messages import Receipt
 
 from .script import DAY_MS, T0, ack, claim, fail, receive_one, run, send
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from forq_trio.commands import Ack, Configure, Nack, Pause, Produce, ProduceMany
-from forq_trio.model import NewMessage, QueueCounts, Status
-from forq_trio.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.commands import Ack, Configure, Nack, Pause, Produce, ProduceMany
+from forq_trio.model.messages import NewMessage, QueueCounts, Status
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 
 from .script import (
     LEASE_MS,

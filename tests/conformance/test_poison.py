@@ -2,9 +2,9 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import Extend, Poison
-from forq_trio.model import REASON_MAX_ATTEMPTS, QueueCounts, Status
+from forq_trio.model import limits
+from forq_trio.model.commands import Extend, Poison
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts, Status
 from forq_trio.storage.engine import CLEANED_UP, CONSUMED, MOVED_TO_DLQ, Event
 
 from .script import (

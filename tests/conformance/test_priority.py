@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import SweepKind
+from forq_trio.model import limits
+from forq_trio.model.commands import SweepKind
 
 from .script import T0, contents, drain, fail, nack, receive, receive_one, run, send, sweep
 

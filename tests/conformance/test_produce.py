@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from forq_trio.commands import Ack, Produce, ProduceMany
-from forq_trio.model import NewMessage, Produced, QueueCounts, Status
+from forq_trio.model.commands import Ack, Produce, ProduceMany
+from forq_trio.model.messages import NewMessage, Produced, QueueCounts, Status
 
 from .script import DAY_MS, T0, ack, contents, counted, do, look, receipts, receive, receive_one, run, send
 

@@ -1,9 +1,9 @@
 """Removing messages: all of a queue up to now, some by their ids, and the queue itself once it is empty."""
 
-from forq_trio import limits
-from forq_trio.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Swept
-from forq_trio.model import NewMessage, QueueCounts
-from forq_trio.queue_settings import QueueSettings
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Swept
+from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Event
 
 from .script import (

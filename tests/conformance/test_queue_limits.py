@@ -2,11 +2,11 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import Produce, ProduceEach, ProduceMany
-from forq_trio.errors import Overloaded, QueueFull
-from forq_trio.model import REASON_OVERFLOW, NewMessage, QueueCounts
-from forq_trio.queue_settings import Order, Overflow
+from forq_trio.model import limits
+from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
+from forq_trio.model.errors import Overloaded, QueueFull
+from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, QueueCounts
+from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, PRODUCED, Event
 
 from .script import (

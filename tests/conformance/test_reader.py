@@ -1,7 +1,7 @@
 """Looking without touching: what the readers show."""
 
-from forq_trio.commands import Produce, SweepKind
-from forq_trio.model import NewMessage, QueueInfo
+from forq_trio.model.commands import Produce, SweepKind
+from forq_trio.model.messages import NewMessage, QueueInfo
 from forq_trio.storage.engine import Batch
 
 from .script import DAY_MS, T0, ack, contents, fail, receive, receive_one, run, send, sweep

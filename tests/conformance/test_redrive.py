@@ -2,9 +2,9 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import Ack, Produce, Redrive
-from forq_trio.model import NewMessage, QueueCounts, Status
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, Produce, Redrive
+from forq_trio.model.messages import NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import REQUEUED, Event
 
 from .script import (

@@ -1,9 +1,9 @@
 """An edited copy of a dead letter is sent; the original stays, or goes in the same transaction."""
 
-from forq_trio.commands import Resubmit
-from forq_trio.errors import QueueFull
-from forq_trio.model import QueueCounts
-from forq_trio.queue_settings import Overflow
+from forq_trio.model.commands import Resubmit
+from forq_trio.model.errors import QueueFull
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import Overflow
 from forq_trio.storage.engine import CLEANED_UP, PRODUCED, Event
 
 from .script import (

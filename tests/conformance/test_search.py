@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.commands import SweepKind
-from forq_trio.model import REASON_EXPIRED, REASON_MAX_ATTEMPTS, MessageFilter
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, MessageFilter
 
 from .script import T0, contents, fail, receive, run, send, sweep
 

@@ -1,8 +1,8 @@
 """What is set for a queue: kept member by member, in force at once, nothing stored where nothing is set."""
 
-from forq_trio.commands import Configure, Produce
-from forq_trio.model import NewMessage
-from forq_trio.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+from forq_trio.model.commands import Configure, Produce
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
 from forq_trio.storage.engine import Batch, EngineSettings
 from forq_trio.storage.rules import rules_of
 

@@ -1,7 +1,7 @@
 """Sharing among the claims of one batch, and parked receivers: one message wakes one, nobody starves."""
 
-from forq_trio.commands import Ack, Nack, Produce, ProduceMany, Sweep, SweepKind
-from forq_trio.model import NewMessage, QueueCounts
+from forq_trio.model.commands import Ack, Nack, Produce, ProduceMany, Sweep, SweepKind
+from forq_trio.model.messages import NewMessage, QueueCounts
 
 from .script import HOUR_MS, T0, claim, contents, counted, fail, receipts, receive, run, send
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import Poison, Produce, ProduceMany
-from forq_trio.model import NewMessage, QueueCounts
+from forq_trio.model import limits
+from forq_trio.model.commands import Poison, Produce, ProduceMany
+from forq_trio.model.messages import NewMessage, QueueCounts
 
 from .script import (
     T0,

@@ -3,9 +3,9 @@ expired and stale messages normally find nothing; here a small bound on settling
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.commands import ProduceMany, Sweep, SweepKind, Swept
-from forq_trio.model import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts, Status
+from forq_trio.model import limits
+from forq_trio.model.commands import ProduceMany, Sweep, SweepKind, Swept
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED, EngineSettings, Event
 
 from .script import DAY_MS, T0, contents, counted, do, fail, look, receive, run, send, sweep

@@ -2,10 +2,10 @@
 
 import pytest
 
-from forq_trio import limits
-from forq_trio.access import AccessToken, Scope
-from forq_trio.commands import NoteTokenUse, RevokeToken, SaveToken
-from forq_trio.errors import TokenExists, TooManyTokens
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
+from forq_trio.model.errors import TokenExists, TooManyTokens
 from forq_trio.storage.engine import Batch
 
 from .script import T0, do, run

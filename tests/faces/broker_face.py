@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import trio
 
-from forq_trio import errors
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.client import Delivery, MessageInfo, NewMessage, Produced
-from forq_trio.limits import WAIT_MS_MAX
-from forq_trio.model import MessageInfo as StoredMessage
-from forq_trio.model import NewMessage as MessageToStore
-from forq_trio.model import QueueCounts
-from forq_trio.queue_settings import QueueRules, QueueSettings, SettingsChange
+from forq_trio.model import errors
+from forq_trio.model.limits import WAIT_MS_MAX
+from forq_trio.model.messages import MessageInfo as StoredMessage
+from forq_trio.model.messages import NewMessage as MessageToStore
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import QueueRules, QueueSettings, SettingsChange
 
 from .face import (
     CONTENT_TOO_LARGE,

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Unpack
 import trio
 import trio.testing
 
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.client import Delivery, MessageInfo, NewMessage, Produced
 from forq_trio.client.settings import SettingsChange
 from forq_trio.client.types import MessageOptions
-from forq_trio.limits import WAIT_MS_MAX
-from forq_trio.model import QueueCounts
+from forq_trio.model.limits import WAIT_MS_MAX
+from forq_trio.model.messages import QueueCounts
 from support.actors import all_idle
 
 NOT_FOUND = "not_found.message"

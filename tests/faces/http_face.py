@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.client import (
     AsyncForqClient,
     Delivery,
@@ -18,7 +18,7 @@ from forq_trio.client import (
     Rejected,
 )
 from forq_trio.client.settings import QueueRules, QueueSettings
-from forq_trio.model import QueueCounts
+from forq_trio.model.messages import QueueCounts
 
 from .face import Face, Polled, Refused
 

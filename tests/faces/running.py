@@ -8,15 +8,15 @@ import httpx
 import trio
 
 from forq_trio.client import AsyncForqClient
-from forq_trio.engines import open_engine
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import forq_routes
 from forq_trio.http.router import make_handler
-from forq_trio.http.server import Server
 from forq_trio.http.throttle import Throttle
-from forq_trio.http.transport_config import TransportConfig
-from forq_trio.http.wire import open_listeners
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.server import Server
+from forq_trio.http.transport.wire import open_listeners
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system
 from support.actors import TrioClock, on_the_loop
 

@@ -3,10 +3,10 @@
 import pytest
 import trio
 
-from forq_trio import limits
 from forq_trio.client import NewMessage
 from forq_trio.client.settings import QueueSettings
-from forq_trio.model import QueueCounts
+from forq_trio.model import limits
+from forq_trio.model.messages import QueueCounts
 
 from .face import NOBODY, NOT_EMPTY, QUEUE_INVALID, SETTING_INVALID
 from .running import open_face

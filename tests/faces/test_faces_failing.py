@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.limits import ATTEMPTS_MAX_DEFAULT
-from forq_trio.model import QueueCounts
+from forq_trio.model.limits import ATTEMPTS_MAX_DEFAULT
+from forq_trio.model.messages import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY, NOT_FOUND

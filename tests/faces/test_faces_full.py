@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.client import NewMessage
-from forq_trio.model import QueueCounts
+from forq_trio.model.messages import QueueCounts
 
 from .face import NOBODY, QUEUE_FULL
 from .words import code_of, contents

@@ -3,7 +3,7 @@
 import trio
 
 from forq_trio.client import NewMessage
-from forq_trio.model import QueueCounts
+from forq_trio.model.messages import QueueCounts
 
 from .face import NOBODY
 from .waiter import park

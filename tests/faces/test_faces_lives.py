@@ -1,8 +1,8 @@
 """When messages may be had, and for how long: delays, times to live and leases, of messages and of queues."""
 
 from forq_trio.client import NewMessage
-from forq_trio.limits import DAY_MS
-from forq_trio.model import QueueCounts
+from forq_trio.model.limits import DAY_MS
+from forq_trio.model.messages import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY

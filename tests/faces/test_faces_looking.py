@@ -3,7 +3,7 @@
 from collections import Counter
 from contextlib import suppress
 
-from forq_trio.model import QueueCounts
+from forq_trio.model.messages import QueueCounts
 from support.actors import T0, TrioClock
 
 from .face import MESSAGE_ID_INVALID, NOBODY, NOT_FOUND, Face, Refused

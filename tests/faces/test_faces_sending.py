@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio import limits
 from forq_trio.client import NewMessage
+from forq_trio.model import limits
 from support.actors import T0
 
 from .face import CONTENT_TOO_LARGE, IN_PAST, QUEUE_INVALID, SENT_TO_DLQ, TOO_FAR, Refused

@@ -7,8 +7,8 @@ import pytest
 import trio
 
 from forq_trio.client import NewMessage
-from forq_trio.limits import WAIT_MS_MAX
-from forq_trio.model import QueueCounts
+from forq_trio.model.limits import WAIT_MS_MAX
+from forq_trio.model.messages import QueueCounts
 from support.actors import T0
 
 from .face import NOBODY

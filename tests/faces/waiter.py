@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from forq_trio.limits import WAIT_MS_MAX
+from forq_trio.model.limits import WAIT_MS_MAX
 
 from .face import Face
 

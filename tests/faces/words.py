@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from forq_trio.client import Delivery, MessageInfo
-from forq_trio.limits import ATTEMPTS_MAX_DEFAULT
+from forq_trio.model.limits import ATTEMPTS_MAX_DEFAULT
 
 from .face import Face, Refused
 

@@ -12,8 +12,8 @@ WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 # "module.function": which protocol asks for an async function that this one has nothing to wait for in.
 ASYNC_WITHOUT_WAITING = {
-    "http.handover.access": "Hypercorn's logger",
-    "http.wire.close": "Wire.close; over TLS it waits for the peer",
+    "http.transport.http2.access": "Hypercorn's logger",
+    "http.transport.wire.close": "Wire.close; over TLS it waits for the peer",
 }
 
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|NotImplementedError)\b|pragma: no cover")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from forq_trio.model import NewMessage
-from forq_trio.queue_settings import Order, Overflow, SettingsChange
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import Order, Overflow, SettingsChange
 
 PAGE = (Path(__file__).parents[2] / "docs" / "queues.md").read_text(encoding="utf-8")
 

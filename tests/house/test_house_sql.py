@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from forq_trio.storage.sqlite import sql
+from forq_trio.storage.sqlite import statements as sql
 
 STATEMENT = re.compile(
     r"\s*(?:--.*\n\s*)*"

@@ -9,15 +9,15 @@ from math import inf
 import trio
 import trio.testing
 
-from forq_trio.access import AccessToken
-from forq_trio.clock import Clock
-from forq_trio.commands import Ping
 from forq_trio.commit_policy import CommitPolicy
-from forq_trio.errors import StorageUnavailable
-from forq_trio.model import QueueCounts
-from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.access import AccessToken
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import Ping
+from forq_trio.model.errors import StorageUnavailable
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, Engine, Reader
-from forq_trio.tally import Tally
+from forq_trio.telemetry.counters import Tally
 from forq_trio.writer_actor import WriterActor
 
 T0 = 1_700_000_000_000

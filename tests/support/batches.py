@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from forq_trio.commands import Claim, Command
+from forq_trio.model.commands import Claim, Command
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 from support.actors import T0
 

@@ -3,7 +3,7 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from forq_trio.http.metrics import Metrics
-from forq_trio.tally import Tally
+from forq_trio.telemetry.counters import Tally
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import apsw
 
-from forq_trio.storage.sqlite import migrations
+from forq_trio.storage.sqlite.files import migrations
 
 FORQ_SCHEMA = """
 CREATE TABLE messages

@@ -5,8 +5,8 @@ from typing import Any
 
 import trio
 
-from forq_trio.commands import Ack, Claim, Command, Nack, Produce, Release
-from forq_trio.model import Delivery, NewMessage, Receipt
+from forq_trio.model.commands import Ack, Claim, Command, Nack, Produce, Release
+from forq_trio.model.messages import Delivery, NewMessage, Receipt
 from forq_trio.writer_actor import WriterActor
 
 LEASE_MS = 300_000

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forq_trio import model
-from forq_trio.errors import InvalidQueueName, MalformedReceipt
-from forq_trio.model import Receipt
+from forq_trio.model import messages as model
+from forq_trio.model.errors import InvalidQueueName, MalformedReceipt
+from forq_trio.model.messages import Receipt
 
 SEQS = st.integers(1, 2**47 - 1)
 TOKENS = st.integers(0, 2**62 - 1)

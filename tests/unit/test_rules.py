@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forq_trio import limits
-from forq_trio.errors import InvalidSetting
-from forq_trio.model import Failure, NewMessage, Status
-from forq_trio.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.messages import Failure, NewMessage, Status
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings
 from forq_trio.storage import rules
 from forq_trio.storage.engine import EngineSettings
 

@@ -3,11 +3,11 @@
 import msgspec
 from msgspec import Struct
 
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader, Count
 from forq_trio.http.message import NO_CONTENT, Request, Response
-from forq_trio.queue_settings import QueueRules, QueueSettings, SettingsChange
+from forq_trio.model.access import Scope
+from forq_trio.model.queue_settings import QueueRules, QueueSettings, SettingsChange
 
 _read_change = BodyReader(SettingsChange)
 _encode = msgspec.json.Encoder().encode

@@ -1,12 +1,12 @@
 """The routes of what one does to a queue as a whole, and what the OpenAPI document says about them."""
 
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.forq_api import administration as bodies
 from forq_trio.http.forq_api.administration import AdministrationEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
-from forq_trio.queue_settings import SettingsChange
+from forq_trio.model.access import Scope
+from forq_trio.model.queue_settings import SettingsChange
 
 _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)

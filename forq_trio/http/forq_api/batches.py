@@ -5,10 +5,7 @@ from functools import partial
 
 import msgspec
 
-from forq_trio import limits
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.errors import CallerError, MalformedReceipt
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import Refused, refused
 from forq_trio.http.forq_api import bodies
@@ -18,7 +15,10 @@ from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.receiving import lease, look
 from forq_trio.http.forq_api.sends import SendResult, SendResults, read_messages
 from forq_trio.http.message import Request, Response
-from forq_trio.model import NewMessage, Produced, Receipt, check_queue_name
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import CallerError, MalformedReceipt
+from forq_trio.model.messages import NewMessage, Produced, Receipt, check_queue_name
 
 Outcome = bool | int | None
 """What became of one receipt: False or None when it is not current; the lease's new end if asked for."""

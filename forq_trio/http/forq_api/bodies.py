@@ -12,9 +12,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from forq_trio import limits
 from forq_trio.http.codes import BODY_INVALID, UNKNOWN_FIELD, refused
-from forq_trio.model import Delivery, Failure, MessageInfo
+from forq_trio.model import limits
+from forq_trio.model.messages import Delivery, Failure, MessageInfo
 
 BodyT = TypeVar("BodyT")
 

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from forq_trio import limits
+from forq_trio.broker.redrives import RedriveTask
 from forq_trio.http.forq_api.bodies import Count, EpochMs, MessageView, bounded, up_to
 from forq_trio.http.forq_api.sends import Attributes, Content
-from forq_trio.redrives import RedriveTask
+from forq_trio.model import limits
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
 Target = Annotated[str, Meta(description="The queue to go to; without it, the one each message came from.")]

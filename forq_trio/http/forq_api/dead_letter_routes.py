@@ -1,15 +1,15 @@
 """The routes of the dead-letter workbench, and what the OpenAPI document says about them."""
 
-from forq_trio import limits
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.forq_api import dead_letter_bodies as bodies
 from forq_trio.http.forq_api.bodies import MessageView
 from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
 from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.clock import Clock
 
 _TAG = "Dead letters"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)

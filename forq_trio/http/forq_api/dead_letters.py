@@ -6,11 +6,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from forq_trio import limits
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
-from forq_trio.errors import MalformedMessageId
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import refused
 from forq_trio.http.forq_api import dead_letter_bodies as bodies
@@ -18,7 +14,11 @@ from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader, Message
 from forq_trio.http.forq_api.dead_letter_bodies import DeadLetterFilter
 from forq_trio.http.forq_api.reading import check_range, query_number
 from forq_trio.http.message import Request, Response
-from forq_trio.model import MessageFilter, check_message_id
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import MalformedMessageId
+from forq_trio.model.messages import MessageFilter, check_message_id
 
 QUERY_NAMES = frozenset({"reason", "minAgeMs", "maxAgeMs", "attribute", "text", "before", "limit"})
 

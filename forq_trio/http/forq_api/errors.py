@@ -1,9 +1,9 @@
 """Forq's error table: the code each error of the queue is answered with. Statuses are in `http.codes`."""
 
-from forq_trio import errors
 from forq_trio.http import codes
 from forq_trio.http.codes import Refused
 from forq_trio.http.message import Response
+from forq_trio.model import errors
 
 CODE_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.InvalidQueueName: codes.QUEUE_NAME_INVALID,

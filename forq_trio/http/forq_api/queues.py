@@ -2,15 +2,15 @@
 
 import msgspec
 
-from forq_trio import limits
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.forq_api.bodies import MessageView, MessageViews, QueueDetail, QueueList, QueueSummary
 from forq_trio.http.forq_api.reading import query_number, query_shuffles
 from forq_trio.http.message import Request, Response
-from forq_trio.model import is_dead_letter_queue
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.clock import Clock
+from forq_trio.model.messages import is_dead_letter_queue
 
 _encode = msgspec.json.Encoder().encode
 

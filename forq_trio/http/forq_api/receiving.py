@@ -1,10 +1,10 @@
 """Receiving, however it was asked for: messages are leased or only looked at, at once or after a wait."""
 
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import ReceivedMessage, ReceiveRequest
 from forq_trio.http.long_poll import peek_messages, receive_messages
 from forq_trio.http.message import Request
-from forq_trio.model import Delivery
+from forq_trio.model.messages import Delivery
 
 
 async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> tuple[Delivery, ...]:

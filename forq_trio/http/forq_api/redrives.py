@@ -2,14 +2,14 @@
 
 import msgspec
 
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
-from forq_trio.errors import RedriveNotFound
+from forq_trio.broker.broker import Broker
+from forq_trio.broker.redrives import RedriveTask
 from forq_trio.http.forq_api import dead_letter_bodies as bodies
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.dead_letters import check_target, filter_of
 from forq_trio.http.message import Request, Response
-from forq_trio.redrives import RedriveTask
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import RedriveNotFound
 
 _read_start = BodyReader(bodies.StartRedrive)
 _encode = msgspec.json.Encoder().encode

@@ -1,9 +1,6 @@
 """The routes of Forq's API: each with its endpoint and, beside it, what the OpenAPI document says."""
 
-from forq_trio import limits
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import bodies, sends
@@ -15,6 +12,9 @@ from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.clock import Clock
 
 PREFIX = "/api/v1"
 

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from forq_trio import limits, model
 from forq_trio.http.codes import Refused
 from forq_trio.http.forq_api.bodies import BodyReader, EpochMs, bounded, up_to
+from forq_trio.model import limits
+from forq_trio.model import messages as model
 
 
 def _text(longest: int, meaning: str) -> Any:

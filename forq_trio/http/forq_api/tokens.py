@@ -5,15 +5,15 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from forq_trio import limits
-from forq_trio.access import ALL_QUEUES, AccessToken, Scope
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import refused
 from forq_trio.http.forq_api.bodies import BodyReader, EpochMs
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.model import limits
+from forq_trio.model.access import ALL_QUEUES, AccessToken, Scope
+from forq_trio.model.clock import Clock
 
 # Nothing on the way may keep the one answer that has a token's text.
 _NOT_KEPT = ((b"cache-control", b"no-store"),)

@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from forq_trio import limits
 from forq_trio.http.message import Request
 from forq_trio.http.sasquatch_api.errors import (
     INVALID_REQUEST,
@@ -18,6 +17,7 @@ from forq_trio.http.sasquatch_api.errors import (
     ErrorView,
     SasquatchError,
 )
+from forq_trio.model import limits
 
 BodyT = TypeVar("BodyT")
 ValueT = TypeVar("ValueT")

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from forq_trio import errors, limits
 from forq_trio.http.message import Response
-from forq_trio.log import LogEvent, log
+from forq_trio.model import errors, limits
+from forq_trio.telemetry.log import LogEvent, log
 
 INVALID_REQUEST = "InvalidRequest"
 VALIDATION_ERROR = "ValidationError"

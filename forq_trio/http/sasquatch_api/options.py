@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from forq_trio import limits
+from forq_trio.model import limits
 
 
 class SasquatchOptions(Struct, frozen=True, kw_only=True):

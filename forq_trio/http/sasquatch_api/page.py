@@ -5,7 +5,7 @@ from html import escape
 
 from msgspec import Struct
 
-from forq_trio import limits
+from forq_trio.model import limits
 
 _STYLE = """
 :root { color-scheme: light dark; --ground: #f6f7f9; --card: #fff; --text: #1b1f24; --soft: #656d76;

@@ -3,16 +3,16 @@
 import msgspec
 import trio
 
-from forq_trio import limits
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.errors import ServiceError
+from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import BodyReader, required
 from forq_trio.http.sasquatch_api.errors import SERVICE_UNAVAILABLE, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
-from forq_trio.model import QueueCounts, check_queue_name
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import ServiceError
+from forq_trio.model.messages import QueueCounts, check_queue_name
 
 ALL_QUEUES = "*"
 

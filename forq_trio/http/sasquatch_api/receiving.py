@@ -6,17 +6,17 @@ from hashlib import md5
 import msgspec
 from msgspec import UNSET
 
-from forq_trio import limits
-from forq_trio.access import Principal, Scope
-from forq_trio.broker import Broker
-from forq_trio.commands import Poison
+from forq_trio.broker.broker import Broker
 from forq_trio.http.long_poll import peek_messages, receive_messages
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import BodyReader, in_range, milliseconds, required
 from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
-from forq_trio.model import Delivery, MessageInfo, check_queue_name
+from forq_trio.model import limits
+from forq_trio.model.access import Principal, Scope
+from forq_trio.model.commands import Poison
+from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
 
 _encode = msgspec.json.Encoder().encode
 

@@ -3,9 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable
 
-from forq_trio.access import Scope
-from forq_trio.broker import Broker
-from forq_trio.clock import Clock
+from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.access import Access
 from forq_trio.http.message import Request, Response
@@ -23,7 +21,9 @@ from forq_trio.http.sasquatch_api.receiving import ReceiveEndpoints
 from forq_trio.http.sasquatch_api.sending import SendEndpoints
 from forq_trio.http.sasquatch_api.settling import SettleEndpoints
 from forq_trio.http.sasquatch_api.stats import RequestCounts
-from forq_trio.log import LogEvent, log
+from forq_trio.model.access import Scope
+from forq_trio.model.clock import Clock
+from forq_trio.telemetry.log import LogEvent, log
 
 # "METHOD /path": what it does, and what a token needs for it (None: it asks for no key).
 ENDPOINTS: dict[str, tuple[str, Scope | None]] = {

@@ -7,11 +7,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from forq_trio import limits
-from forq_trio.access import Principal, Scope
-from forq_trio.broker import Broker
-from forq_trio.checks import check_attributes, encode
-from forq_trio.errors import CallerError, QueueFull
+from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import (
@@ -32,7 +28,11 @@ from forq_trio.http.sasquatch_api.errors import (
     explain,
 )
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
-from forq_trio.model import NewMessage, Produced
+from forq_trio.model import limits
+from forq_trio.model.access import Principal, Scope
+from forq_trio.model.checks import check_attributes, encode
+from forq_trio.model.errors import CallerError, QueueFull
+from forq_trio.model.messages import NewMessage, Produced
 
 # Stricter than where messages are taken from: what Sasquatch would not accept does not come into being through it.
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")

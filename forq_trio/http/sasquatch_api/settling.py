@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from forq_trio import limits
-from forq_trio.access import ALL_QUEUES, Principal, Scope
-from forq_trio.broker import Broker
+from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import BodyReader, count_in_batch, in_range, required
 from forq_trio.http.sasquatch_api.errors import NOT_FOUND, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
+from forq_trio.model import limits
+from forq_trio.model.access import ALL_QUEUES, Principal, Scope
 
 _DONE = msgspec.json.encode(bodies.Done())
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import apsw
 
-from forq_trio.access import AccessToken
-from forq_trio.commands import (
+from forq_trio.model.access import AccessToken
+from forq_trio.model.commands import (
     Ack,
     AckById,
     Claim,
@@ -42,19 +42,21 @@ from forq_trio.commands import (
     SaveToken,
     Sweep,
 )
-from forq_trio.errors import CommandRefused, ForqError
-from forq_trio.model import Delivery, QueueCounts
-from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.errors import CommandRefused, ForqError
+from forq_trio.model.messages import Delivery, QueueCounts
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
-from forq_trio.storage.sqlite import administration, due, moves, produce, settle, tokens
-from forq_trio.storage.sqlite.claim import claim, queues_to_claim
-from forq_trio.storage.sqlite.faults import STORAGE_ERRORS, changed_nothing, unavailable
-from forq_trio.storage.sqlite.holding import let_go
+from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
+from forq_trio.storage.sqlite.files.open import open_checkpointer, open_database
+from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
-from forq_trio.storage.sqlite.open import open_checkpointer, open_database
+from forq_trio.storage.sqlite.operations import due, moves, settle, tokens
+from forq_trio.storage.sqlite.operations import queues as administration
+from forq_trio.storage.sqlite.operations import send as produce
+from forq_trio.storage.sqlite.operations.claim import claim, queues_to_claim
+from forq_trio.storage.sqlite.operations.group_limit import let_go
 from forq_trio.storage.sqlite.reader import SqliteReader
-from forq_trio.storage.sqlite.recognise import refusing
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
 Operation = Callable[[Transaction, Sequence[Any]], Sequence[Any]]

@@ -2,11 +2,11 @@
 
 import apsw
 
-from forq_trio.model import QueueCounts
+from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.sqlite.kept import Kept
-from forq_trio.storage.sqlite.stored import read_settings
-from forq_trio.storage.sqlite.tokens import read_token
+from forq_trio.storage.sqlite.cache import Kept
+from forq_trio.storage.sqlite.operations.tokens import read_token
+from forq_trio.storage.sqlite.row import read_settings
 from forq_trio.storage.sqlite.transaction import SQL
 
 

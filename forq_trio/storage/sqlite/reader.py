@@ -6,13 +6,20 @@ from typing import Any
 
 import apsw
 
-from forq_trio.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model import Found, MessageFilter, MessageInfo, QueueInfo, Status, is_dead_letter_queue
-from forq_trio.storage.sqlite.open import open_reader
+from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.model.messages import (
+    Found,
+    MessageFilter,
+    MessageInfo,
+    QueueInfo,
+    Status,
+    is_dead_letter_queue,
+)
+from forq_trio.storage.sqlite.files.open import open_reader
+from forq_trio.storage.sqlite.operations.shuffle import draw
+from forq_trio.storage.sqlite.row import read_attributes, read_failures
 from forq_trio.storage.sqlite.search import Looked, matches
-from forq_trio.storage.sqlite.shuffle import draw
-from forq_trio.storage.sqlite.sql import load
-from forq_trio.storage.sqlite.stored import read_attributes, read_failures
+from forq_trio.storage.sqlite.statements import load
 
 _SQL = load("reader") | load("shuffle")
 _NEWEST = 2**63 - 1

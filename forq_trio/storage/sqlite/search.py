@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from forq_trio.model import MessageFilter
-from forq_trio.storage.sqlite.stored import read_attributes
+from forq_trio.model.messages import MessageFilter
+from forq_trio.storage.sqlite.row import read_attributes
 
 
 class Looked(NamedTuple):

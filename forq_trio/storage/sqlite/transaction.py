@@ -10,17 +10,17 @@ from typing import Any
 
 import apsw
 
-from forq_trio import limits
-from forq_trio.access import AccessToken
-from forq_trio.errors import Overloaded
-from forq_trio.model import QueueCounts, Status
-from forq_trio.queue_settings import QueueRules, QueueSettings
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken
+from forq_trio.model.errors import Overloaded
+from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.storage.engine import Event
 from forq_trio.storage.rules import rules_of
+from forq_trio.storage.sqlite.cache import Group, Kept, Round
 from forq_trio.storage.sqlite.ids import MessageIds
-from forq_trio.storage.sqlite.kept import Group, Kept, Round
-from forq_trio.storage.sqlite.sql import load
-from forq_trio.storage.sqlite.stored import Stored, write_settings
+from forq_trio.storage.sqlite.row import Stored, write_settings
+from forq_trio.storage.sqlite.statements import load
 
 SQL = load("engine") | load("shuffle")
 

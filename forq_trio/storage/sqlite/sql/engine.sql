@@ -1,4 +1,4 @@
--- The statements of the write connection. Each touches rows by a key or an index only (tests/storage_sqlite asserts it).
+-- The statements of the write connection. Each touches rows by a key or an index only (tests/storage/sqlite asserts it).
 
 -- name: begin
 -- Take the write lock at once: there is no second writer to wait for.

@@ -1,0 +1,1 @@
+"""The load generator: conversations over many connections, their bytes and their latencies."""

@@ -1,0 +1,1 @@
+"""Results as a file, as tables and as a picture; and the machine they were measured on."""

@@ -1,0 +1,1 @@
+"""The questions that are measured, one a file."""

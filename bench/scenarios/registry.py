@@ -1,0 +1,44 @@
+"""The scenarios by name, in the order in which they run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.scenarios import backlog, closed, embedded, features, handoff, idle, peers, restart
+from bench.scenarios.context import Context, Row
+
+YARDSTICK = "stores nothing"
+BY_PEER = "as each row says"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A measurement. needs_own: it measures things that cannot be reached through a URL."""
+
+    run: Callable[[Context], list[Row]]
+    needs_own: bool = False
+    durability: str | None = None
+
+    @property
+    def about(self) -> str:
+        """What it does, in one line."""
+        return (self.run.__doc__ or "").strip().splitlines()[0]
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "ceiling": Scenario(closed.ceiling, needs_own=True, durability=YARDSTICK),
+    "produce": Scenario(closed.produce),
+    "cycle": Scenario(closed.cycle),
+    "ratio": Scenario(closed.ratio),
+    "paced": Scenario(handoff.paced),
+    "1c1p": Scenario(handoff.one_to_one),
+    "10c10p": Scenario(handoff.ten_to_ten),
+    "40c20p": Scenario(handoff.forty_to_twenty),
+    "batch": Scenario(closed.batch),
+    "idle": Scenario(idle.idle),
+    "backlog": Scenario(backlog.backlog),
+    "restart": Scenario(restart.restart, needs_own=True),
+    "embedded": Scenario(embedded.embedded, needs_own=True),
+    "features": Scenario(features.features, needs_own=True),
+    "features-stored": Scenario(features.features_stored, needs_own=True),
+    "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
+}

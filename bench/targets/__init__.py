@@ -1,0 +1,1 @@
+"""What is measured: servers started here, somebody else's by URL, and the yardsticks."""

@@ -1,0 +1,305 @@
+"""Redrives of all dead letters that match: tasks that take their time, can be watched, and can be cancelled.
+
+A task walks through a dead-letter queue from its newest message to its oldest, page by page: it searches, and moves
+what can be moved, one transaction (`commands.Redrive`) after the other.
+
+Rules
+- Each move is a transaction. Whatever ends a task, it ends between two of them: a message is where it was or where
+  it goes. What was not moved is still in the dead-letter queue, for the next task.
+- Only what was there at the start is looked at, and the walk only goes down in sequence, which a message keeps when it
+  is moved. So no task moves a message twice, however soon that one fails again.
+- At a rate the moves are spread evenly, in steps of a tenth of a second or of single messages: `Pace`.
+- A move that was asked for is waited for even when the task is cancelled meanwhile, so that `moved` is exact. It is one
+  commit; the writer answers it also when it stops.
+- What the database refuses is tried again a few times, then the task has failed and says why.
+- Tasks live in memory: a restart forgets them, and what they had not moved is where it was.
+"""
+
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from enum import Enum
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+import trio
+from msgspec import Struct
+
+from forq_trio.broker.dead_letters import DeadLetters, check_filter
+from forq_trio.model import limits
+from forq_trio.model.checks import check_range
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import (
+    CommandRefused,
+    ForqError,
+    Overloaded,
+    ReadDeadlineExceeded,
+    RedriveNotFound,
+    Stopping,
+    StorageUnavailable,
+    TooManyRedrives,
+)
+from forq_trio.model.messages import MessageFilter, MessageInfo, Status, check_queue_name
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.writer_actor import WriterActor
+
+T = TypeVar("T")
+
+PASSING = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
+"""Errors that changed nothing and may be gone at the next try."""
+
+
+class RedriveState(Enum):
+    """RUNNING, then one of the others for good."""
+
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class RedriveTask(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A redrive of all that match, as it stands at one moment.
+
+    wanted: what it looks for, without the bound of its start. target: None sends each message to where it came from.
+    searched: how many messages were looked at, of `total` in the queue at the start. matched: how many of them match
+    and can be moved; skipped: how many match and cannot, because they are in process or have no queue to go to.
+    moved: how many were; fewer than matched at the end where others were faster. A dry run moves none.
+    started_at, finished_at: epoch ms. error: why it failed.
+    """
+
+    id: str
+    queue: str
+    wanted: MessageFilter
+    target: str | None
+    rate_per_second: int | None
+    dry_run: bool
+    started_at: int
+    total: int
+    state: RedriveState = RedriveState.RUNNING
+    searched: int = 0
+    matched: int = 0
+    skipped: int = 0
+    moved: int = 0
+    finished_at: int | None = None
+    error: str | None = None
+
+
+class Pace:
+    """Spreads moves over time: `wait` before each step of at most `step` messages, `charge` what it moved.
+
+    In any span of seconds no more than `rate` times its length and two steps are moved. No rate: no waiting.
+    """
+
+    def __init__(self, rate_per_second: int | None, page: int) -> None:
+        self._rate = rate_per_second
+        self.step = page
+        if rate_per_second is not None:
+            self.step = min(page, max(1, rate_per_second // limits.REDRIVE_STEPS_PER_SECOND))
+        self._free_at = trio.current_time()
+
+    async def wait(self) -> None:
+        """Return when the next step may be taken; always a checkpoint."""
+        await trio.sleep_until(self._free_at)
+
+    def charge(self, moved: int) -> None:
+        """Have the next step wait for its turn. A delay of up to a step's time is caught up with, a longer one not."""
+        if self._rate is not None:
+            earliest = trio.current_time() - self.step / self._rate
+            self._free_at = max(self._free_at, earliest) + moved / self._rate
+
+
+class _Run:
+    """A task on its way: how it stands, how to stop it, and when it ended."""
+
+    def __init__(self, task: RedriveTask, before_sequence: int) -> None:
+        self.task = task
+        self.before_sequence = before_sequence
+        self.scope = trio.CancelScope()
+        self.ended = trio.Event()
+
+    @property
+    def running(self) -> bool:
+        return self.task.state is RedriveState.RUNNING
+
+    def change(self, **members: Any) -> None:
+        self.task = msgspec.structs.replace(self.task, **members)
+
+
+class Redrives:
+    """The actor that runs these tasks: `run` is its life, the rest is how others reach it.
+
+    At most REDRIVES_RUNNING_MAX run at once, and the latest REDRIVES_KEPT_MAX that ended are remembered.
+    """
+
+    def __init__(self, letters: DeadLetters, writer: WriterActor, clock: Clock) -> None:
+        self._letters = letters
+        self._writer = writer
+        self._clock = clock
+        self._nursery: trio.Nursery | None = None
+        self._runs: dict[str, _Run] = {}
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run tasks until cancelled; that ends them, each between two transactions, as cancelled."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            try:
+                task_status.started()
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+
+    def start(
+        self,
+        queue: str,
+        wanted: MessageFilter | None = None,
+        *,
+        target: str | None = None,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveTask:
+        """Start to move all dead letters that match and are there now; returns at once.
+
+        target: None moves each back to where it came from. rate_per_second: 1-10,000, None for as fast as it goes.
+        dry_run: only count. Raises InvalidQueueName, DeadLettersOnly, OutOfRange, InvalidAttributes, InvalidContent,
+        TooManyRedrives or Stopping.
+        """
+        self._letters.check_dead_letter_queue(queue)
+        wanted = check_filter(wanted or MessageFilter())
+        if target is not None:
+            check_queue_name(target)
+        if rate_per_second is not None:
+            check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
+        if self._nursery is None:
+            raise Stopping
+        if sum(run.running for run in self._runs.values()) >= limits.REDRIVES_RUNNING_MAX:
+            raise TooManyRedrives
+        counts = self._writer.counts().get(queue)
+        task = RedriveTask(
+            id=str(uuid.uuid4()),
+            queue=queue,
+            wanted=wanted,
+            target=target,
+            rate_per_second=rate_per_second,
+            dry_run=dry_run,
+            started_at=self._clock.now_ms(),
+            total=0 if counts is None else counts.total,
+        )
+        run = self._runs[task.id] = _Run(task, self._writer.last_sequence() + 1)
+        self._nursery.start_soon(self._run, run)
+        return task
+
+    def all(self, queue: str | None = None) -> list[RedriveTask]:
+        """The tasks that are remembered, of one queue or (None) of all, the latest first."""
+        return [run.task for run in reversed(self._runs.values()) if queue in (None, run.task.queue)]
+
+    def get(self, redrive_id: str) -> RedriveTask:
+        """How a task stands. Raises RedriveNotFound."""
+        return self._find(redrive_id).task
+
+    async def wait(self, redrive_id: str) -> RedriveTask:
+        """Return a task once it has ended. Cancelled, the task goes on. Raises RedriveNotFound."""
+        run = self._find(redrive_id)
+        await run.ended.wait()
+        return run.task
+
+    async def cancel(self, redrive_id: str) -> RedriveTask:
+        """Stop a task between two transactions, and return it once it has ended; one that has is left as it is.
+
+        Cancelled itself, the task ends all the same. Raises RedriveNotFound.
+        """
+        self._find(redrive_id).scope.cancel()
+        return await self.wait(redrive_id)
+
+    def _find(self, redrive_id: str) -> _Run:
+        run = self._runs.get(redrive_id)
+        if run is None:
+            raise RedriveNotFound
+        return run
+
+    async def _run(self, run: _Run) -> None:
+        state, error = RedriveState.CANCELLED, None
+        try:
+            with run.scope:
+                await self._walk(run)
+                state = RedriveState.DONE
+        except Stopping:
+            pass  # the server ends, and what was not moved is where it was: the same as cancelled
+        except Exception as problem:
+            state, error = RedriveState.FAILED, _words(problem)
+            log(LogEvent.REDRIVE_FAILED, redrive=run.task.id, queue=run.task.queue, error=error)
+        finally:
+            run.change(state=state, error=error, finished_at=self._clock.now_ms())
+            run.ended.set()
+            self._forget_old()
+
+    async def _walk(self, run: _Run) -> None:
+        """Search and move down to the oldest message."""
+        task = run.task
+        until_ms = task.started_at
+        if task.wanted.until_ms is not None:
+            until_ms = min(until_ms, task.wanted.until_ms)
+        wanted = msgspec.structs.replace(task.wanted, until_ms=until_ms)
+        pace = Pace(task.rate_per_second, limits.SEARCH_PAGE_MAX)
+        before_sequence: int | None = run.before_sequence
+        while before_sequence is not None:
+            search = partial(
+                self._letters.search,
+                task.queue,
+                wanted,
+                before_sequence=before_sequence,
+                limit=limits.SEARCH_PAGE_MAX,
+            )
+            found = await _insist(search)
+            movable = [info.id for info in found.messages if _can_move(info, task.target)]
+            run.change(
+                searched=run.task.searched + found.searched,
+                matched=run.task.matched + len(movable),
+                skipped=run.task.skipped + len(found.messages) - len(movable),
+            )
+            if not task.dry_run:
+                await self._move(run, movable, pace)
+            before_sequence = found.next_before
+
+    async def _move(self, run: _Run, message_ids: Sequence[str], pace: Pace) -> None:
+        """Move the messages of a page step by step, at the pace."""
+
+        async def move(ids: Sequence[str]) -> int:
+            with trio.CancelScope(shield=True):
+                outcomes = await self._letters.redrive(run.task.queue, ids, target=run.task.target)
+            return sum(outcomes)
+
+        for ids in _parts(message_ids, pace.step):
+            await pace.wait()
+            moved = await _insist(partial(move, ids))
+            run.change(moved=run.task.moved + moved)
+            pace.charge(moved)
+
+    def _forget_old(self) -> None:
+        ended = [key for key, run in self._runs.items() if not run.running]
+        for key in ended[: -limits.REDRIVES_KEPT_MAX]:
+            del self._runs[key]
+
+
+def _can_move(info: MessageInfo, target: str | None) -> bool:
+    """What the engine will say, as far as one can tell without moving."""
+    return info.status is not Status.PROCESSING and (target or info.source_queue) not in (None, info.queue)
+
+
+def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+    """Return what `work` returns, after a pause again when it fails in passing. Cancellation ends the pause."""
+    for _ in range(limits.REDRIVE_RETRIES_MAX):
+        try:
+            return await work()
+        except PASSING:
+            await trio.sleep(limits.STORAGE_RETRY_SECONDS)
+    return await work()
+
+
+def _words(problem: Exception) -> str:
+    return str(problem) if isinstance(problem, ForqError) else f"{type(problem).__name__}: {problem}"

@@ -1,0 +1,138 @@
+"""Access tokens: made, listed, revoked, and found by what a client shows. A part of `Broker`.
+
+The text of a token leaves this module once, as the result of `create_token`. Only its hash is kept, on disk and in
+memory, and a shown key is looked up by its hash: one SHA-256 and one look in a dict, whatever the number of tokens.
+
+Uses are noted in memory, and saved by a job and when the system stops: no request writes because it was allowed in.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from forq_trio.model.access import (
+    ALL_QUEUES,
+    AccessToken,
+    Scope,
+    check_token,
+    digest,
+    is_token_name,
+    new_token_text,
+)
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
+from forq_trio.writer_actor import WriterActor
+
+
+class KnownTokens:
+    """The tokens by their hashes, as of the last commit, and when they were used since that was last saved."""
+
+    def __init__(self, writer: WriterActor, clock: Clock) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._changes_seen = -1
+        self._by_digest: dict[str, AccessToken] = {}
+        self._used_at: dict[str, int] = {}
+
+    def use(self, key: str) -> AccessToken | None:
+        """The token of which `key` is the text, noted as used now; None if there is none, or its time is over."""
+        token = self._current().get(digest(key))
+        now_ms = self._clock.now_ms()
+        if token is None or token.expired(now_ms):
+            return None
+        self._used_at[token.digest] = now_ms
+        return token
+
+    def all(self) -> list[AccessToken]:
+        """By name, with the latest use that is known."""
+        tokens = [
+            replace(token, last_used_at=max(token.last_used_at or 0, used_at))
+            if (used_at := self._used_at.get(token.digest)) is not None
+            else token
+            for token in self._current().values()
+        ]
+        return sorted(tokens, key=lambda token: token.name)
+
+    def unsaved_uses(self) -> dict[str, int]:
+        """Epoch ms by name of what was used since it was last saved."""
+        tokens = self._current()
+        return {tokens[shown].name: used_at for shown, used_at in self._used_at.items()}
+
+    def saved(self, uses: dict[str, int]) -> None:
+        """Forget these uses: they are stored."""
+        self._used_at = {
+            shown: used_at
+            for shown, used_at in self._used_at.items()
+            if (token := self._by_digest.get(shown)) is not None and used_at != uses.get(token.name)
+        }
+
+    def _current(self) -> dict[str, AccessToken]:
+        """The tokens by hash; uses of those that are gone are forgotten, so a new one of the name starts unused."""
+        changes = self._writer.token_changes
+        if changes != self._changes_seen:
+            self._by_digest = {token.digest: token for token in self._writer.tokens().values()}
+            self._used_at = {shown: at for shown, at in self._used_at.items() if shown in self._by_digest}
+            self._changes_seen = changes
+        return self._by_digest
+
+
+class Tokens:
+    """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
+
+    _writer: WriterActor
+    _clock: Clock
+    _known_tokens: KnownTokens
+
+    async def create_token(
+        self,
+        name: str,
+        scopes: Iterable[Scope],
+        queues: str = ALL_QUEUES,
+        *,
+        expires_at_ms: int | None = None,
+    ) -> str:
+        """Make a token for what `scopes` name, on the queues that the glob covers; returns its text.
+
+        The text cannot be had again. name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at_ms: from then on it is
+        worth nothing, None for never. Raises InvalidToken, TokenExists, TooManyTokens.
+        """
+        wanted = frozenset(scopes)
+        text = new_token_text()
+        token = AccessToken(
+            name,
+            digest(text),
+            tuple(scope for scope in Scope if scope in wanted),
+            queues,
+            self._clock.now_ms(),
+            expires_at_ms,
+        )
+        await self._writer.execute(SaveToken(check_token(token)))
+        return text
+
+    async def revoke_token(self, name: str) -> bool:
+        """Make a token worthless, at once and for good; its name is free again. False if there is none."""
+        return is_token_name(name) and await self._writer.execute(RevokeToken(name))
+
+    def tokens(self) -> list[AccessToken]:
+        """All tokens by name, also those whose time is over; from memory. Their digests are no secrets."""
+        return self._known_tokens.all()
+
+    def use_token(self, key: str) -> AccessToken | None:
+        """The token of which `key` is the text; None if there is none, it was revoked or has expired.
+
+        Does not wait. That it was used now is kept in memory and saved within TOKEN_USE_SAVE_SECONDS.
+        """
+        return self._known_tokens.use(key)
+
+    async def save_token_uses(self) -> None:
+        """Store when tokens were last used; runs nothing if none was."""
+        uses = self._known_tokens.unsaved_uses()
+        if uses:
+            await self._writer.execute(NoteTokenUse(uses))
+            self._known_tokens.saved(uses)
+
+    def post_token_uses(self) -> None:
+        """The same without waiting: for the moment before the writer stops."""
+        uses = self._known_tokens.unsaved_uses()
+        if uses:
+            self._writer.post(NoteTokenUse(uses))

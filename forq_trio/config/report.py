@@ -1,0 +1,71 @@
+"""What `forq config` prints: the effective values with their sources, or an example file; no secrets."""
+
+import json
+from dataclasses import MISSING
+from pathlib import Path
+from typing import Any
+
+from forq_trio.config.load import SETTINGS, Loaded, Setting
+from forq_trio.config.values import Address
+
+MASK = "********"
+_WRAP_WIDTH = 100
+
+
+def shown_value(setting: Setting, value: Any) -> str | int | bool | None:
+    """A value as one may see it: secrets masked, paths and addresses as text."""
+    if setting.secret and value is not None:
+        return MASK
+    return str(value) if isinstance(value, Path | Address) else value
+
+
+def rows(loaded: Loaded) -> list[tuple[Setting, str | int | bool | None, str]]:
+    """Every setting with its effective value, safe to show, and where that came from."""
+    return [
+        (setting, shown_value(setting, getattr(loaded.config, name)), loaded.sources[name])
+        for name, setting in SETTINGS.items()
+    ]
+
+
+def as_json(loaded: Loaded) -> str:
+    """{"<section>": {"<key>": {"value", "source"}}} as indented JSON."""
+    document: dict[str, dict[str, dict[str, Any]]] = {}
+    for setting, value, source in rows(loaded):
+        document.setdefault(setting.section, {})[setting.name] = {"value": value, "source": source}
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def example() -> str:
+    """A TOML file with every key, commented out and set to its default, below what it means."""
+    lines = [
+        "# Settings of forq serve. Remove the # before a key to set it.",
+        "# A command line option or an environment variable (FORQ_ and the key in capitals) goes first.",
+    ]
+    section = ""
+    for setting in SETTINGS.values():
+        if setting.section != section:
+            section = setting.section
+            lines += ["", f"[{section}]"]
+        lines += [
+            "",
+            f"# {setting.doc}",
+            f"# Allowed: {setting.kind.allowed}. Default: {setting.default_text}.",
+        ]
+        lines.append(f"# {setting.name} = {_toml(setting)}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(setting: Setting) -> str:
+    """The default as TOML; a stand-in that shows the form where there is none."""
+    default = setting.default
+    if setting.name == "db_path":
+        return json.dumps("/var/lib/forq/forq.db")
+    if setting.secret:
+        return json.dumps("")
+    if callable(default):
+        default = default()
+    if default is None or default is MISSING:
+        return json.dumps(f"/etc/forq/{setting.name}.pem")
+    if isinstance(default, bool | int):
+        return str(default).lower()
+    return json.dumps(str(default), ensure_ascii=False)

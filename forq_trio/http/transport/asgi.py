@@ -1,0 +1,173 @@
+"""Our handlers as an ASGI application, for Hypercorn: one call is one request.
+
+Security headers and the date are added by the server's configuration (`handover.py`).
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.response_bytes import WITHOUT_BODY
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+# Where the server finds the Exchange of a request that failed, in its scope.
+EXCHANGE = "forq_trio.exchange"
+
+
+class _ClientGone(Exception):
+    """The client left before its request was whole."""
+
+
+class Exchange:
+    """One request under way. `lost` is called by the server when the client will not get the whole response."""
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.is_lost = False
+        self._cancel_when_lost = False
+
+    def lost(self) -> None:
+        self.is_lost = True
+        if self._cancel_when_lost:
+            self.scope.cancel()
+
+    @asynccontextmanager
+    async def cancelled_when_lost(self) -> AsyncIterator[None]:
+        """Within it the loss of the client cancels the request; also if it was lost before."""
+        self._cancel_when_lost = True
+        if self.is_lost:
+            self.scope.cancel()
+        try:
+            yield
+        finally:
+            self._cancel_when_lost = False
+
+
+class HandlerApp:
+    """The ASGI application around a handler."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        config: TransportConfig,
+        budget: BodyBudget,
+        on_error: Callable[[Exception], None],
+        on_refused: Callable[[int], None],
+    ) -> None:
+        self._handler = handler
+        self._config = config
+        self._budget = budget
+        self._on_error = on_error
+        self._on_refused = on_refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        if scope["type"] != "http":
+            return
+        exchange = scope[EXCHANGE] = Exchange()
+        with exchange.scope:
+            try:
+                response = await self._respond(scope, receive, exchange)
+            except _ClientGone:
+                return
+            await self._send(response, scope["method"] == "HEAD", send, exchange)
+
+    async def _respond(self, scope: Scope, receive: Receive, exchange: Exchange) -> Response:
+        body = bytearray()
+        refused = 408
+        try:
+            with trio.move_on_after(self._config.body_seconds):
+                refused = await self._read_body(receive, body)
+            if refused:
+                return self._error(refused)
+            return await self._handler(_request(scope, bytes(body), exchange))
+        except _ClientGone:
+            raise
+        except Exception as error:
+            self._on_error(error)
+            return self._error(500)
+        finally:
+            self._budget.change(-len(body))
+
+    async def _read_body(self, receive: Receive, body: bytearray) -> int:
+        """Fill `body` and return 0, or the status that refuses it.
+
+        What is refused is read to its end all the same, or the connection would stall.
+        """
+        refused = 0
+        more = True
+        while more:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise _ClientGone
+            more = event.get("more_body", False)
+            if refused:
+                continue
+            portion = event.get("body", b"")
+            body += portion
+            within_budget = self._budget.change(len(portion))
+            if len(body) > self._config.body_bytes_max:
+                refused = 413
+            elif not within_budget:
+                refused = 503
+            if refused:
+                self._budget.change(-len(body))
+                body.clear()
+        return refused
+
+    async def _send(self, response: Response, omit_body: bool, send: Send, exchange: Exchange) -> None:
+        sent = False
+        try:
+            with trio.move_on_after(self._config.send_seconds) as deadline:
+                async with exchange.cancelled_when_lost():
+                    await trio.lowlevel.checkpoint_if_cancelled()
+                    await send(
+                        {
+                            "type": "http.response.start",
+                            "status": response.status,
+                            "headers": _headers(response),
+                        }
+                    )
+                    await send({"type": "http.response.body", "body": b"" if omit_body else response.body})
+            sent = not exchange.is_lost and not deadline.cancelled_caught
+        finally:
+            if not sent and response.on_unsent is not None:
+                response.on_unsent()
+
+    def _error(self, status: int) -> Response:
+        self._on_refused(status)
+        return Response(status, self._config.error_bodies.get(status, b""))
+
+
+def _request(scope: Scope, body: bytes, exchange: Exchange) -> Request:
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        name = name.lower()
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    client = scope.get("client")
+    return Request(
+        scope["method"],
+        scope["raw_path"].decode("latin-1"),
+        scope["query_string"].decode("latin-1"),
+        headers,
+        body,
+        client[0] if client else "",
+        exchange.cancelled_when_lost,
+    )
+
+
+def _headers(response: Response) -> list[tuple[bytes, bytes]]:
+    headers = [(name.lower(), value) for name, value in response.headers]
+    if response.status not in WITHOUT_BODY:
+        headers.append((b"content-type", response.content_type))
+        headers.append((b"content-length", b"%d" % len(response.body)))
+    return headers

@@ -1,0 +1,282 @@
+"""One client's connection: find out which protocol it speaks; if HTTP/1.1: receive, parse, answer in order, again.
+
+One task does it all; a request costs no task, channel, cancel scope or timer of its own. Time-outs: the connection
+keeps `deadline`, a plain number, up to date (inf while a handler works), and the server's reaper looks at it and calls
+`expire`. Bytes that have arrived but are not parsed yet wait in `_unparsed`; while there are any nothing is received.
+"""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import trio
+
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
+from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
+from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn, ReplayedStream
+from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE, ResponseEncoder
+from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all connections of a server share. now: trio's clock.
+
+    on_error: told of every unexpected exception; on_refused: of the status of what the transport answers by itself.
+    """
+
+    handler: Handler
+    config: TransportConfig
+    ssl_context: ssl.SSLContext | None
+    encoder: ResponseEncoder
+    budget: BodyBudget
+    watchers: DisconnectWatchers
+    hypercorn: Hypercorn
+    now: Callable[[], float]
+    on_error: Callable[[Exception], None]
+    on_refused: Callable[[int], None]
+
+    def error_response(self, status: int) -> Response:
+        """What the transport itself answers with this status."""
+        self.on_refused(status)
+        headers = ((b"retry-after", b"1"),) if status == 503 else ()
+        return Response(status, self.config.error_bodies.get(status, b""), headers=headers)
+
+
+class Connection:
+    """Serves one client until it leaves, misbehaves, times out or is told to stop."""
+
+    __slots__ = (
+        "_closing",
+        "_expired",
+        "_handed_over",
+        "_has_left",
+        "_held_bytes",
+        "_parser",
+        "_scope",
+        "_sending",
+        "_services",
+        "_unparsed",
+        "_wire",
+        "deadline",
+    )
+
+    def __init__(self, services: Services, wire: SocketWire, client: str) -> None:
+        self._services = services
+        self._wire: SocketWire | StreamWire = wire
+        self._scope = trio.CancelScope()
+        self._unparsed = b""
+        self._closing = False
+        self._expired = False
+        self._has_left = False
+        self._sending = False
+        self._held_bytes = 0
+        self._handed_over: ReplayedStream | None = None
+        watch = DisconnectWatch(services.watchers, self._watch_client)
+        self._parser = RequestParser(services.config, client, watch.open, h2c=services.ssl_context is None)
+        self.deadline = services.now() + services.config.idle_seconds
+
+    # What the server does to a connection. None of it waits.
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+        self.deadline = inf
+        self._expired = True
+        self._scope.cancel()
+
+    def finish(self) -> None:
+        """Close after the next answer, be its request under way or still to come."""
+        self._closing = True
+
+    def finish_idle(self) -> None:
+        """Close at once if no request is under way."""
+        answering = self.deadline == inf or self._sending
+        if not answering and self._parser.phase == IDLE and not self._unparsed:
+            self._scope.cancel()
+
+    def cut(self) -> None:
+        """Stop whatever is going on."""
+        self._scope.cancel()
+        if self._handed_over is not None:
+            self._handed_over.cut()
+
+    # The connection's own task.
+
+    async def run(self) -> None:
+        """Serve until the end, then close. Cancelled, whatever is under way is cut."""
+        try:
+            with self._scope:
+                if await self._speaks_http1():
+                    await self._serve()
+            if self._expired and self._parser.phase != IDLE and not self._sending:
+                await self._refuse(408)
+        except ConnectionLost:
+            return
+        finally:
+            self._services.budget.change(-self._held_bytes)
+            self._parser.close()
+            with trio.CancelScope(shield=True):
+                await self._wire.close()
+
+    async def _speaks_http1(self) -> bool:
+        """Look at the start of the connection; hand HTTP/2 over and return False when that has ended."""
+        wire = self._wire
+        if self._services.ssl_context is not None:
+            return await self._secure(self._services.ssl_context)
+        assert isinstance(wire, SocketWire)
+        start = b""
+        while len(start) < len(HTTP2_PREFACE) and start == HTTP2_PREFACE[: len(start)]:
+            received = await wire.receive(self._services.config.receive_chunk_bytes)
+            if not received:
+                return False
+            if not start:
+                self.deadline = self._services.now() + self._services.config.header_seconds
+            start += received
+        if start.startswith(HTTP2_PREFACE):
+            await self._hand_over(Http2Stream(wire.stream(), start, self._services.config.send_seconds))
+            return False
+        self._unparsed = start
+        return True
+
+    async def _secure(self, ssl_context: ssl.SSLContext) -> bool:
+        assert isinstance(self._wire, SocketWire)
+        stream = trio.SSLStream(self._wire.stream(), ssl_context, server_side=True, https_compatible=True)
+        self._wire = StreamWire(stream)
+        self.deadline = self._services.now() + self._services.config.header_seconds
+        try:
+            await stream.do_handshake()
+        except trio.BrokenResourceError:
+            return False
+        if stream.selected_alpn_protocol() == "h2":
+            await self._hand_over(Http2Stream(stream, b"", self._services.config.send_seconds))
+            return False
+        self.deadline = self._services.now() + self._services.config.idle_seconds
+        return True
+
+    async def _hand_over(self, stream: ReplayedStream) -> None:
+        self.deadline = inf
+        self._handed_over = stream
+        await self._services.hypercorn.serve(stream)
+
+    async def _serve(self) -> None:
+        config = self._services.config
+        wire = self._wire
+        parser = self._parser
+        portion_bytes = config.pipelined_requests_max * REQUEST_BYTES_MIN
+        replay: bytes | None = b""
+        while True:
+            data = self._unparsed
+            if data:
+                self._unparsed = b""
+                await trio.lowlevel.checkpoint()
+            else:
+                data = await wire.receive(config.receive_chunk_bytes)
+                if not data:
+                    return
+            if len(data) > portion_bytes:
+                data = self._keep_back(data, portion_bytes)
+            if replay is not None:
+                replay += data
+            phase = parser.phase
+            parser.feed(data)
+            if parser.complete:
+                for request, connection in parser.complete:
+                    await self._answer(request, connection)
+                    if connection is CLOSE or self._closing:
+                        return
+                parser.complete.clear()
+                phase = IDLE
+            if (parser.phase == BODY or self._held_bytes) and not self._hold_body():
+                parser.discard_body()
+                self._hold_body()
+                await self._refuse(503)
+                return
+            if parser.refused:
+                await self._refuse(parser.refused)
+                return
+            if parser.asks_h2c:
+                assert replay is not None
+                assert isinstance(wire, SocketWire)
+                replay += self._unparsed
+                await self._hand_over(ReplayedStream(wire.stream(), replay, config.send_seconds))
+                return
+            if replay is not None and parser.phase != HEAD:
+                replay = None
+            if parser.asks_continue:
+                parser.asks_continue = False
+                await self._send(CONTINUE)
+            if parser.phase == IDLE:
+                self.deadline = self._services.now() + config.idle_seconds
+            elif parser.phase != phase:
+                seconds = config.header_seconds if parser.phase == HEAD else config.body_seconds
+                self.deadline = self._services.now() + seconds
+
+    def _hold_body(self) -> bool:
+        """Count the body that is being received (none any more, once it is answered); False when it is too much."""
+        held_bytes = self._parser.body_bytes_held
+        change = held_bytes - self._held_bytes
+        self._held_bytes = held_bytes
+        return self._services.budget.change(change) or change <= 0
+
+    def _keep_back(self, data: bytes, portion_bytes: int) -> bytes:
+        """Take only as much as holds no more than the allowed number of requests, and keep the rest."""
+        taken_bytes = max(portion_bytes, self._parser.body_bytes_left)
+        self._unparsed = data[taken_bytes:]
+        return data[:taken_bytes]
+
+    async def _answer(self, request: Request, connection: bytes) -> None:
+        services = self._services
+        self.deadline = inf
+        try:
+            response = await services.handler(request)
+        except Exception as error:
+            services.on_error(error)
+            response = services.error_response(500)
+        if self._closing:
+            connection = CLOSE
+        try:
+            if self._has_left:
+                # The kernel would take the bytes all the same: a socket that the peer has closed can be written to.
+                raise ConnectionLost
+            if response.on_unsent is not None and self._wire.peer_left():
+                raise ConnectionLost  # the kernel would take a short response all the same
+            data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
+            sent_bytes = self._wire.send_now(data)
+            if sent_bytes != len(data):
+                await self._send(data[sent_bytes:])
+        except BaseException:
+            if response.on_unsent is not None:
+                response.on_unsent()
+            raise
+
+    async def _send(self, data: bytes) -> None:
+        self._sending = True
+        self.deadline = self._services.now() + self._services.config.send_seconds
+        await self._wire.send_all(data)
+        self._sending = False
+
+    async def _refuse(self, status: int) -> None:
+        """Answer and close. What the client still sends is read for a while, or it would lose the answer."""
+        services = self._services
+        self._sending = True
+        self.deadline = inf
+        with trio.move_on_after(services.config.linger_seconds):
+            await self._wire.send_all(services.encoder.encode(services.error_response(status), CLOSE))
+            self._wire.end()
+            while await self._wire.receive(services.config.receive_chunk_bytes):
+                continue
+
+    async def _watch_client(self) -> None:
+        """Receive until the client has gone, which ends this connection, or the room for early bytes is used up."""
+        room_bytes = self._services.config.receive_chunk_bytes
+        while len(self._unparsed) < room_bytes:
+            received = await self._wire.receive(room_bytes - len(self._unparsed))
+            if not received:
+                self._has_left = True
+                self._scope.cancel()
+                return
+            self._unparsed += received

@@ -1,0 +1,166 @@
+"""HTTP/2 by Hypercorn: connections that turn out to speak it are handed over with the bytes already read.
+
+Hypercorn is used for the one thing it is needed for, its per-connection TCPServer. It opens no sockets, installs no
+signal handlers and writes no logs here. Three of its habits are mended from outside:
+- it shields its sends without a deadline, so the stream it is given brings one, and can be cut;
+- it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
+- the only place where it says whether a response reached the client is its access log, so we are its access log.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.logging import Logger
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+
+from forq_trio.http.message import Handler
+from forq_trio.http.transport.asgi import EXCHANGE, HandlerApp
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.response_bytes import security_headers
+
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HTTP2_STREAMS_MAX = 128
+HTTP2_REQUESTS_MAX = 2**31 - 1
+
+
+class ReplayedStream(trio.abc.HalfCloseableStream):
+    """A stream whose first bytes have been read already and are read again; every send has a deadline.
+
+    send_lock: held by whoever has something to send; closing waits its turn.
+    """
+
+    def __init__(self, stream: Any, first_bytes: bytes, send_seconds: float) -> None:
+        self._stream = stream
+        self._first_bytes = first_bytes
+        self._send_seconds = send_seconds
+        self._send_scope = trio.CancelScope()
+        self._is_cut = False
+        self.send_lock = trio.Lock()
+
+    @property
+    def socket(self) -> trio.socket.SocketType:
+        """Hypercorn asks it for the addresses; that a stream has it tells Hypercorn that there is no TLS."""
+        socket: trio.socket.SocketType = self._stream.socket
+        return socket
+
+    def cut(self) -> None:
+        """Make a send that is under way, and every later one, fail."""
+        self._is_cut = True
+        self._send_scope.cancel()
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        if self._first_bytes:
+            first_bytes, self._first_bytes = self._first_bytes, b""
+            await trio.lowlevel.checkpoint()
+            return first_bytes
+        return bytes(await self._stream.receive_some(max_bytes))
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        if self._is_cut:
+            raise trio.BrokenResourceError("the server is stopping")
+        with trio.move_on_after(self._send_seconds) as self._send_scope:
+            await self._stream.send_all(data)
+        if self._send_scope.cancelled_caught:
+            raise trio.BrokenResourceError("the client does not read its responses")
+
+    async def wait_send_all_might_not_block(self) -> None:
+        await self._stream.wait_send_all_might_not_block()
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        try:
+            if not self._is_cut:
+                with trio.move_on_after(self._send_seconds):
+                    async with self.send_lock:
+                        await self._stream.aclose()
+        finally:
+            await trio.aclose_forcefully(self._stream)
+
+
+class Http2Stream(ReplayedStream):
+    """The same where HTTP/2 is settled, by the preface or by ALPN.
+
+    It has what Hypercorn looks for in a TLS stream, also if it is none. Told of HTTP/2 by the preface alone, Hypercorn
+    would not count the connection as idle before its first request, and neither time it out nor close it at shutdown.
+    """
+
+    @property
+    def transport_stream(self) -> trio.SocketStream:
+        transport: trio.SocketStream = getattr(self._stream, "transport_stream", self._stream)
+        return transport
+
+    async def do_handshake(self) -> None:
+        """Has been done."""
+        await trio.lowlevel.checkpoint()
+
+    def selected_alpn_protocol(self) -> str:
+        return "h2"
+
+    async def send_eof(self) -> None:
+        """TLS has no half-closed state; Hypercorn closes right afterwards."""
+        await trio.lowlevel.checkpoint()
+
+
+class _OutcomeLog(Logger):
+    """Reports every request that ended without its whole response being sent; logs nothing."""
+
+    async def access(self, request: Any, response: Any, request_time: float) -> None:
+        if response is None and EXCHANGE in request:
+            request[EXCHANGE].lost()
+
+
+class _HypercornConfig(Config):
+    """Hypercorn's configuration, in our limits; `response_headers` also reach the errors it answers by itself."""
+
+    def __init__(self, config: TransportConfig) -> None:
+        super().__init__()
+        self.accesslog = None
+        self.errorlog = None
+        self.logger_class = _OutcomeLog
+        self.include_server_header = False
+        self.keep_alive_timeout = config.idle_seconds
+        self.keep_alive_max_requests = HTTP2_REQUESTS_MAX
+        self.h2_max_concurrent_streams = HTTP2_STREAMS_MAX
+        self.h2_max_header_list_size = config.header_bytes_max
+        self.h11_max_incomplete_size = config.header_bytes_max
+        self._security_headers = list(security_headers(hsts=config.hsts))
+
+    def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
+        headers: list[tuple[bytes, bytes]] = super().response_headers(protocol)
+        return headers + self._security_headers
+
+
+class Hypercorn:
+    """Serves handed-over connections of one server."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        config: TransportConfig,
+        budget: BodyBudget,
+        on_error: Callable[[Exception], None],
+        on_refused: Callable[[int], None],
+    ) -> None:
+        # Hypercorn spells each ASGI event as a type of its own.
+        app: Any = HandlerApp(handler, config, budget, on_error, on_refused)
+        self._app = ASGIWrapper(app)
+        self._config = _HypercornConfig(config)
+        self._context = WorkerContext(None)
+
+    async def serve(self, stream: ReplayedStream) -> None:
+        """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well."""
+        as_tls: Any = stream  # Annotated as a TLS stream, but any stream with these methods will do.
+        server = TCPServer(self._app, self._config, self._context, {}, as_tls)
+        stream.send_lock = server.send_lock
+        await server.run()
+
+    async def stop(self) -> None:
+        """Let every connection end: idle ones now, others after their requests."""
+        await self._context.terminated.set()

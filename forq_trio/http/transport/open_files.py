@@ -1,0 +1,33 @@
+"""How many files the process may have open: every connection is one, and systems start with few, often 1,024.
+
+Beyond the limit a connection would neither be served nor refused, and the database's own files could not be opened. So
+the limit is raised as far as it may be, and connections beyond what is left are refused, as any that are too many.
+"""
+
+import resource
+
+from forq_trio.model import limits
+
+_WANTED = limits.CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
+
+
+def allow_connections() -> int:
+    """Raise the process's limit of open files, and return how many connections fit into it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = files_to_have(soft, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return connections_that_fit(files)
+
+
+def files_to_have(soft: int, hard: int) -> int:
+    """The limit to set: enough, or as much as there may be; never less than it is. RLIM_INFINITY is no limit."""
+    if soft == resource.RLIM_INFINITY or soft >= _WANTED:
+        return soft
+    return _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
+
+
+def connections_that_fit(files: int) -> int:
+    """How many connections leave room for all other files; at least one."""
+    if files == resource.RLIM_INFINITY:
+        return limits.CONNECTIONS_MAX
+    return max(1, min(limits.CONNECTIONS_MAX, files - limits.OPEN_FILES_BESIDE_MAX))

@@ -1,0 +1,214 @@
+"""A server on listening sockets: accepts, keeps count, watches the clock for all connections, and ends in good order.
+
+Time-outs without a timer per request: every connection keeps a deadline, and one reaper task sleeps until the
+earliest of them. A deadline that is set meanwhile lies at least the shortest time-out ahead, so the reaper never
+sleeps longer than that and is never late.
+"""
+
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+import trio
+
+from forq_trio.http.message import Handler
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.connection import Connection, Services
+from forq_trio.http.transport.disconnects import DisconnectWatchers
+from forq_trio.http.transport.http2 import Hypercorn
+from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
+from forq_trio.http.transport.wire import SocketWire
+from forq_trio.model import limits
+
+ACCEPT_ROUND_MAX = 64
+ACCEPT_PAUSE_SECONDS = 0.1
+REAP_PAUSE_SECONDS_MAX = 0.1
+_OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+
+class Server:
+    """HTTP/1.1, h2c and, with an `ssl_context`, TLS with ALPN on the given non-blocking listening sockets.
+
+    handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
+    transport did not expect; the client has been answered 500 or cut off. on_refused: called (synchronously) with the
+    status of every answer that the transport gives by itself. ssl_context: must offer h2 and http/1.1 by
+    ALPN for HTTP/2 to be chosen. The server owns the listeners from now on.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        listeners: Sequence[socket.socket],
+        config: TransportConfig | None = None,
+        *,
+        on_error: Callable[[Exception], None],
+        on_refused: Callable[[int], None] = lambda _: None,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._config = config or TransportConfig()
+        self._handler = handler
+        self._listeners = list(listeners)
+        self._on_error = on_error
+        self._on_refused = on_refused
+        self._ssl_context = ssl_context
+        self._encoder = ResponseEncoder(hsts=self._config.hsts)
+        self._budget = BodyBudget(self._config.bodies_bytes_max)
+        self._hypercorn = Hypercorn(handler, self._config, self._budget, on_error, on_refused)
+        self._connections: set[Connection] = set()
+        self._admit: Callable[[socket.socket, str], None] | None = None
+        self._all_gone = trio.Event()
+        self._drained = trio.Event()
+        self._stopped = trio.Event()
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The port of every listener that still accepts."""
+        return tuple(listener.getsockname()[1] for listener in self._listeners)
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until `drain` has ended, to be called once. Cancelled: everything is cut at once."""
+        now = trio.lowlevel.current_clock().current_time
+        services = Services(
+            self._handler,
+            self._config,
+            self._ssl_context,
+            self._encoder,
+            self._budget,
+            DisconnectWatchers(),
+            self._hypercorn,
+            now,
+            self._on_error,
+            self._on_refused,
+        )
+        try:
+            async with trio.open_nursery() as nursery:
+                self._admit = partial(self._admit_into, services, nursery)
+                nursery.start_soon(self._reap, now)
+                nursery.start_soon(services.watchers.run)
+                for listener in self._listeners:
+                    nursery.start_soon(self._accept, listener)
+                task_status.started()
+                await self._drained.wait()
+                nursery.cancel_scope.cancel()
+        finally:
+            self._admit = None
+            self.stop_accepting()
+            for connection in self._connections:
+                connection.cut()
+            self._stopped.set()
+
+    def stop_accepting(self) -> None:
+        """Accept who has connected already, then close the listeners; open connections go on."""
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            with suppress(OSError):
+                self._accept_waiting(listener, limits.ACCEPT_BACKLOG)
+            trio.lowlevel.notify_closing(listener)
+            listener.close()
+
+    async def drain(self, seconds: float) -> bool:
+        """Stop accepting, let requests under way finish for `seconds`, cut the rest; returns when `serve` has ended.
+
+        Requests are answered with `Connection: close`. Idle connections are kept for SHUTDOWN_IDLE_SECONDS: their next
+        request may be on its way, and its client could not tell a lost one from one that was carried out. Cancelled,
+        the rest is cut by whoever cancels `serve`. Returns whether all of them finished in time.
+        """
+        self.stop_accepting()
+        await self._hypercorn.stop()
+        for connection in self._connections:
+            connection.finish()
+        if self._connections:
+            with trio.move_on_after(seconds):
+                with trio.move_on_after(limits.SHUTDOWN_IDLE_SECONDS):
+                    await self._all_gone.wait()
+                for connection in self._connections:
+                    connection.finish_idle()
+                await self._all_gone.wait()
+        in_time = not self._connections
+        for connection in self._connections:
+            connection.cut()
+        self._drained.set()
+        await self._stopped.wait()
+        return in_time
+
+    async def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                await trio.lowlevel.wait_readable(listener)
+                self._accept_waiting(listener, ACCEPT_ROUND_MAX)
+            except BlockingIOError:
+                continue
+            except trio.ClosedResourceError:
+                return
+            except OSError as error:
+                if error.errno == errno.EBADF:
+                    return
+                if error.errno in _OUT_OF_RESOURCES:
+                    await trio.sleep(ACCEPT_PAUSE_SECONDS)
+
+    def _accept_waiting(self, listener: socket.socket, connections_max: int) -> None:
+        """Admit up to so many who have connected; raises BlockingIOError when there are no more."""
+        for _ in range(connections_max):
+            if self._admit is None:
+                return
+            accepted, address = listener.accept()
+            self._admit(accepted, str(address[0]))
+
+    def _admit_into(
+        self, services: Services, nursery: trio.Nursery, accepted: socket.socket, client: str
+    ) -> None:
+        try:
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            accepted.close()
+            return
+        if len(self._connections) >= self._config.connections_max:
+            self._turn_away(accepted, services)
+            return
+        connection = Connection(services, SocketWire(accepted), client)
+        self._connections.add(connection)
+        nursery.start_soon(self._run, connection)
+
+    def _turn_away(self, accepted: socket.socket, services: Services) -> None:
+        with accepted:
+            try:
+                if self._ssl_context is None:
+                    accepted.send(self._encoder.encode(services.error_response(503), CLOSE))
+                    accepted.shutdown(socket.SHUT_WR)
+                    accepted.recv(self._config.receive_chunk_bytes)
+            except OSError:
+                return
+
+    async def _run(self, connection: Connection) -> None:
+        try:
+            await connection.run()
+        except Exception as error:
+            self._on_error(error)
+        finally:
+            self._connections.discard(connection)
+            if not self._connections and not self._listeners:
+                self._all_gone.set()
+
+    async def _reap(self, now: Callable[[], float]) -> None:
+        config = self._config
+        shortest = min(config.header_seconds, config.body_seconds, config.idle_seconds, config.send_seconds)
+        pause = min(REAP_PAUSE_SECONDS_MAX, shortest / 10)
+        while True:
+            time = now()
+            next_time = time + shortest
+            for connection in tuple(self._connections):
+                if connection.deadline <= time:
+                    connection.expire()
+                else:
+                    next_time = min(next_time, connection.deadline)
+            await trio.sleep_until(max(next_time, time + pause))

@@ -1,0 +1,176 @@
+"""The bytes of one connection: a plain socket used directly, or any trio stream (TLS).
+
+A plain socket is worth its own class. Trio's SocketStream spends several times the cost of the system calls on checks
+that a connection with one reading and one writing task does not need.
+"""
+
+import socket
+from typing import Protocol
+
+import trio
+
+from forq_trio.model import limits
+
+# How long a farewell (TLS close_notify) may take to be sent.
+CLOSE_SECONDS = 1.0
+EAGER_AFTER_WAITS = 8
+
+
+class ConnectionLost(Exception):
+    """The peer cannot be written to any more."""
+
+
+class Wire(Protocol):
+    """What a connection needs. One task receives at a time and one sends; they may be different tasks."""
+
+    async def receive(self, bytes_max: int) -> bytes:
+        """Wait for bytes; b"" once the peer has closed or reset the connection. Cancelled, no byte is lost."""
+        ...
+
+    def send_now(self, data: bytes | memoryview) -> int:
+        """Send what can be sent without waiting and say how many bytes that was. Raises ConnectionLost."""
+        ...
+
+    async def send_all(self, data: bytes) -> None:
+        """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
+        ...
+
+    def peer_left(self) -> bool:
+        """Whether the peer is known to have closed its side. Costs a system call; False where it cannot be seen."""
+        ...
+
+    def end(self) -> None:
+        """Tell the peer that nothing more will be sent, where the protocol can; receiving goes on."""
+        ...
+
+    async def close(self) -> None:
+        """Release the connection. Does not wait for the peer."""
+        ...
+
+
+class SocketWire:
+    """A connected, non-blocking TCP socket.
+
+    There are two ways to receive. Waiting until the socket is readable costs two system calls more than letting the
+    other tasks run once and then just trying, which under load finds the next request there already. Which one pays
+    changes with the load, so: try as long as that succeeds, then wait, and try again every now and then.
+    """
+
+    __slots__ = ("_eager", "_waits", "socket")
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.socket = connected
+        self._eager = False
+        self._waits = 0
+
+    async def receive(self, bytes_max: int) -> bytes:
+        try:
+            if self._eager:
+                await trio.lowlevel.checkpoint()
+                try:
+                    return self.socket.recv(bytes_max)
+                except BlockingIOError:
+                    self._eager = False
+            while True:
+                await trio.lowlevel.wait_readable(self.socket)
+                self._waits += 1
+                self._eager = self._waits % EAGER_AFTER_WAITS == 0
+                try:
+                    return self.socket.recv(bytes_max)
+                except BlockingIOError:
+                    continue
+        except OSError:
+            return b""
+
+    def send_now(self, data: bytes | memoryview) -> int:
+        try:
+            return self.socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise ConnectionLost from error
+
+    async def send_all(self, data: bytes) -> None:
+        remaining = memoryview(data)
+        while True:
+            remaining = remaining[self.send_now(remaining) :]
+            if not remaining:
+                return
+            await trio.lowlevel.wait_writable(self.socket)
+
+    def peer_left(self) -> bool:
+        try:
+            return not self.socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def end(self) -> None:
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    async def close(self) -> None:
+        if self.socket.fileno() >= 0:
+            trio.lowlevel.notify_closing(self.socket)
+            self.socket.close()
+
+    def stream(self) -> trio.SocketStream:
+        """The same socket as a trio stream; the wire must not be used any more."""
+        return trio.SocketStream(trio.socket.from_stdlib_socket(self.socket))
+
+
+class StreamWire:
+    """Any trio stream, for us the TLS ones."""
+
+    __slots__ = ("stream",)
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.stream = stream
+
+    async def receive(self, bytes_max: int) -> bytes:
+        try:
+            return bytes(await self.stream.receive_some(bytes_max))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return b""
+
+    def send_now(self, data: bytes | memoryview) -> int:
+        return 0
+
+    async def send_all(self, data: bytes) -> None:
+        try:
+            await self.stream.send_all(data)
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            raise ConnectionLost from error
+
+    def peer_left(self) -> bool:
+        return False
+
+    def end(self) -> None:
+        return
+
+    async def close(self) -> None:
+        with trio.move_on_after(CLOSE_SECONDS):
+            await self.stream.aclose()
+
+
+def listening_socket(listener: trio.SocketListener) -> socket.socket:
+    """Take the plain socket out of a trio listener."""
+    taken = socket.socket(fileno=listener.socket.detach())
+    taken.setblocking(False)
+    return taken
+
+
+async def open_listeners(host: str, port: int) -> list[socket.socket]:
+    """Bind and listen on every address of `host`; raises OSError if one of them is not to be had.
+
+    port 0: the system chooses, and only the first address is used, so that there is one port to tell.
+    """
+    listeners = await trio.open_tcp_listeners(port, host=host, backlog=limits.ACCEPT_BACKLOG)
+    if port == 0:
+        for extra in listeners[1:]:
+            await extra.aclose()
+        listeners = listeners[:1]
+    return [listening_socket(listener) for listener in listeners]

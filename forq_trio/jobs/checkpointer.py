@@ -1,0 +1,100 @@
+"""Moves the write-ahead log into the database file, from a thread and a connection of its own, never inside a commit.
+
+The writer tells it after each commit how long the log is. For every CHECKPOINT_PAGES that were added it runs a passive
+checkpoint, which copies what it can while commits go on; so under steady load some pages are always left, and the log
+would grow for ever. When it has become too long, and repeated passive checkpoints have left only a short rest, the
+writer is held between two batches for that rest; the next commit then starts the log over. When nothing was committed
+for a while the log is emptied the same way. While the disk is full, so that sends are refused, the log is started over
+as soon as it has grown a little, but keeps its length: what it gave back others would take, and acks need it.
+"""
+
+import trio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageFull, StorageUnavailable
+from forq_trio.storage.engine import CheckpointResult, Engine
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.writer_actor import WriterActor
+
+
+class Checkpointer:
+    """A job: `run` until cancelled."""
+
+    name = "checkpoint"
+
+    def __init__(self, engine: Engine, writer: WriterActor) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._limiter = trio.CapacityLimiter(1)
+        self._grew = trio.Event()
+        self._commits = 0
+        self._log_pages = 0
+        self._moved_pages = 0
+        writer.on_committed = self._note_commit
+
+    def _note_commit(self, log_pages: int) -> None:
+        self._commits += 1
+        self._log_pages = log_pages
+        if log_pages < self._moved_pages:
+            self._moved_pages = 0  # the log has started over
+        if self._has_grown():
+            self._grew.set()
+
+    def _has_grown(self) -> bool:
+        pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.sends_refused else limits.CHECKPOINT_PAGES
+        return self._log_pages - self._moved_pages >= pages
+
+    async def run(self) -> None:
+        while True:
+            await self._grew.wait()
+            self._grew = trio.Event()
+            result = await self._checkpoint()
+            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+            if result is not None and (is_long or self._writer.sends_refused):
+                await self._restart_log(result)
+            else:
+                await self._empty_when_idle()
+
+    async def _restart_log(self, result: CheckpointResult) -> None:
+        """Bring the log to its start: let the rest become short, then finish it while the writer pauses."""
+        for _ in range(limits.CHECKPOINT_PASSES_MAX):
+            if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
+                break
+            result = await self._checkpoint() or result
+        async with self._writer.held():
+            last = await self._checkpoint()
+        if last is not None and last.moved_pages < last.log_pages:
+            log(LogEvent.CHECKPOINT_HELD, log_pages=last.log_pages, moved_pages=last.moved_pages)
+
+    async def _empty_when_idle(self) -> None:
+        """Wait for more growth; when there is none for a while, empty the log, if need be at the next such moment."""
+        emptied = False
+        while not emptied:
+            commits = self._commits
+            with trio.move_on_after(limits.CHECKPOINT_IDLE_SECONDS):
+                await self._grew.wait()
+                return
+            if commits != self._commits:
+                continue
+            async with self._writer.held():
+                result = await self._checkpoint(truncate=not self._writer.sends_refused)
+            emptied = result is not None and result.moved_pages == result.log_pages
+
+    async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
+        """One checkpoint in a thread; None when the database refuses it (a reader in the way)."""
+        try:
+            result = await trio.to_thread.run_sync(
+                lambda: self._engine.checkpoint(truncate=truncate), limiter=self._limiter
+            )
+        except StorageUnavailable as error:
+            log(LogEvent.CHECKPOINT_FAILED, error=str(error))
+            if isinstance(error, StorageFull):
+                self._writer.sends_refused = True
+                self._writer.on_storage_full()
+            return None
+        if truncate:
+            self._log_pages = 0
+        self._moved_pages = min(result.moved_pages, self._log_pages)
+        if not self._has_grown():
+            self._grew = trio.Event()  # what was added while it ran is not yet enough for another one
+        return result

@@ -1,0 +1,114 @@
+"""Watches over the disk that the database is on, so that a full disk stops sends and nothing else.
+
+Two amounts of the same size (FORQ_DISK_RESERVE_MB) are kept back:
+
+- The last of the free space belongs to what is stored already: with less than that, sends are refused, before the disk
+  is full. They are accepted again when a quarter more is free.
+- When the disk becomes full all the same, because somebody else filled it, a file beside the database that holds
+  nothing but space is given up. Acks, nacks, extensions, claims and checkpoints live on that: what they write goes into
+  the log, and a checkpoint lets the log start over. The file is made anew when there is room for it again.
+
+Looking costs one system call every few seconds and no work of the database.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import trio
+
+from forq_trio.model import limits
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.writer_actor import WriterActor
+
+
+class DiskGuard:
+    """A job: `run` until cancelled.
+
+    reserve: where the file lies, on the disk of the database. keep_bytes: see above; with 0 there is no file, and sends
+    are refused only while the disk is full. free_bytes: what a process like this one may still write to the disk of a
+    directory.
+    """
+
+    name = "disk"
+
+    def __init__(
+        self,
+        reserve: str,
+        writer: WriterActor,
+        keep_bytes: int,
+        free_bytes: Callable[[Path], int] | None = None,
+    ) -> None:
+        self._reserve = Path(reserve)
+        self._writer = writer
+        self._keep_bytes = keep_bytes
+        self._free_bytes = free_bytes or free_bytes_of
+        self._limiter = trio.CapacityLimiter(1)
+        self._woken = trio.Event()
+        self._has_reserve = False
+        self._told_refused = False
+        writer.on_storage_full = self._make_room
+
+    async def run(self) -> None:
+        try:
+            while True:
+                await self._look()
+                with trio.move_on_after(limits.DISK_LOOK_SECONDS):
+                    await self._woken.wait()
+                self._woken = trio.Event()
+        finally:
+            self._give_up_reserve()  # also before the last checkpoint, which may need the room
+
+    async def _look(self) -> None:
+        spare = self._spare_bytes()
+        if not self._has_reserve and spare >= self._keep_bytes > 0:
+            await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
+            spare = self._spare_bytes()
+        if self._writer.sends_refused:
+            wanted = self._keep_bytes + self._keep_bytes // 4 + limits.DISK_REOPEN_BYTES
+            self._writer.sends_refused = spare < wanted
+        elif spare < self._keep_bytes:
+            self._writer.sends_refused = True
+        self._tell(spare)
+
+    def _spare_bytes(self) -> int:
+        """What is free beside the reserve, whether that is there or still to be made; negative if it has no room."""
+        free = self._free_bytes(self._reserve.parent)
+        return free if self._has_reserve else free - self._keep_bytes
+
+    def _tell(self, spare: int) -> None:
+        """Log when sends begin to be refused, and when they are accepted again."""
+        if self._writer.sends_refused != self._told_refused:
+            self._told_refused = self._writer.sends_refused
+            event = LogEvent.DISK_FULL if self._told_refused else LogEvent.DISK_ROOM
+            log(event, spare_bytes=spare, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
+
+    def _make_room(self) -> bool:
+        """The disk is full: give up the reserve, if there is one, and look after things soon."""
+        self._woken.set()
+        return self._give_up_reserve()
+
+    def _give_up_reserve(self) -> bool:
+        had_reserve, self._has_reserve = self._has_reserve, False
+        self._reserve.unlink(missing_ok=True)
+        return had_reserve
+
+    def _make_reserve(self) -> None:
+        """Runs in a thread: some file systems have no other way than to write all of it."""
+        try:
+            descriptor = os.open(self._reserve, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                os.posix_fallocate(descriptor, 0, self._keep_bytes)
+            finally:
+                os.close(descriptor)
+            self._has_reserve = True
+        except OSError:  # somebody else was faster, or a quota is in the way: the next look tries again
+            with suppress(OSError):
+                self._reserve.unlink(missing_ok=True)
+
+
+def free_bytes_of(directory: Path) -> int:
+    """What is free on the disk of `directory` for those who are not root."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize

@@ -1,0 +1,120 @@
+"""Who may do what: named tokens with scopes on queues, stored as hashes only."""
+
+import re
+import secrets
+from enum import Enum
+from fnmatch import fnmatchcase
+from hashlib import sha256
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import Forbidden, InvalidToken
+
+TOKEN_PREFIX = "forq_"
+ALL_QUEUES = "*"
+_TOKEN_BYTES = 32
+# No . and no .. alone: clients and proxies take them out of a URL.
+_NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{limits.TOKEN_NAME_LENGTH_MAX}}}")
+_GLOB = re.compile(rf"[A-Za-z0-9._*?!\[\]-]{{1,{limits.TOKEN_QUEUES_LENGTH_MAX}}}")
+
+
+class Scope(Enum):
+    """What a token allows. ADMIN includes all others."""
+
+    PRODUCE = "produce"
+    CONSUME = "consume"
+    BROWSE = "browse"
+    REDRIVE = "redrive"
+    ADMIN = "admin"
+
+
+class AccessToken(Struct, frozen=True, gc=False, rename="camel"):
+    """A token as it is stored. digest: SHA-256 of its text in hex; queues: a glob (* ? [...]) over queue names.
+
+    expires_at, last_used_at: epoch ms; None for never.
+    """
+
+    name: str
+    digest: str
+    scopes: tuple[Scope, ...]
+    queues: str
+    created_at: int
+    expires_at: int | None = None
+    last_used_at: int | None = None
+
+    def allows(self, scope: Scope) -> bool:
+        """True if the token has this scope, on some queue."""
+        return scope in self.scopes or Scope.ADMIN in self.scopes
+
+    def covers(self, queue: str) -> bool:
+        """True if the token is good for this queue."""
+        return self.queues == ALL_QUEUES or fnmatchcase(queue, self.queues)
+
+    def expired(self, now_ms: int) -> bool:
+        """True from the very millisecond `expires_at` on."""
+        return self.expires_at is not None and self.expires_at <= now_ms
+
+
+def is_token_name(name: str) -> bool:
+    """True for 1 to 64 characters of A-Z a-z 0-9 . _ -, other than . and .."""
+    return _NAME.fullmatch(name) is not None
+
+
+def check_token(token: AccessToken) -> AccessToken:
+    """Return a token that may be stored; raise InvalidToken, naming the member, for any other."""
+    if not is_token_name(token.name):
+        raise InvalidToken("name", f"1 to {limits.TOKEN_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -")
+    if not token.scopes:
+        raise InvalidToken("scopes", "at least one is needed")
+    if _GLOB.fullmatch(token.queues) is None:
+        raise InvalidToken(
+            "queues", f"1 to {limits.TOKEN_QUEUES_LENGTH_MAX} characters of queue names and * ? [ ] !"
+        )
+    if token.expires_at is not None:
+        life_ms = token.expires_at - token.created_at
+        if not 0 < life_ms <= limits.TOKEN_LIFE_DAYS_MAX * limits.DAY_MS:
+            raise InvalidToken("expiresAt", f"in the future, within {limits.TOKEN_LIFE_DAYS_MAX} days")
+    return token
+
+
+def new_token_text() -> str:
+    """The text of a new token: 256 random bits, with a prefix by which it is known for what it is."""
+    return TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def digest(text: str) -> str:
+    """What is stored of a token's text. It is random, so a plain hash cannot be guessed back."""
+    return sha256(text.encode()).hexdigest()
+
+
+class Principal:
+    """On whose behalf a request is made. token: None for the holder of the server's own secret, who may do all."""
+
+    __slots__ = ("token",)
+
+    def __init__(self, token: AccessToken | None = None) -> None:
+        self.token = token
+
+    def may(self, scope: Scope, queue: str) -> bool:
+        """True if it may do this on this queue."""
+        token = self.token
+        return token is None or (token.allows(scope) and token.covers(queue))
+
+    def check(self, scope: Scope, queue: str | None = None) -> None:
+        """Raise Forbidden unless it may do this, on this queue (None: on queues as such, which needs all of them)."""
+        token = self.token
+        if token is None:
+            return
+        covered = token.queues == ALL_QUEUES if queue is None else token.covers(queue)
+        if not covered or not token.allows(scope):
+            raise Forbidden(scope.value)
+
+    def check_somewhere(self, scope: Scope) -> None:
+        """Raise Forbidden unless there are queues on which it may do this."""
+        if self.token is not None and not self.token.allows(scope):
+            raise Forbidden(scope.value)
+
+
+EVERYBODY = Principal()
+"""Of a request that nobody checked: its route has no gate."""

@@ -1,0 +1,109 @@
+"""What a message and its neighbours must be like before a command is made of them. Raises CallerErrors."""
+
+from collections.abc import Mapping
+
+from forq_trio.model import limits
+from forq_trio.model.errors import (
+    ContentTooLarge,
+    InvalidAttributes,
+    InvalidContent,
+    InvalidQueueName,
+    OutOfRange,
+    ProcessAfterInPast,
+    ProcessAfterTooFar,
+)
+from forq_trio.model.messages import NewMessage, check_queue_name
+
+
+def check_range(name: str, value: int, low: int, high: int) -> int:
+    """Return `value`, or raise OutOfRange about `name`, saying its bounds (both included)."""
+    if low <= value <= high:
+        return value
+    raise OutOfRange(f"{name} must be between {low} and {high}, not {value}").about(name)
+
+
+def encode(name: str, text: str) -> bytes:
+    """Return `text` in UTF-8, or raise InvalidContent naming it: a lone surrogate cannot be stored."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidContent(f"the {name} is not text that UTF-8 can carry") from None
+
+
+def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> None:
+    """Raise ContentTooLarge or InvalidContent unless it may be a message's content."""
+    if len(content) * 4 > bytes_max or not content.isascii():
+        size = len(encode("content", content))
+        if size > bytes_max:
+            raise ContentTooLarge
+
+
+def check_attributes(attributes: Mapping[str, str]) -> None:
+    """Raise InvalidAttributes unless they are at most 10 pairs of text within their lengths (Sasquatch, S2)."""
+    if len(attributes) > limits.ATTRIBUTES_MAX:
+        raise InvalidAttributes(
+            f"there are {len(attributes)} attributes; at most {limits.ATTRIBUTES_MAX} are allowed"
+        )
+    for key, value in attributes.items():
+        if not 1 <= len(key) <= limits.ATTRIBUTE_KEY_LENGTH_MAX:
+            raise InvalidAttributes(f"attribute keys have 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters")
+        if len(value) > limits.ATTRIBUTE_VALUE_LENGTH_MAX:
+            raise InvalidAttributes(
+                f"the value of attribute {key!r} is longer than {limits.ATTRIBUTE_VALUE_LENGTH_MAX} characters"
+            )
+        encode("key of an attribute", key)
+        encode(f"value of attribute {key!r}", value)
+
+
+def check_message(
+    message: NewMessage, now_ms: int, content_bytes_max: int = limits.CONTENT_BYTES_MAX
+) -> NewMessage:
+    """Return `message` if it may be stored.
+
+    Raises ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of its dead-letter queue),
+    ProcessAfterInPast, ProcessAfterTooFar or OutOfRange, those of a single member about it.
+    """
+    check_content(message.content, content_bytes_max)
+    if message.process_after_ms is not None:
+        if message.process_after_ms < now_ms - limits.PROCESS_AFTER_GRACE_MS:
+            raise ProcessAfterInPast
+        if message.process_after_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
+            raise ProcessAfterTooFar
+    if not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX:
+        check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
+    if message.deduplication_id is not None:
+        _check_text("deduplication_id", message.deduplication_id, limits.DEDUPLICATION_ID_LENGTH_MAX)
+    if message.group is not None:
+        _check_text("group", message.group, limits.GROUP_LENGTH_MAX)
+    if message.attributes is not None:
+        check_attributes(message.attributes)
+    _check_bounds(message)
+    return message
+
+
+def _check_bounds(message: NewMessage) -> None:
+    """What a message may say instead of its queue's rules."""
+    if message.delay_ms is not None:
+        if message.process_after_ms is not None:
+            raise OutOfRange("a message has either process_after_ms or delay_ms, not both").about(
+                "process_after_ms"
+            )
+        check_range("delay_ms", message.delay_ms, 0, limits.DELAY_MS_MAX)
+    if message.ttl_ms is not None:
+        check_range("ttl_ms", message.ttl_ms, 1, limits.TTL_MS_MAX)
+    if message.max_attempts is not None:
+        check_range("max_attempts", message.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
+    if message.deduplication_window_ms is not None:
+        window_ms = message.deduplication_window_ms
+        check_range("deduplication_window_ms", window_ms, 1, limits.DEDUPLICATION_WINDOW_MS_MAX)
+    if message.dead_letter_queue:
+        try:
+            check_queue_name(message.dead_letter_queue)
+        except InvalidQueueName as error:
+            raise error.about("dead_letter_queue") from None
+
+
+def _check_text(name: str, text: str, length_max: int) -> None:
+    encode(name, text)
+    if not 1 <= len(text) <= length_max:
+        raise OutOfRange(f"{name} has 1 to {length_max} characters, not {len(text)}").about(name)

@@ -1,0 +1,249 @@
+"""The nouns: messages as they are sent, delivered and looked at, and the receipt that proves a delivery.
+
+All are immutable `msgspec.Struct`s: cheap to make, and JSON without further code. Times are milliseconds since
+the Unix epoch. The meaning of Forq's own columns is Forq's (contract F).
+"""
+
+import re
+from enum import IntEnum
+from typing import NamedTuple, Self
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
+
+DLQ_SUFFIX = "-dlq"
+REASON_MAX_ATTEMPTS = "max_attempts_reached"
+REASON_EXPIRED = "message_expired"
+REASON_OVERFLOW = "queue_full"
+LIFO_SUFFIX = "_lifo"
+LEASE_ENDED = "lease ended"
+"""The reason kept for an attempt whose consumer did not answer in time."""
+
+_QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+class Status(IntEnum):
+    """Where a message stands. 0 to 2 are Forq's; a delayed message is in no claim index until it falls due.
+
+    HELD: it would be ready, but as many of its group are in process as may be.
+    """
+
+    READY = 0
+    PROCESSING = 1
+    FAILED = 2
+    DELAYED = 3
+    HELD = 4
+
+
+def check_queue_name(name: str) -> str:
+    """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0.
+
+    The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name.
+    """
+    if _QUEUE_NAME.fullmatch(name) is None:
+        raise InvalidQueueName
+    return name
+
+
+def check_message_id(text: str) -> str:
+    """Return a message id in its stored form (lower case), or raise MalformedMessageId when it is no UUID."""
+    if _UUID.fullmatch(text) is None:
+        raise MalformedMessageId
+    return text.lower()
+
+
+def is_dead_letter_queue(name: str) -> bool:
+    """True for a name that ends in -dlq: Forq's convention, there is no other mark."""
+    return name.endswith(DLQ_SUFFIX)
+
+
+def is_lifo_queue(name: str) -> bool:
+    """True for a name that ends in _lifo: within a priority its newest message comes first (Sasquatch)."""
+    return name.endswith(LIFO_SUFFIX)
+
+
+def receipt_text(seq: int, token: int) -> str:
+    """The text form of a receipt. Written once per delivery, so in the cheapest of the ways to write it."""
+    parts = (seq >> 16, seq & 0xFFFF, 0x8000 | token >> 48, token & 0xFFFF_FFFF_FFFF)
+    return "%08x-%04x-8000-%04x-%012x" % parts  # noqa: UP031 (an f-string takes almost twice as long here)
+
+
+class Receipt(NamedTuple):
+    """Proof of one delivery: names the message (`seq`) and the claim (`token`, 62 random bits, new at every claim).
+
+    Its text form is a UUID of version 8, so that clients that expect receipts to be UUIDs are content.
+    """
+
+    seq: int
+    token: int
+
+    def __str__(self) -> str:
+        return receipt_text(*self)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the text form. Any UUID is accepted (one that is not ours matches no message).
+
+        Raises MalformedReceipt when `text` is not a UUID.
+        """
+        if _UUID.fullmatch(text) is None:
+            raise MalformedReceipt
+        number = int(text.replace("-", ""), 16)
+        if number >> 64 & 0xFFFF != 0x8000:
+            return cls(0, 0)
+        return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
+
+
+class NewMessage(Struct, frozen=True, gc=False):
+    """A message as a producer hands it over, already validated. None in a member means the queue's own rule.
+
+    process_after_ms: when it falls due (epoch ms); delay_ms: how long from now; at most one of them is given.
+    deduplication_id: a second message with the same id in the same queue within `deduplication_window_ms` is not
+    stored; its sender is answered with the first one. ttl_ms: how long it lives from when it falls due.
+    group: messages of one group keep their order, and the groups of a queue take turns. max_attempts: deliveries
+    before it fails; dead_letter_queue: where it goes then, or when it expires ("": it is deleted).
+    """
+
+    content: str
+    process_after_ms: int | None = None
+    priority: int = limits.PRIORITY_DEFAULT
+    deduplication_id: str | None = None
+    deduplication_window_ms: int | None = None
+    delay_ms: int | None = None
+    ttl_ms: int | None = None
+    attributes: dict[str, str] | None = None
+    group: str | None = None
+    max_attempts: int | None = None
+    dead_letter_queue: str | None = None
+
+
+class Produced(Struct, frozen=True, gc=False):
+    """Answer to a send. `sequence` grows strictly in order of arrival and is never used twice.
+
+    duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
+    """
+
+    id: str
+    sequence: int
+    duplicate: bool = False
+
+
+class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A claimed message. `attempts` counts this delivery; the lease ends at `lease_until` (epoch ms).
+
+    first_received_at: when it was first handed to a consumer (epoch ms).
+    """
+
+    id: str
+    content: str
+    receipt: str
+    attempts: int
+    sequence: int
+    received_at: int
+    lease_until: int
+    priority: int
+    first_received_at: int
+    attributes: dict[str, str] | None = None
+    group: str | None = None
+
+
+class Failure(Struct, frozen=True, gc=False):
+    """One failed attempt: its number, when it ended (epoch ms) and the reason given, None if there was none."""
+
+    attempt: int
+    at: int
+    reason: str | None
+
+
+class QueueCounts(Struct, frozen=True, gc=False):
+    """How many messages of a queue are in each status, and the bytes of content and attributes of all of them."""
+
+    ready: int = 0
+    processing: int = 0
+    failed: int = 0
+    delayed: int = 0
+    held: int = 0
+    bytes: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.ready + self.processing + self.failed + self.delayed + self.held
+
+
+class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A queue as one looks at it. oldest_ready_at: when the oldest ready message was received, None without one."""
+
+    queue: str
+    is_dlq: bool
+    ready: int
+    delayed: int
+    processing: int
+    failed: int
+    oldest_ready_at: int | None = None
+    held: int = 0
+    bytes: int = 0
+
+
+class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A stored message as one looks at it, without touching it.
+
+    bytes: of content and attributes. failures: its latest failed attempts, also those before it was moved here.
+    source_queue, source_attempts, dead_lettered_at, failure_reason: where it came from as a dead letter, after how
+    many attempts, when and why.
+    """
+
+    id: str
+    queue: str
+    sequence: int
+    status: Status
+    content: str
+    attempts: int
+    priority: int
+    received_at: int
+    process_after: int
+    updated_at: int
+    expires_after: int
+    processing_started_at: int | None = None
+    lease_until: int | None = None
+    failure_reason: str | None = None
+    source_queue: str | None = None
+    last_error: str | None = None
+    attributes: dict[str, str] | None = None
+    group: str | None = None
+    first_received_at: int | None = None
+    max_attempts: int | None = None
+    ttl_ms: int | None = None
+    dead_letter_queue: str | None = None
+    dead_lettered_at: int | None = None
+    source_attempts: int | None = None
+    failures: tuple[Failure, ...] = ()
+    bytes: int = 0
+
+
+class MessageFilter(Struct, frozen=True, gc=False):
+    """Which messages to find; None and {} mean any.
+
+    reason: why it was dead-lettered, exactly. since_ms, until_ms: when it was dead-lettered, else received (epoch ms,
+    both included). attributes: all of these must be there, with these values. text: part of the content, exactly.
+    """
+
+    reason: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    attributes: dict[str, str] = {}
+    text: str | None = None
+
+
+class Found(Struct, frozen=True, gc=False):
+    """A page of a search, newest first. searched: how many messages were looked at, of `total` in the queue.
+
+    next_before: the sequence to go on below; None when the queue was searched to its end.
+    """
+
+    messages: list[MessageInfo]
+    searched: int
+    total: int
+    next_before: int | None

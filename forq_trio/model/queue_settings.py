@@ -1,0 +1,190 @@
+"""What can be set for one queue, and what then holds for it.
+
+`QueueSettings` is what somebody set (None: nothing was), `SettingsChange` a wish to change some of it, and `QueueRules`
+what holds once defaults are filled in. A queue without settings is virtual: it has rules, and nothing is stored for it.
+"""
+
+from enum import Enum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidQueueName, InvalidSetting
+from forq_trio.model.messages import check_queue_name
+
+NO_DEAD_LETTERS = ""
+"""As the name of a dead-letter queue: there is none, messages that fail or expire are deleted."""
+
+
+class Overflow(Enum):
+    """What a send to a full queue does: fail, or make room with the oldest ready message of the lowest priority."""
+
+    REJECT = "reject"
+    DROP_OLDEST = "drop_oldest"
+    DEAD_LETTER = "dead_letter"
+
+
+class Order(Enum):
+    """Which message of a priority comes first: the oldest or the newest."""
+
+    FIFO = "fifo"
+    LIFO = "lifo"
+
+
+def _from_to(low: float, high: float, meaning: str) -> Any:
+    """Documents a number and its range, both ends included; `check_settings` enforces it."""
+    return Meta(description=meaning, extra_json_schema={"minimum": low, "maximum": high})
+
+
+class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A delay that grows: initial_ms x factor^(attempt - 1), at most max_ms, shortened by up to `jitter` of itself.
+
+    jitter: 0 is none, 1 spreads over the whole delay. The share is drawn from the message and its attempt, so that
+    messages which failed together do not come back together.
+    """
+
+    initial_ms: Annotated[int, _from_to(1, limits.NACK_DELAY_MS_MAX, "The delay after the first attempt.")]
+    factor: Annotated[float, _from_to(1, limits.BACKOFF_FACTOR_MAX, "Growth from attempt to attempt.")] = 2.0
+    max_ms: Annotated[int, _from_to(1, limits.NACK_DELAY_MS_MAX, "The longest delay.")] = limits.HOUR_MS
+    jitter: Annotated[float, _from_to(0, 1, "The share of the delay that is random.")] = 0.0
+
+
+BackOff = tuple[int, ...] | ExponentialBackOff
+"""Delays in ms by attempt, the last one for all later attempts; or a formula."""
+
+LeaseMs = Annotated[
+    int, _from_to(0, limits.LEASE_MS_MAX, "How long a receive that does not say holds its messages.")
+]
+DelayMs = Annotated[int, _from_to(0, limits.DELAY_MS_MAX, "How long a message waits before it can be had.")]
+TtlMs = Annotated[int, _from_to(1, limits.TTL_MS_MAX, "How long a message lives from when it falls due.")]
+MaxAttempts = Annotated[int, _from_to(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before a message fails.")]
+DeadLetterQueue = Annotated[
+    str, Meta(description="Where messages go that fail or expire; empty: they are deleted.")
+]
+WindowMs = Annotated[
+    int, _from_to(1, limits.DEDUPLICATION_WINDOW_MS_MAX, "How long a deduplication id is remembered.")
+]
+MaxMessages = Annotated[
+    int, _from_to(1, limits.QUEUE_MESSAGES_MAX, "How many messages the queue takes, in whatever state.")
+]
+MaxBytes = Annotated[
+    int, _from_to(1, limits.QUEUE_BYTES_MAX, "How many bytes of content and attributes the queue takes.")
+]
+GroupInFlight = Annotated[
+    int, _from_to(1, limits.GROUP_IN_FLIGHT_MAX, "How many messages of one group may be in process at once.")
+]
+
+
+class QueueSettings(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    """What was set for a queue; None where nothing was. paused: set by Pause alone, not by a change of settings."""
+
+    lease_ms: int | None = None
+    delay_ms: int | None = None
+    ttl_ms: int | None = None
+    max_attempts: int | None = None
+    back_off: BackOff | None = None
+    dead_letter_queue: str | None = None
+    deduplication_window_ms: int | None = None
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    overflow: Overflow | None = None
+    order: Order | None = None
+    group_in_flight_max: int | None = None
+    paused: bool = False
+
+    def changed(self, change: "SettingsChange") -> "QueueSettings":
+        """These settings after `change`."""
+        wished = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
+        return msgspec.structs.replace(self, **wished)
+
+
+class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What to change: absent members stay as they are, null goes back to the default."""
+
+    lease_ms: LeaseMs | UnsetType | None = UNSET
+    delay_ms: DelayMs | UnsetType | None = UNSET
+    ttl_ms: TtlMs | UnsetType | None = UNSET
+    max_attempts: MaxAttempts | UnsetType | None = UNSET
+    back_off: BackOff | UnsetType | None = UNSET
+    dead_letter_queue: DeadLetterQueue | UnsetType | None = UNSET
+    deduplication_window_ms: WindowMs | UnsetType | None = UNSET
+    max_messages: MaxMessages | UnsetType | None = UNSET
+    max_bytes: MaxBytes | UnsetType | None = UNSET
+    overflow: Overflow | UnsetType | None = UNSET
+    order: Order | UnsetType | None = UNSET
+    group_in_flight_max: GroupInFlight | UnsetType | None = UNSET
+
+
+class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What holds for a queue: its settings, and the defaults where nothing was set.
+
+    dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max: None for no bound.
+    """
+
+    lease_ms: int
+    delay_ms: int
+    ttl_ms: int
+    max_attempts: int
+    back_off: BackOff
+    dead_letter_queue: str
+    deduplication_window_ms: int
+    max_messages: int | None
+    max_bytes: int | None
+    overflow: Overflow
+    order: Order
+    group_in_flight_max: int | None
+    paused: bool
+
+
+_RANGES: dict[str, tuple[int, int]] = {
+    "lease_ms": (0, limits.LEASE_MS_MAX),
+    "delay_ms": (0, limits.DELAY_MS_MAX),
+    "ttl_ms": (1, limits.TTL_MS_MAX),
+    "max_attempts": (1, limits.MAX_ATTEMPTS_MAX),
+    "deduplication_window_ms": (1, limits.DEDUPLICATION_WINDOW_MS_MAX),
+    "max_messages": (1, limits.QUEUE_MESSAGES_MAX),
+    "max_bytes": (1, limits.QUEUE_BYTES_MAX),
+    "group_in_flight_max": (1, limits.GROUP_IN_FLIGHT_MAX),
+}
+
+
+def check_change(queue: str, change: SettingsChange) -> SettingsChange:
+    """Return `change`, or raise InvalidSetting naming the member that is out of range, by its name in JSON."""
+    for name, (low, high) in _RANGES.items():
+        value = getattr(change, name)
+        if value is not UNSET and value is not None:
+            _check(name, value, low, high)
+    if change.back_off is not UNSET and change.back_off is not None:
+        _check_back_off(change.back_off)
+    target = change.dead_letter_queue
+    if target is not UNSET and target:
+        try:
+            check_queue_name(target)
+        except InvalidQueueName as error:
+            raise InvalidSetting("deadLetterQueue", str(error)) from None
+        if target == queue:
+            raise InvalidSetting("deadLetterQueue", "it must be another queue")
+    return change
+
+
+def _check_back_off(back_off: BackOff) -> None:
+    if isinstance(back_off, tuple):
+        _check("backOff", len(back_off), 1, limits.BACKOFF_STEPS_MAX, "its length")
+        for step_ms in back_off:
+            _check("backOff", step_ms, 0, limits.NACK_DELAY_MS_MAX, "each delay")
+        return
+    _check("backOff", back_off.initial_ms, 1, limits.NACK_DELAY_MS_MAX, "initialMs")
+    _check("backOff", back_off.factor, 1, limits.BACKOFF_FACTOR_MAX, "factor")
+    _check("backOff", back_off.max_ms, back_off.initial_ms, limits.NACK_DELAY_MS_MAX, "maxMs")
+    _check("backOff", back_off.jitter, 0, 1, "jitter")
+
+
+def _check(name: str, value: float, low: float, high: float, what: str = "it") -> None:
+    if not low <= value <= high:
+        head, *rest = name.split("_")
+        member = head + "".join(word.capitalize() for word in rest)
+        raise InvalidSetting(member, f"{what} must be between {low} and {high}, not {value}")

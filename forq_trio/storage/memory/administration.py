@@ -1,0 +1,125 @@
+"""The reference engine: what one does to queues as a whole, to dead letters, and to access tokens."""
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.commands import (
+    Configure,
+    Delete,
+    ForgetQueue,
+    NoteTokenUse,
+    Pause,
+    Purge,
+    Redrive,
+    RevokeToken,
+    SaveToken,
+    Swept,
+)
+from forq_trio.model.errors import TokenExists, TooManyTokens
+from forq_trio.model.messages import Status
+from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.storage import rules
+from forq_trio.storage.memory.state import Row
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def configure(tx: Transaction, command: Configure) -> QueueSettings:
+    queue, change = command.queue, command.change
+    old = tx.state.settings.get(queue, QueueSettings())
+    new = QueueSettings(paused=old.paused) if change is None else old.changed(change)
+    _set(tx, queue, new)
+    if new.group_in_flight_max != old.group_in_flight_max and tx.state.of_queue(queue, Status.HELD):
+        tx.state.letting_go[queue] = 0
+    return new
+
+
+def pause(tx: Transaction, command: Pause) -> None:
+    old = tx.state.settings.get(command.queue, QueueSettings())
+    if old.paused and not command.paused:
+        tx.woken.add(command.queue)
+    _set(tx, command.queue, msgspec.structs.replace(old, paused=command.paused))
+
+
+def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
+    """From now on this is set for the queue. Raises InvalidSetting where dead letters would go in a circle."""
+    if settings == QueueSettings():
+        tx.state.settings.pop(queue, None)
+    else:
+        tx.state.settings[queue] = settings
+    rules.check_dead_letters_end(queue, lambda name: tx.rules(name).dead_letter_queue)
+
+
+def purge(tx: Transaction, command: Purge) -> Swept:
+    rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= command.up_to]
+    purged = rows[: limits.PURGE_BATCH_MAX]
+    for row in purged:
+        tx.clean_up(row, "deleted_by_user")
+    return Swept(len(purged), more=len(rows) > len(purged))
+
+
+def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
+    """Also its rounds and its settings; but not the deduplication ids of what was sent to it."""
+    queue = command.queue
+    if tx.state.of_queue(queue):
+        return False
+    tx.state.queues.discard(queue)
+    tx.state.grouped.discard(queue)
+    tx.state.letting_go.pop(queue, None)
+    tx.state.rounds = {key: position for key, position in tx.state.rounds.items() if key[0] != queue}
+    _set(tx, queue, QueueSettings())
+    return True
+
+
+def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
+    """The message of this id, unless it is in process."""
+    for row in tx.state.of_queue(queue):
+        if row.id == message_id and row.status is not Status.PROCESSING:
+            return row
+    return None
+
+
+def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
+    return tuple(
+        _redrive(tx, _at_rest(tx, command.queue, message_id), command.target)
+        for message_id in command.message_ids
+    )
+
+
+def _redrive(tx: Transaction, row: Row | None, target: str | None) -> bool:
+    if row is None:
+        return False
+    target = row.source_queue if target is None else target
+    if target is None or target == row.queue:
+        return False
+    tx.requeue(row, target)
+    return True
+
+
+def delete(tx: Transaction, command: Delete) -> tuple[bool, ...]:
+    return tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
+
+
+def _delete(tx: Transaction, row: Row | None) -> bool:
+    if row is None:
+        return False
+    tx.clean_up(row, "deleted_by_user")
+    return True
+
+
+def save_token(tx: Transaction, command: SaveToken) -> None:
+    if command.token.name in tx.state.tokens:
+        raise TokenExists
+    if len(tx.state.tokens) >= limits.TOKENS_MAX:
+        raise TooManyTokens
+    tx.state.tokens[command.token.name] = command.token
+
+
+def revoke_token(tx: Transaction, command: RevokeToken) -> bool:
+    return tx.state.tokens.pop(command.name, None) is not None
+
+
+def note_token_use(tx: Transaction, command: NoteTokenUse) -> None:
+    for name, used_at in command.used.items():
+        token = tx.state.tokens.get(name)
+        if token is not None and used_at > (token.last_used_at or 0):
+            tx.state.tokens[name] = msgspec.structs.replace(token, last_used_at=used_at)

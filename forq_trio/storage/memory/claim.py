@@ -1,0 +1,119 @@
+"""The reference engine: claims, and what keeps a ready message from being handed out all the same."""
+
+import random
+import secrets
+from collections.abc import Mapping, Sequence
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Claim, Poison
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS
+from forq_trio.storage import engine, rules
+from forq_trio.storage.memory.groups import must_be_held, note_round
+from forq_trio.storage.memory.state import Row
+from forq_trio.storage.memory.transaction import Transaction
+
+Deliveries = tuple[Delivery, ...]
+
+
+def serve(
+    tx: Transaction, claims: Mapping[int, Claim], parked: Mapping[str, Sequence[Claim]]
+) -> tuple[dict[int, Deliveries], dict[str, list[tuple[int, Deliveries]]]]:
+    """Deal every queue's ready messages, first to its parked receivers, then to the batch's own claims.
+
+    claims: the own ones by their place in the batch, as are the deliveries returned for them.
+    """
+    outcomes: dict[int, Deliveries] = {}
+    served: dict[str, list[tuple[int, Deliveries]]] = {}
+    for queue in sorted({claim.queue for claim in claims.values()} | tx.woken):
+        waiting = parked.get(queue, ())
+        own = {index: claim for index, claim in claims.items() if claim.queue == queue}
+        dealt = _QueueClaims(tx, queue).deal([*waiting, *own.values()])
+        outcomes.update(zip(own, dealt[len(waiting) :], strict=True))
+        found = [(place, deliveries) for place, deliveries in enumerate(dealt[: len(waiting)]) if deliveries]
+        if found:
+            served[queue] = found
+    return outcomes, served
+
+
+class _QueueClaims:
+    """The claims on one queue in one batch. set_aside: how many messages they had to hold back or remove."""
+
+    def __init__(self, tx: Transaction, queue: str) -> None:
+        self.tx = tx
+        self.queue = queue
+        self.set_aside = 0
+
+    def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
+        """What each claim gets, in order."""
+        if self.tx.rules(self.queue).paused:
+            return [()] * len(claims)
+        ready = len(self.tx.state.claimable(self.queue))
+        sizes = rules.share(ready, [claim.max_messages for claim in claims])
+        return [self._fill(claim, size) for claim, size in zip(claims, sizes, strict=True)]
+
+    def _fill(self, claim: Claim, size: int) -> Deliveries:
+        deliveries: list[Delivery] = []
+        while len(deliveries) < size and self.set_aside < limits.SET_ASIDE_BATCH_MAX:
+            candidates = self.tx.state.claimable(self.queue)
+            if not candidates:
+                break
+            row = random.choice(candidates) if claim.shuffle else candidates[0]
+            if claim.poison is not None and row.attempts >= claim.poison.max_attempts:
+                self._remove_poison(row, claim.poison)
+                self._count_set_aside()
+            elif must_be_held(self.tx, row):
+                self.tx.change(row, status=Status.HELD)
+                self._count_set_aside()
+            else:
+                deliveries.append(self._deliver(row, claim))
+        return tuple(deliveries)
+
+    def _count_set_aside(self) -> None:
+        self.set_aside += 1
+        if self.set_aside == limits.SET_ASIDE_BATCH_MAX and self.tx.state.claimable(self.queue):
+            self.tx.state.wake.add(self.queue)
+
+    def _remove_poison(self, row: Row, poison: Poison) -> None:
+        """It was delivered too often for this consumer. A target that is its own queue is none."""
+        tx, target = self.tx, poison.dead_letter_queue
+        if target in (NO_DEAD_LETTERS, row.queue):
+            tx.clean_up(row, "failed")
+        elif poison.messages_max is not None and tx.state.counts(target).total >= poison.messages_max:
+            tx.clean_up(row, "dlq_full")
+        else:
+            tx.dead_letter(row, target, "failed", REASON_MAX_ATTEMPTS)
+            tx.state.wake.add(target)
+
+    def _deliver(self, row: Row, claim: Claim) -> Delivery:
+        tx = self.tx
+        token = secrets.randbits(62)
+        lease_ms = tx.rules(self.queue).lease_ms if claim.lease_ms is None else claim.lease_ms
+        lease_until = tx.now_ms + lease_ms
+        first_received_at = tx.now_ms if row.first_received_at is None else row.first_received_at
+        claimed = tx.change(
+            row,
+            status=Status.PROCESSING,
+            attempts=row.attempts + 1,
+            processing_started_at=tx.now_ms,
+            first_received_at=first_received_at,
+            lease_until=lease_until,
+            token=token,
+        )
+        note_round(tx, row)
+        tx.count(engine.CONSUMED, row.queue)
+        waited_ms = rules.waited_ms(row.process_after, row.received_at, tx.now_ms)
+        tx.measure(engine.WAIT, row.queue, waited_ms)
+        return Delivery(
+            id=row.id,
+            content=row.content,
+            receipt=str(Receipt(row.seq, token)),
+            attempts=claimed.attempts,
+            sequence=row.seq,
+            received_at=row.received_at,
+            lease_until=lease_until,
+            priority=row.priority,
+            first_received_at=first_received_at,
+            attributes=row.attributes,
+            group=row.shown_group,
+        )

@@ -1,0 +1,101 @@
+"""The reference engine: what time does to messages, and the sweeps that deal with the failed ones."""
+
+from collections.abc import Callable
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Sweep, SweepKind, Swept
+from forq_trio.model.messages import (
+    LEASE_ENDED,
+    REASON_EXPIRED,
+    REASON_MAX_ATTEMPTS,
+    Status,
+    is_dead_letter_queue,
+)
+from forq_trio.storage import engine
+from forq_trio.storage.memory.state import Row
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def settle(tx: Transaction) -> None:
+    """Deal with what is due, in rounds, because what one round made ready may have expired meanwhile."""
+    left = limits.DUE_BATCH_MAX
+    while left and (due := _due(tx)[:left]):
+        left -= len(due)
+        for row in due:
+            _settle_row(tx, row)
+
+
+def _due(tx: Transaction, *statuses: Status) -> list[Row]:
+    """What is due now, longest due first; statuses: only those, all when none is given."""
+    due = [
+        (row.due_at, row.seq)
+        for row in tx.state.rows.values()
+        if row.due_at is not None and row.due_at <= tx.now_ms and row.status in (statuses or Status)
+    ]
+    return [tx.state.rows[seq] for _, seq in sorted(due)]
+
+
+def _settle_row(tx: Transaction, row: Row) -> None:
+    if row.status is not Status.PROCESSING and row.expires_after <= tx.now_ms:
+        _expire(tx, row)
+    elif row.status is Status.PROCESSING:
+        _recover(tx, row)
+    else:
+        tx.change(row, status=Status.READY)
+
+
+def _expire(tx: Transaction, row: Row) -> None:
+    tx.bury(row, "expired", REASON_EXPIRED)
+
+
+def _recover(tx: Transaction, row: Row) -> None:
+    tx.end_lease(row, failures=tx.failures_with(row, LEASE_ENDED))
+    tx.count(engine.STALE_RECOVERED, row.queue)
+
+
+def _bury_failed(tx: Transaction, row: Row) -> None:
+    tx.bury(row, "failed", REASON_MAX_ATTEMPTS)
+
+
+def sweep(tx: Transaction, command: Sweep) -> Swept:
+    match command.kind:
+        case SweepKind.EXPIRED:
+            _forget_first_sends(tx)
+            return _sweep_rows(tx, _expired(tx, in_dlq=False), _expire)
+        case SweepKind.EXPIRED_DLQ:
+            return _sweep_rows(tx, _expired(tx, in_dlq=True), _expire)
+        case SweepKind.FAILED:
+            return _sweep_rows(tx, _failed(tx, in_dlq=False), _bury_failed)
+        case SweepKind.FAILED_DLQ:
+            return _sweep_rows(tx, _failed(tx, in_dlq=True), _bury_failed)
+        case SweepKind.STALE:
+            return _sweep_rows(tx, _due(tx, Status.PROCESSING), _recover)
+
+
+def _sweep_rows(tx: Transaction, rows: list[Row], deal_with: Callable[[Transaction, Row], None]) -> Swept:
+    swept = rows[: limits.SWEEP_BATCH_MAX]
+    for row in swept:
+        deal_with(tx, row)
+    return Swept(len(swept), more=len(rows) > len(swept))
+
+
+def _expired(tx: Transaction, *, in_dlq: bool) -> list[Row]:
+    return [
+        row
+        for row in _due(tx, Status.READY, Status.DELAYED, Status.HELD)
+        if row.expires_after <= tx.now_ms and is_dead_letter_queue(row.queue) is in_dlq
+    ]
+
+
+def _failed(tx: Transaction, *, in_dlq: bool) -> list[Row]:
+    return [
+        row
+        for row in tx.state.rows.values()
+        if row.status is Status.FAILED and is_dead_letter_queue(row.queue) is in_dlq
+    ]
+
+
+def _forget_first_sends(tx: Transaction) -> None:
+    tx.state.first_sends = {
+        key: first for key, first in tx.state.first_sends.items() if first.expires_at > tx.now_ms
+    }

@@ -1,0 +1,134 @@
+"""The reference engine: plain dicts, obviously right, and the oracle every other engine is compared with.
+
+All state is one `State` of immutable rows. A batch works on a copy of it, and `commit` puts the copy in the
+place of the original: so a batch that raises changes nothing, and readers see only what is committed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from forq_trio.model import commands
+from forq_trio.model.access import AccessToken
+from forq_trio.model.commands import Claim, Command
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
+from forq_trio.storage.memory import administration as memory_admin
+from forq_trio.storage.memory import due as memory_due
+from forq_trio.storage.memory import send as memory_send
+from forq_trio.storage.memory import settle as memory_settle
+from forq_trio.storage.memory.claim import serve
+from forq_trio.storage.memory.groups import let_go
+from forq_trio.storage.memory.reader import MemoryReader
+from forq_trio.storage.memory.state import State
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def _nothing(tx: Transaction, command: Command[Any]) -> None:
+    """What there is to do for a database that is not there."""
+
+
+# In the order in which a batch runs them; those of one kind keep their order.
+_OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
+    commands.Configure: memory_admin.configure,
+    commands.Pause: memory_admin.pause,
+    commands.Produce: memory_send.produce,
+    commands.ProduceMany: memory_send.produce_many,
+    commands.ProduceEach: memory_send.produce_each,
+    commands.Resubmit: memory_send.resubmit,
+    commands.Ack: memory_settle.ack,
+    commands.AckById: memory_settle.ack_by_id,
+    commands.Nack: memory_settle.nack,
+    commands.NackById: memory_settle.nack_by_id,
+    commands.Extend: memory_settle.extend,
+    commands.Release: memory_settle.release,
+    commands.Redrive: memory_admin.redrive,
+    commands.Delete: memory_admin.delete,
+    commands.Purge: memory_admin.purge,
+    commands.ForgetQueue: memory_admin.forget_queue,
+    commands.Sweep: memory_due.sweep,
+    commands.SaveToken: memory_admin.save_token,
+    commands.RevokeToken: memory_admin.revoke_token,
+    commands.NoteTokenUse: memory_admin.note_token_use,
+    commands.Optimize: _nothing,
+    commands.Ping: _nothing,
+}
+_PLACES = {kind: place for place, kind in enumerate(_OPERATIONS)}
+
+
+class MemoryEngine:
+    """Keeps messages in memory only: for tests, and to say what is right. See `storage.engine.Engine`."""
+
+    durability = "none"
+    reserve_path: str | None = None
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._committed = State(settings)
+        self._pending = self._committed
+
+    def execute_batch(self, batch: Batch) -> BatchResult:
+        tx = Transaction(self._committed.copy(), batch.now_ms)
+        tx.woken, tx.state.wake = tx.state.wake, set()
+        memory_due.settle(tx)
+        outcomes: list[Any] = [None] * len(batch.commands)
+        claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
+        others = [index for index in range(len(outcomes)) if index not in claims]
+        for index in sorted(others, key=lambda index: _PLACES[type(batch.commands[index])]):
+            tx, outcomes[index] = _execute(tx, batch.commands[index])
+        let_go(tx)
+        delivered, served = serve(tx, claims, batch.parked)
+        for index, deliveries in delivered.items():
+            outcomes[index] = deliveries
+        self._pending = tx.state
+        return BatchResult(
+            outcomes=outcomes,
+            served=served,
+            next_due_ms=tx.next_due_ms(),
+            events=tx.events(),
+            failed_queued=tx.failed_queued,
+            woken=tx.woken,
+            durations=tx.durations,
+        )
+
+    def commit(self) -> bool:
+        changed = self._pending != self._committed
+        self._committed = self._pending
+        return changed
+
+    def counts(self) -> Mapping[str, QueueCounts]:
+        state = self._committed
+        return {queue: state.counts(queue) for queue in state.queues}
+
+    def settings(self) -> Mapping[str, QueueSettings]:
+        return self._committed.settings
+
+    def rules(self, queue: str) -> QueueRules:
+        return self._committed.rules(queue)
+
+    def tokens(self) -> Mapping[str, AccessToken]:
+        return self._committed.tokens
+
+    def last_sequence(self) -> int:
+        return self._committed.last_seq
+
+    def open_reader(self) -> MemoryReader:
+        return MemoryReader(lambda: self._committed)
+
+    def log_pages(self) -> int:
+        return 0
+
+    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
+        return CheckpointResult(0, 0)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
+    """Execute one command. One that fails alone leaves the transaction as it was; its error is its outcome."""
+    before = tx.savepoint()
+    try:
+        return tx, _OPERATIONS[type(command)](tx, command)
+    except ForqError as error:
+        return before, error

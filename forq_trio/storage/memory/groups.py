@@ -1,0 +1,72 @@
+"""The reference engine: whose turn it is where messages have groups, and who is held back.
+
+A queue becomes grouped when the first message with a group is sent to it in FIFO order, and stays so.
+"""
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.messages import NewMessage, Status
+from forq_trio.model.queue_settings import Order
+from forq_trio.storage import rules
+from forq_trio.storage.memory.state import Row
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def group_and_position(tx: Transaction, queue: str, message: NewMessage, seq: int) -> tuple[str | None, int]:
+    """The group a new message belongs to, and its place within its priority."""
+    if tx.rules(queue).order is Order.LIFO:
+        return message.group, -seq
+    if message.group is not None and queue not in tx.state.grouped:
+        _become_grouped(tx, queue)
+    if queue not in tx.state.grouped:
+        return None, seq
+    group = rules.NO_GROUP if message.group is None else message.group
+    alike = [row for row in tx.state.of_queue(queue) if row.priority == message.priority]
+    last_of_group = max((row.position for row in alike if row.group == group), default=None)
+    first_ready = min((row.position for row in alike if row.status is Status.READY), default=None)
+    reached = tx.state.rounds.get((queue, message.priority))
+    next_round = first_ready if reached is None else reached + 1
+    return group, rules.group_position(seq, next_round, last_of_group)
+
+
+def _become_grouped(tx: Transaction, queue: str) -> None:
+    """From now on messages without a group take turns too, behind the last one of each priority that is ready."""
+    tx.state.grouped.add(queue)
+    last_of_priority: dict[int, Row] = {row.priority: row for row in tx.state.claimable(queue)}
+    for row in last_of_priority.values():
+        if row.group is None:
+            tx.state.rows[row.seq] = msgspec.structs.replace(row, group=rules.NO_GROUP)
+
+
+def note_round(tx: Transaction, row: Row) -> None:
+    """A message is claimed: its round is being served."""
+    if row.queue in tx.state.grouped:
+        key = row.queue, row.priority
+        tx.state.rounds[key] = max(tx.state.rounds.get(key, row.position), row.position)
+
+
+def must_be_held(tx: Transaction, row: Row) -> bool:
+    """Whether as many of its group are in process as may be."""
+    bound = tx.rules(row.queue).group_in_flight_max
+    return bool(row.group) and bound is not None and tx.state.in_process(row.queue, row.group or "") >= bound
+
+
+def let_go(tx: Transaction) -> None:
+    """Make held messages ready for which there is room now (engine.py, rule 8)."""
+    freed, tx.state.freed = tx.state.freed, set()
+    for queue, group in sorted(freed):
+        bound = tx.rules(queue).group_in_flight_max
+        if bound is not None:
+            held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
+            for row in held[: max(bound - tx.state.in_process(queue, group), 0)]:
+                tx.change(row, status=Status.READY)
+    left = limits.DUE_BATCH_MAX
+    for queue, reached in sorted(tx.state.letting_go.items()):
+        held = [row for row in tx.state.of_queue(queue, Status.HELD) if row.seq > reached]
+        for row in held[:left]:
+            tx.change(row, status=Status.READY)
+            tx.state.letting_go[queue] = row.seq
+        if len(held) <= left:
+            del tx.state.letting_go[queue]
+        left -= len(held[:left])

@@ -1,0 +1,104 @@
+"""The reference engine: what consumers say of the messages they hold."""
+
+from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
+from forq_trio.model.messages import Receipt, Status
+from forq_trio.storage import engine, rules
+from forq_trio.storage.memory.state import Row
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:
+    return tuple(
+        _ack(tx, _current(tx, command.queue, receipt, command.message_id)) for receipt in command.receipts
+    )
+
+
+def ack_by_id(tx: Transaction, command: AckById) -> bool:
+    return _ack(tx, _in_process(tx, command.queue, command.message_id))
+
+
+def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
+    return tuple(
+        _nack(
+            tx,
+            _current(tx, command.queue, receipt, command.message_id),
+            command.delay_ms,
+            command.reason,
+        )
+        for receipt in command.receipts
+    )
+
+
+def nack_by_id(tx: Transaction, command: NackById) -> bool:
+    return _nack(tx, _in_process(tx, command.queue, command.message_id), None, None)
+
+
+def extend(tx: Transaction, command: Extend) -> tuple[int | None, ...]:
+    return tuple(
+        _extend(tx, _current(tx, command.queue, receipt), command.lease_ms) for receipt in command.receipts
+    )
+
+
+def release(tx: Transaction, command: Release) -> tuple[bool, ...]:
+    return tuple(
+        _release(tx, _current(tx, command.queue, receipt), command.delay_ms) for receipt in command.receipts
+    )
+
+
+def _current(
+    tx: Transaction, queue: str | None, receipt: Receipt, message_id: str | None = None
+) -> Row | None:
+    """The message this receipt is the current one of. queue: None for any."""
+    row = tx.state.rows.get(receipt.seq)
+    if row is None or row.token != receipt.token:
+        return None
+    return row if queue in (None, row.queue) and message_id in (None, row.id) else None
+
+
+def _in_process(tx: Transaction, queue: str, message_id: str) -> Row | None:
+    for row in tx.state.of_queue(queue, Status.PROCESSING):
+        if row.id == message_id:
+            return row
+    return None
+
+
+def _ack(tx: Transaction, row: Row | None) -> bool:
+    if row is None:
+        return False
+    tx.remove(row)
+    tx.count(engine.ACKED, row.queue)
+    tx.measure(engine.END_TO_END, row.queue, max(tx.now_ms - row.received_at, 0))
+    return True
+
+
+def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | None) -> bool:
+    if row is None:
+        return False
+    held_to = tx.rules(row.queue)
+    fate = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, held_to)
+    last_error = row.last_error if reason is None else reason
+    tx.give_back(row, fate, last_error=last_error, failures=tx.failures_with(row, reason))
+    tx.count(engine.NACKED, row.queue)
+    return True
+
+
+def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
+    """A lease of nothing ends at once, by the consumer's own wish: that is no failure to be remembered."""
+    if row is None:
+        return None
+    if lease_ms == 0:
+        tx.end_lease(row)
+        return tx.now_ms
+    started_at = tx.now_ms if row.processing_started_at is None else row.processing_started_at
+    lease_until = tx.now_ms + lease_ms
+    tx.change(row, status=Status.PROCESSING, lease_until=lease_until, processing_started_at=started_at)
+    return lease_until
+
+
+def _release(tx: Transaction, row: Row | None, delay_ms: int) -> bool:
+    if row is None:
+        return False
+    fate = rules.after_release(delay_ms, tx.now_ms)
+    tx.give_back(row, fate, attempts=rules.uncounted(row.attempts))
+    tx.count(engine.RELEASED, row.queue)
+    return True

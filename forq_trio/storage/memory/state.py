@@ -1,0 +1,197 @@
+"""What the reference engine stores: immutable rows in plain dicts, and the few ways to look at them.
+
+Every look goes through all rows. That is the point: there is no index here that could be wrong.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple, Self
+
+import msgspec
+
+from forq_trio.model.access import AccessToken
+from forq_trio.model.messages import (
+    Failure,
+    MessageInfo,
+    QueueCounts,
+    QueueInfo,
+    Status,
+    is_dead_letter_queue,
+)
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A stored message. token: that of the current receipt, None when no receipt is current.
+
+    group: NO_GROUP for a message without one that takes turns with groups. ttl_ms: its own, None for the queue's.
+    """
+
+    seq: int
+    id: str
+    queue: str
+    content: str
+    status: Status
+    priority: int
+    position: int
+    received_at: int
+    process_after: int
+    updated_at: int
+    expires_after: int
+    attempts: int = 0
+    max_attempts: int | None = None
+    ttl_ms: int | None = None
+    attributes: dict[str, str] | None = None
+    group: str | None = None
+    dead_letter_queue: str | None = None
+    first_received_at: int | None = None
+    processing_started_at: int | None = None
+    lease_until: int | None = None
+    token: int | None = None
+    failure_reason: str | None = None
+    source_queue: str | None = None
+    source_attempts: int | None = None
+    dead_lettered_at: int | None = None
+    last_error: str | None = None
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def due_at(self) -> int | None:
+        """When the clock next concerns this message; never for a failed one.
+
+        A delayed message may expire before it falls due: its delay after a nack does not prolong its life.
+        """
+        match self.status:
+            case Status.READY | Status.HELD:
+                return self.expires_after
+            case Status.PROCESSING:
+                return self.lease_until
+            case Status.DELAYED:
+                return min(self.process_after, self.expires_after)
+            case Status.FAILED:
+                return None
+
+    @property
+    def bytes(self) -> int:
+        return message_bytes(self.content, self.attributes)
+
+    @property
+    def shown_group(self) -> str | None:
+        """The group as its sender gave it."""
+        return None if self.group == NO_GROUP else self.group
+
+    def info(self) -> MessageInfo:
+        return MessageInfo(
+            id=self.id,
+            queue=self.queue,
+            sequence=self.seq,
+            status=self.status,
+            content=self.content,
+            attempts=self.attempts,
+            priority=self.priority,
+            received_at=self.received_at,
+            process_after=self.process_after,
+            updated_at=self.updated_at,
+            expires_after=self.expires_after,
+            processing_started_at=self.processing_started_at,
+            lease_until=self.lease_until,
+            failure_reason=self.failure_reason,
+            source_queue=self.source_queue,
+            last_error=self.last_error,
+            attributes=self.attributes,
+            group=self.shown_group,
+            first_received_at=self.first_received_at,
+            max_attempts=self.max_attempts,
+            ttl_ms=self.ttl_ms,
+            dead_letter_queue=self.dead_letter_queue,
+            dead_lettered_at=self.dead_lettered_at,
+            source_attempts=self.source_attempts,
+            failures=self.failures,
+            bytes=self.bytes,
+        )
+
+
+class FirstSend(NamedTuple):
+    """What a deduplication id stands for until `expires_at`."""
+
+    id: str
+    seq: int
+    expires_at: int
+
+
+@dataclass
+class State:
+    """Everything that is stored, and what the engine keeps in mind from one batch to the next.
+
+    queues: every queue ever used, also those that are empty by now. grouped: queues to which messages with a group
+    were sent. rounds: the highest position claimed, by grouped queue and priority. letting_go: queues whose held
+    messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
+    may have room now. wake: queues that count as woken in the next batch.
+    """
+
+    defaults: EngineSettings = field(default_factory=EngineSettings)
+    rows: dict[int, Row] = field(default_factory=dict)
+    first_sends: dict[tuple[str, str], FirstSend] = field(default_factory=dict)
+    queues: set[str] = field(default_factory=set)
+    settings: dict[str, QueueSettings] = field(default_factory=dict)
+    tokens: dict[str, AccessToken] = field(default_factory=dict)
+    grouped: set[str] = field(default_factory=set)
+    rounds: dict[tuple[str, int], int] = field(default_factory=dict)
+    letting_go: dict[str, int] = field(default_factory=dict)
+    freed: set[tuple[str, str]] = field(default_factory=set)
+    wake: set[str] = field(default_factory=set)
+    last_seq: int = 0
+
+    def copy(self) -> Self:
+        """A state of its own: the containers are copied, what they hold never changes."""
+        members = {each.name: getattr(self, each.name) for each in fields(self)}
+        copies = {name: member.copy() for name, member in members.items() if hasattr(member, "copy")}
+        return type(self)(**{**members, **copies})
+
+    def rules(self, queue: str) -> QueueRules:
+        return rules_of(queue, self.settings.get(queue), self.defaults)
+
+    def of_queue(self, queue: str, *statuses: Status) -> list[Row]:
+        """The messages of a queue by sequence; statuses: only those, all when none is given."""
+        wanted = statuses or tuple(Status)
+        rows = [row for row in self.rows.values() if row.queue == queue and row.status in wanted]
+        return sorted(rows, key=lambda row: row.seq)
+
+    def in_claim_order(self, queue: str, status: Status) -> list[Row]:
+        return sorted(self.of_queue(queue, status), key=lambda row: (-row.priority, row.position, row.seq))
+
+    def claimable(self, queue: str) -> list[Row]:
+        """The ready messages in claim order."""
+        return self.in_claim_order(queue, Status.READY)
+
+    def in_process(self, queue: str, group: str) -> int:
+        """How many messages of a group are in process."""
+        return sum(row.group == group for row in self.of_queue(queue, Status.PROCESSING))
+
+    def counts(self, queue: str) -> QueueCounts:
+        rows = self.of_queue(queue)
+        by_status = Counter(row.status for row in rows)
+        return QueueCounts(
+            ready=by_status[Status.READY],
+            processing=by_status[Status.PROCESSING],
+            failed=by_status[Status.FAILED],
+            delayed=by_status[Status.DELAYED],
+            held=by_status[Status.HELD],
+            bytes=sum(row.bytes for row in rows),
+        )
+
+    def info(self, queue: str) -> QueueInfo:
+        """The queue without oldest_ready_at."""
+        counts = self.counts(queue)
+        return QueueInfo(
+            queue=queue,
+            is_dlq=is_dead_letter_queue(queue),
+            ready=counts.ready,
+            delayed=counts.delayed,
+            processing=counts.processing,
+            failed=counts.failed,
+            held=counts.held,
+            bytes=counts.bytes,
+        )

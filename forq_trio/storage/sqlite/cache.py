@@ -1,0 +1,75 @@
+"""What the engine keeps in memory beside its tables, as of the last commit.
+
+All of it can be had again from the file, but for the rounds that grouped queues have reached: after a start those begin
+with the first ready message (`rules.group_position`).
+"""
+
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.rules import rules_of
+
+Round = tuple[str, int]
+"""Queue and priority."""
+Group = tuple[str, str]
+"""Queue and group."""
+
+
+class Kept:
+    """The engine's memory. A batch changes nothing in here; its commit does.
+
+    grouped: queues that got messages with a group. letting_go: queues whose held messages are all to become ready, and
+    the last one that did. rounds: the highest position claimed of a grouped queue and priority. wake_next, free_next:
+    queues and groups that the next batch has to look at, as if it had made something ready or room there.
+    """
+
+    def __init__(self, defaults: EngineSettings) -> None:
+        self.defaults = defaults
+        self.last_seq = 0
+        self.next_due_ms: int | None = None
+        self.counts: dict[str, QueueCounts] = {}
+        self.grouped: set[str] = set()
+        self.letting_go: dict[str, int] = {}
+        self.wake_next: set[str] = set()
+        self.free_next: set[Group] = set()
+        self.rounds: dict[Round, int] = {}
+        self.settings: dict[str, QueueSettings] = {}
+        self.tokens: dict[str, AccessToken] = {}
+        self._set_rules: dict[str, QueueRules] = {}
+        self._default_rules: dict[str, QueueRules] = {}
+
+    @property
+    def unfinished(self) -> bool:
+        """True if the next batch has something to do whatever it is asked."""
+        return bool(self.wake_next or self.free_next or self.letting_go)
+
+    def rules(self, queue: str) -> QueueRules:
+        """What holds for a queue. May be asked from any thread: what is cached for good cannot become wrong."""
+        rules = self._set_rules.get(queue) or self._default_rules.get(queue)
+        if rules is None:
+            rules = rules_of(queue, None, self.defaults)
+            if len(self._default_rules) >= limits.RULES_CACHED_MAX:
+                self._default_rules.clear()
+            self._default_rules[queue] = rules
+        return rules
+
+    def set(self, queue: str, settings: QueueSettings | None) -> None:
+        """Take over what is set for a queue from now on; None: nothing."""
+        if settings is None:
+            self.settings.pop(queue, None)
+            self._set_rules.pop(queue, None)
+        else:
+            self.settings[queue] = settings
+            self._set_rules[queue] = rules_of(queue, settings, self.defaults)
+
+    def reach(self, rounds: dict[Round, int]) -> None:
+        """Take over the rounds that a batch reached."""
+        if len(self.rounds) + len(rounds) > limits.ROUNDS_KEPT_MAX:
+            self.rounds.clear()
+        self.rounds.update(rounds)
+
+    def forget_rounds(self, queue: str) -> None:
+        for reached in [each for each in self.rounds if each[0] == queue]:
+            del self.rounds[reached]

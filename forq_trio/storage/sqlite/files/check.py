@@ -1,0 +1,125 @@
+"""What the command line does to a database file as a whole: check it, back it up, verify a backup.
+
+Everything here reads one snapshot through a read-only connection, so it may be done to the file of a running
+server.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+
+import apsw
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.sqlite.files.copy import Progress, copy_database
+from forq_trio.storage.sqlite.files.open import has_log, open_alone, open_reader
+from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+
+_COUNT = sql.load("count")
+_CHECK = sql.load("check")
+
+
+class CheckReport(Struct, frozen=True):
+    """What was found in a file.
+
+    problems: one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none when the file is as it should be.
+    schema_version: the last migration the file has had; 0 for an empty file and one of Forq's own.
+    """
+
+    problems: list[str]
+    messages: int
+    queues: int
+    schema_version: int
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def check_file(path: str) -> CheckReport:
+    """Check the whole of a database file: SQLite's own structure, then what forq-trio promises about its
+    tables.
+
+    Reads every page, so it takes as long as reading the file. Raises StorageOpenError when there is no such
+    file or it is not one of ours or of Forq's.
+    """
+    with _existing(path), closing(open_reader(path)) as connection:
+        return _check(connection, path)
+
+
+def verify_backup(path: str) -> CheckReport:
+    """`check_file` for a backup, opened as the single file it has to be: nothing beside it is looked at."""
+    with _existing(path):
+        with closing(open_alone(path)) as connection:
+            report = _check(connection, path)
+        if has_log(path) or has_log(path, "-journal"):
+            report.problems.append(
+                f"{path} has a log beside it: it is a database in use, not a finished backup"
+            )
+        return report
+
+
+def backup_file(
+    source: str, target: str, progress: Progress | None = None, *, overwrite: bool = False
+) -> int:
+    """Copy a database, also one in use, to `target`; returns the size of the copy in bytes.
+
+    The copy holds what was committed when it began, is checked and on disk before it gets its name, and is
+    one file without a log. progress: called with (pages done, pages in all). overwrite: replace a file that
+    has the name, unless that is the source or a database in use. Raises StorageOpenError.
+    """
+    _check_target(source, target, overwrite=overwrite)
+    with _existing(source), closing(open_reader(source)) as connection:
+        if recognise(connection, source) is Kind.EMPTY:
+            raise StorageOpenError(f"{source} is empty: there is nothing to back up")
+        return copy_database(connection, target, progress)
+
+
+def _check_target(source: str, target: str, *, overwrite: bool) -> None:
+    if not os.path.exists(target):
+        return
+    if os.path.exists(source) and os.path.samefile(source, target):
+        raise StorageOpenError(f"{target} is the database itself: a backup needs another name")
+    if has_log(target):
+        raise StorageOpenError(f"{target} is a database in use and will not be overwritten")
+    if not overwrite or not os.path.isfile(target):
+        raise StorageOpenError(f"{target} exists already")
+
+
+@contextmanager
+def _existing(path: str) -> Iterator[None]:
+    """Around all reading of `path`: errors become StorageOpenError, the first of them that it is not
+    there."""
+    if not os.path.isfile(path):
+        raise StorageOpenError(f"{path} is not a file" if os.path.exists(path) else f"{path} does not exist")
+    with refusing(path):
+        yield
+
+
+def _check(connection: apsw.Connection, path: str) -> CheckReport:
+    """The report on what `connection` sees, all of it as of one moment."""
+    connection.execute("BEGIN")
+    kind = recognise(connection, path)
+    version = connection.pragma("user_version") if kind is Kind.OURS else 0
+    problems: list[str] = []
+    messages = queues = 0
+    try:
+        problems += _rows(connection, "PRAGMA integrity_check")
+        if problems == ["ok"]:
+            problems.clear()
+        if kind is not Kind.EMPTY:
+            messages, queues = connection.execute(_COUNT["messages"]).get
+        if kind is Kind.OURS:
+            for statement in _CHECK.values():
+                problems += _rows(connection, statement)
+    except apsw.CorruptError as error:
+        problems.append(f"SQLite cannot read all of it: {error}")
+    return CheckReport(problems, messages, queues, version)
+
+
+def _rows(connection: apsw.Connection, statement: str) -> list[str]:
+    return [str(text) for (text,) in islice(connection.execute(statement), limits.CHECK_PROBLEMS_MAX)]

@@ -1,0 +1,76 @@
+"""Copies a database as of one moment, through SQLite's online backup, while others go on writing to it."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite.files.recognise import refusing
+
+Progress = Callable[[int, int], None]
+
+
+def copy_database(source: apsw.Connection, target: str, progress: Progress | None = None) -> int:
+    """Write what `source` sees to the file `target`; returns its size in bytes.
+
+    The copy is a single file without a log. It gets its name only when it is complete, checked and on disk,
+    and replaces what had that name. Holding one read transaction for the whole copy is what keeps SQLite from
+    starting again at each commit of the server; the server is not held up, only its log cannot be emptied
+    meanwhile.
+    progress: called after each step with (pages done, pages in all).
+
+    Raises StorageOpenError when the copy cannot be written or turns out damaged; then there is no target.
+    """
+    with refusing(target):
+        directory, name = os.path.split(os.path.realpath(target))
+        descriptor, partial = tempfile.mkstemp(prefix=f"{name}.", suffix=".partial", dir=directory)
+        try:
+            os.close(descriptor)
+            with closing(apsw.Connection(partial)) as copy:
+                _copy_pages(source, copy, progress)
+                copy.pragma("journal_mode", "DELETE")
+                problems = copy.pragma("integrity_check")
+            if problems != "ok":
+                raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
+            _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing may fail to
+            size = os.path.getsize(partial)
+            sync(partial)
+            os.replace(partial, os.path.join(directory, name))
+            sync(directory)
+        except BaseException:
+            _remove(partial, "", "-journal", "-wal", "-shm")
+            raise
+    return size
+
+
+def _remove(partial: str, *endings: str) -> None:
+    for ending in endings:
+        Path(partial + ending).unlink(missing_ok=True)
+
+
+def sync(path: str) -> None:
+    """Wait until a file's content, or a directory's names, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_pages(source: apsw.Connection, copy: apsw.Connection, progress: Progress | None) -> None:
+    copy.pragma("synchronous", "OFF")  # it is synced once, at the end
+    source.execute("BEGIN")
+    try:
+        source.pragma("schema_version")  # the first read takes the snapshot
+        with copy.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(limits.BACKUP_STEP_PAGES)
+                if progress is not None:
+                    progress(backup.page_count - backup.remaining, backup.page_count)
+    finally:
+        source.execute("ROLLBACK")

@@ -1,0 +1,60 @@
+"""Turns a file made by Forq itself into one of ours, in place; every message is kept, and a copy of the file.
+
+All of it is one transaction on a connection that has the file to itself: interrupted at any point, the
+original is still whole, and the next start begins again. What changes besides the schema:
+
+- arrival order becomes explicit: `seq` counts by (received_at, id), as Forq claims
+- a ready message that is due later is delayed
+- a message in process keeps its lease of 5 minutes, and has no receipt: Forq of the guide gave none
+"""
+
+import os
+from contextlib import closing
+from datetime import UTC, datetime
+
+import apsw
+
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.sqlite.files import migrations
+from forq_trio.storage.sqlite.files.copy import copy_database
+from forq_trio.telemetry.log import LogEvent, log
+
+_SQL = sql.load("legacy")
+
+
+def migrate(place: str, path: str) -> None:
+    """Migrate the Forq database at `place`; the copy is `<place>.forq-backup-<UTC time>`.
+
+    Raises StorageOpenError (naming `path`) or apsw's errors, the file as it was.
+    """
+    with closing(apsw.Connection(place)) as connection:
+        # Nobody else can have the file open in this mode: a Forq that still runs shows here, before we write.
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        if _one(connection, "unknown"):
+            raise StorageOpenError(f"{path} is a Forq database with messages of an unknown status")
+        backup = _backup_name(place)
+        copy_database(connection, backup)
+        with migrations.immediate(connection):
+            _convert(connection, path)
+    log(LogEvent.DATABASE_MIGRATED, database=path, backup=backup)
+
+
+def _convert(connection: apsw.Connection, path: str) -> None:
+    connection.execute(_SQL["set_aside"])
+    migrations.apply(connection, migrations.KNOWN)
+    connection.execute(_SQL["copy"], {"lease_ms": limits.LEASE_MS_DEFAULT})
+    if _one(connection, "lost"):
+        raise StorageOpenError(f"{path} is a Forq database with messages that have no id")
+    connection.execute(_SQL["count"])
+    connection.execute(_SQL["drop"])
+
+
+def _one(connection: apsw.Connection, name: str) -> int:
+    return int(connection.execute(_SQL[name]).get)
+
+
+def _backup_name(place: str) -> str:
+    name = f"{place}.forq-backup-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    return name if not os.path.exists(name) else f"{name}-{os.getpid()}"

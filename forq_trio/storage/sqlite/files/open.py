@@ -1,0 +1,210 @@
+"""Opens a database file: for the one writer, for readers, for the checkpointer.
+
+A file is looked at through a read-only connection first, and nothing is written, neither to it nor beside it,
+until it is known to be empty, ours, or Forq's. Then one server locks it for its life: a flock on
+`<file>.lock`, which the kernel releases however the process ends. The lock file itself stays; removing it
+would let two servers in.
+"""
+
+import fcntl
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+
+import apsw
+
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite.files import legacy, migrations
+from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+
+_SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
+
+
+class Database:
+    """A locked, up-to-date file with its write connection. Use from one thread at a time.
+
+    reserve_path: see engine.py.
+    """
+
+    def __init__(self, path: str, connection: apsw.Connection, lock: int, place: str) -> None:
+        self.path = path
+        self.connection = connection
+        self.reserve_path = _reserve_path(place)
+        self._lock = lock
+        self._log_index = _allocate_log_index(place)
+
+    def close(self) -> None:
+        """Close the connection (the last one to close empties the log), then let another server in."""
+        self.connection.close()
+        if self._log_index >= 0:
+            os.close(self._log_index)
+            self._log_index = -1
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def open_database(path: str, durability: str) -> Database:
+    """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
+
+    durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a file
+    that nobody keeps). Raises StorageOpenError, one sentence, and leaves the file as it was.
+    """
+    place = _check_place(path)
+    with refusing(path):
+        _look(place, path)
+        lock = _lock(place, path)
+    try:
+        with refusing(path):
+            Path(_reserve_path(place)).unlink(missing_ok=True)
+            return Database(place, _open_writer(place, path, durability), lock, place)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def open_reader(path: str) -> apsw.Connection:
+    """A connection that cannot write, for one thread at a time. Raises StorageOpenError."""
+    with refusing(path):
+        connection = apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        _keep_plans(connection)
+        connection.pragma("query_only", True)
+        connection.pragma("temp_store", "MEMORY")
+        connection.pragma("mmap_size", 0)
+        return connection
+
+
+def _keep_plans(connection: apsw.Connection) -> None:
+    """One plan per statement, whatever is bound to it: else SQLite plans some of them anew each time they run.
+
+    Planning took longer than running: 15 of the 25 microseconds of a claim.
+    """
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+
+
+def open_checkpointer(path: str) -> apsw.Connection:
+    """The connection that moves the log into the database of a running server, from a thread of its own."""
+    with refusing(path):
+        connection = apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        _check_writable(connection, path)
+        connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        connection.wal_autocheckpoint(0)
+        connection.pragma("schema_version")  # before its first read it knows of no log, and moves nothing
+        return connection
+
+
+def open_alone(path: str) -> apsw.Connection:
+    """A read-only connection that takes no lock and makes no files beside `path`; for a file nobody writes
+    to."""
+    uri = Path(os.path.realpath(path)).as_uri() + "?immutable=1"
+    return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+def has_log(path: str, suffix: str = "-wal") -> bool:
+    """Whether something lies beside `path` that its committed content may be in."""
+    return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
+
+
+def _check_place(path: str) -> str:
+    """The real path of a place that can hold a database; raises StorageOpenError for any other."""
+    if not path or path == ":memory:":
+        raise StorageOpenError(f"{path!r} is not the path of a database file")
+    place = os.path.realpath(path)
+    directory = os.path.dirname(place)
+    if not os.path.isdir(directory):
+        raise StorageOpenError(f"{path} cannot be created: there is no directory {directory}")
+    if os.path.isdir(place):
+        raise StorageOpenError(f"{path} is a directory, not a database file")
+    if os.path.exists(place):
+        if not os.path.isfile(place):
+            raise StorageOpenError(f"{path} is not a regular file")
+        if not os.access(place, os.R_OK | os.W_OK, effective_ids=True):
+            raise StorageOpenError(f"{path} cannot be read and written by this user")
+    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+        raise StorageOpenError(f"{path} cannot be used: this user may not write to {directory}")
+    return place
+
+
+def _look(place: str, path: str) -> None:
+    """Recognise the file without writing anything, or raise."""
+    if not os.path.exists(place) or os.path.getsize(place) == 0:
+        return
+    if has_log(place, "-journal"):
+        connection = apsw.Connection(
+            place
+        )  # an interrupted transaction of the old kind: only a writer can undo it
+    else:
+        connection = open_reader(place) if has_log(place) else open_alone(place)
+    with closing(connection):
+        recognise(connection, path)
+
+
+def _lock(place: str, path: str) -> int:
+    """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
+    lock = os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StorageOpenError(f"{path} is in use by another forq server") from None
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _check_writable(connection: apsw.Connection, path: str) -> None:
+    """Where it may not write, SQLite opens a file for reading, and would refuse every batch."""
+    if connection.readonly("main"):
+        raise StorageOpenError(f"{path} cannot be written: the system lets it be read only")
+
+
+def _reserve_path(place: str) -> str:
+    return f"{place}.reserve"
+
+
+def _allocate_log_index(place: str) -> int:
+    """Give the index of the log the disk space of a log longer than ours gets; faults.py says why.
+
+    Returns a descriptor that must stay open while SQLite has the file: closing one ends the locks that this process
+    holds on it. Where there is no room, SQLite is left to its own; -1 if there is no such file.
+    """
+    try:
+        index = os.open(f"{place}-shm", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return -1
+    size = os.fstat(index).st_size
+    if size < limits.LOG_INDEX_BYTES:
+        with suppress(OSError):
+            os.posix_fallocate(index, size, limits.LOG_INDEX_BYTES - size)
+    return index
+
+
+def _open_writer(place: str, path: str, durability: str) -> apsw.Connection:
+    """The write connection, on a file that nobody else may open for writing any more."""
+    connection = apsw.Connection(place)
+    try:
+        connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        _check_writable(connection, path)
+        if recognise(connection, path) is Kind.FORQ:
+            connection.close()
+            legacy.migrate(place, path)
+            connection = apsw.Connection(place)
+            connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
+        _keep_plans(connection)
+        connection.pragma("journal_mode", "WAL")
+        connection.pragma("synchronous", _SYNCHRONOUS[durability])
+        connection.wal_autocheckpoint(0)
+        connection.pragma("journal_size_limit", limits.LOG_BYTES_KEPT_MAX)
+        connection.pragma("temp_store", "MEMORY")
+        connection.pragma("cache_size", -limits.PAGE_CACHE_BYTES // limits.KIB)
+        connection.pragma("mmap_size", 0)
+        migrations.migrate(connection, path)
+        connection.pragma("analysis_limit", limits.ANALYSIS_ROWS_MAX)  # a start must not read the whole file
+        connection.pragma("optimize", 0x10002)
+        return connection
+    except BaseException:
+        connection.close()
+        raise

@@ -1,0 +1,148 @@
+"""Claims: per queue, one SELECT along the claim index for all receivers of the batch, parked ones first.
+
+Splitting the claim into a SELECT and an UPDATE by key is safe because nobody else writes, and costs half of one
+UPDATE ... RETURNING, which builds two temporary tables.
+
+Where not every ready message may be handed out (picky.py), the SELECT is repeated for what is still wanted: what it met
+and did not hand out is no longer ready then.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from random import getrandbits
+from typing import Any
+
+from forq_trio.model.commands import Claim, Poison
+from forq_trio.model.messages import Delivery, Status, receipt_text
+from forq_trio.storage.engine import CONSUMED, WAIT
+from forq_trio.storage.rules import share, slices, waited_ms
+from forq_trio.storage.sqlite.operations.claim_filter import Terms, pick
+from forq_trio.storage.sqlite.operations.group_limit import Bounded
+from forq_trio.storage.sqlite.row import read_attributes
+from forq_trio.storage.sqlite.transaction import Transaction
+
+Deliveries = tuple[Delivery, ...]
+
+_TOKEN_BITS = 62
+
+
+def claim(
+    tx: Transaction, claims: Sequence[Claim], parked: Mapping[str, Sequence[Claim]]
+) -> tuple[list[Deliveries], dict[str, list[tuple[int, Deliveries]]]]:
+    """Serve, queue by queue, parked receivers where something became ready, then the batch's own claims."""
+    outcomes: list[Deliveries] = [()] * len(claims)
+    served: dict[str, list[tuple[int, Deliveries]]] = {}
+    own: dict[str, list[int]] = {}
+    for index, command in enumerate(claims):
+        own.setdefault(command.queue, []).append(index)
+    for queue in queues_to_claim(tx, claims, parked):
+        ready = tx.ready(queue)
+        if ready <= 0 or tx.rules(queue).paused:
+            continue
+        waiting = parked[queue][:ready] if queue in parked else []
+        mine = own.get(queue, [])
+        shares = _claim_queue(tx, queue, [*waiting, *(claims[index] for index in mine)], ready)
+        for position, deliveries in enumerate(shares[: len(waiting)]):
+            if deliveries:
+                served.setdefault(queue, []).append((position, deliveries))
+        for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
+            outcomes[index] = deliveries
+    return outcomes, served
+
+
+def queues_to_claim(
+    tx: Transaction, claims: Sequence[Claim], parked: Mapping[str, Sequence[Claim]]
+) -> list[str]:
+    """The queues that somebody claims from, or waits for while something became ready, by name."""
+    queues = {command.queue for command in claims}
+    if parked:
+        queues.update(queue for queue in tx.woken if queue in parked)
+    return sorted(queues)
+
+
+def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
+    """Lease messages of one queue to these claims, in their order."""
+    rules = tx.rules(queue)
+    bounded = Bounded(tx, queue, rules.group_in_flight_max)
+    sizes = share(ready, [command.max_messages for command in claims])
+    results: list[Deliveries] = []
+    start = 0
+    for key, group in groupby(claims, key=_terms):
+        terms = Terms(*key)
+        stop = start + len(list(group))
+        lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
+        deliveries = _lease(tx, bounded, sum(sizes[start:stop]), terms, lease_ms)
+        results += [tuple(part) for part in slices(deliveries, sizes[start:stop])]
+        start = stop
+    return results
+
+
+def _terms(command: Claim) -> tuple[int | None, bool, Poison | None]:
+    return command.lease_ms, command.shuffle, command.poison
+
+
+def _lease(tx: Transaction, bounded: Bounded, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:
+    """Lease `count` messages of a queue, or as many as may be had."""
+    if count == 0 or bounded.left == 0:
+        return []
+    if terms.takes_anything and bounded.bound is None:
+        return _deliver(tx, bounded.queue, tx.query("select_ready", bounded.queue, count), lease_ms)
+    deliveries: list[Delivery] = []
+    while rows := pick(tx, bounded, count - len(deliveries), terms):
+        deliveries += _deliver(tx, bounded.queue, rows, lease_ms)
+    if bounded.left == 0 and tx.ready(bounded.queue) > 0:
+        tx.wake_next.add(bounded.queue)
+    return deliveries
+
+
+def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) -> list[Delivery]:
+    """Hand these ready messages out. There may be none left: another claim's rule for poison took them."""
+    if not rows:
+        return []
+    now_ms = tx.now_ms
+    lease_until = now_ms + lease_ms
+    grouped = tx.grouped(queue)
+    deliveries = []
+    leases = []
+    waits = tx.measured(WAIT, queue)
+    for (
+        seq,
+        message_id,
+        content,
+        attempts,
+        received_at,
+        priority,
+        first_received_at,
+        attributes,
+        group_id,
+        process_after,
+        position,
+    ) in rows:
+        token = getrandbits(_TOKEN_BITS)
+        attempts += 1
+        if first_received_at is None:
+            first_received_at = now_ms
+        leases.append((attempts, first_received_at, now_ms, now_ms, lease_until, token, seq))
+        waits.append(waited_ms(process_after, received_at, now_ms))
+        if grouped:
+            tx.reach_round(queue, priority, position)
+        delivery = Delivery(
+            message_id,
+            content,
+            receipt_text(seq, token),
+            attempts,
+            seq,
+            received_at,
+            lease_until,
+            priority,
+            first_received_at,
+            read_attributes(attributes) if attributes else None,
+            group_id or None,
+        )
+        deliveries.append(delivery)
+    tx.run("lease", leases)
+    tx.add(queue, Status.READY, -len(leases))
+    tx.add(queue, Status.PROCESSING, len(leases))
+    tx.note(CONSUMED, queue, len(leases))
+    tx.due(lease_until)
+    return deliveries

@@ -1,0 +1,81 @@
+"""Claims that do not take just the next messages: random ones, those below a bound of their group, those not poisoned.
+
+`pick` looks at some candidates and says which of them to hand out. The others are out of the way afterwards: held
+back, moved or deleted; so calling it again goes on behind them.
+"""
+
+from typing import Any, NamedTuple
+
+from forq_trio.model.commands import Poison
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS
+from forq_trio.storage.engine import CLEANED_UP
+from forq_trio.storage.sqlite.operations.dead_letters import bury, remove
+from forq_trio.storage.sqlite.operations.group_limit import Bounded
+from forq_trio.storage.sqlite.operations.shuffle import draw
+from forq_trio.storage.sqlite.row import stored
+from forq_trio.storage.sqlite.transaction import Transaction
+
+_SEQ, _ATTEMPTS, _GROUP_ID = 0, 3, 8
+_LOOK_AHEAD = 100
+"""How many candidates are looked at at once behind one that could not be had: there may be many of its group."""
+
+
+class Terms(NamedTuple):
+    """What a claim wants besides a number of messages."""
+
+    lease_ms: int | None
+    shuffle: bool
+    poison: Poison | None
+
+    @property
+    def takes_anything(self) -> bool:
+        return not self.shuffle and self.poison is None
+
+
+def pick(tx: Transaction, bounded: Bounded, count: int, terms: Terms) -> list[Any]:
+    """Up to `count` rows to hand out; none when that is all that can be had, or enough were set aside in this batch."""
+    accepted: list[Any] = []
+    look_ahead = 0
+    while not accepted and count > 0 and bounded.left > 0:
+        candidates = _candidates(tx, bounded.queue, max(count, look_ahead), terms.shuffle)
+        if not candidates:
+            break
+        held: list[int] = []
+        for row in candidates:
+            if len(accepted) == count or len(held) == bounded.left:
+                break
+            if terms.poison is not None and row[_ATTEMPTS] >= terms.poison.max_attempts:
+                _remove_poison(tx, row[_SEQ], terms.poison)
+                bounded.left -= 1
+            elif bounded.admits(row[_GROUP_ID]):
+                accepted.append(row)
+            else:
+                held.append(row[_SEQ])
+        bounded.hold(held)
+        look_ahead = _LOOK_AHEAD
+    return accepted
+
+
+def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[Any]:
+    if not shuffle:
+        return tx.query("select_ready", queue, count)
+    drawn = draw(tx.query, queue, tx.ready(queue), count)
+    return [row for seq in drawn for row in tx.query("select_drawn", seq)]
+
+
+def _remove_poison(tx: Transaction, seq: int, poison: Poison) -> None:
+    """It was delivered too often for this consumer: to the consumer's dead-letter queue, or away."""
+    target = poison.dead_letter_queue
+    (message,) = stored(tx.query("find_by_sequence", str([seq])))
+    if target not in (NO_DEAD_LETTERS, message.queue) and _is_full(tx, target, poison):
+        remove(tx, [message])
+        tx.note(CLEANED_UP, message.queue, reason="dlq_full")
+        return
+    bury(tx, [message], "failed", REASON_MAX_ATTEMPTS, target)
+    if target not in (NO_DEAD_LETTERS, message.queue):
+        tx.wake_next.add(target)
+
+
+def _is_full(tx: Transaction, queue: str, poison: Poison) -> bool:
+    return poison.messages_max is not None and tx.counted(queue).total >= poison.messages_max

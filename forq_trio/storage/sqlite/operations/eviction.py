@@ -1,0 +1,106 @@
+"""Bounds on how much a queue holds, and how room is made in a full one.
+
+A send to a queue without bounds never gets here.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from forq_trio.model import limits
+from forq_trio.model.errors import QueueFull
+from forq_trio.model.messages import REASON_OVERFLOW, NewMessage
+from forq_trio.model.queue_settings import Order, Overflow, QueueRules
+from forq_trio.storage.engine import CLEANED_UP
+from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.sqlite.operations.dead_letters import bury, remove
+from forq_trio.storage.sqlite.row import Stored
+from forq_trio.storage.sqlite.transaction import SQL, Transaction
+
+
+def make_room(
+    tx: Transaction,
+    queue: str,
+    messages: Sequence[NewMessage],
+    rules: QueueRules,
+    newest: int,
+    messages_max: int | None,
+) -> QueueFull | None:
+    """Make room for these messages, duplicates not counted; or return the error, and nothing is changed.
+
+    newest: the last sequence given out before this command: what it sends itself makes no room. messages_max: one more
+    bound, of this send alone, by which messages are only ever refused.
+    """
+    new = _without_duplicates(tx, queue, messages)
+    size = sum(message_bytes(message.content, message.attributes) for message in new)
+    counts = tx.counted(queue)
+    if not new:
+        return None
+    if messages_max is not None and counts.total + len(new) > messages_max:
+        return QueueFull()
+    if _excess(len(new), rules.max_messages) > 0 or _excess(size, rules.max_bytes) > 0:
+        return QueueFull()
+    count_over = _excess(counts.total + len(new), rules.max_messages)
+    bytes_over = _excess(counts.bytes + size, rules.max_bytes)
+    if count_over <= 0 and bytes_over <= 0:
+        return None
+    if rules.overflow is Overflow.REJECT:
+        return QueueFull()
+    victims = _find_victims(tx, queue, rules.order, newest, count_over, bytes_over)
+    if victims is None:
+        return QueueFull()
+    _clear_away(tx, queue, victims, rules.overflow)
+    return None
+
+
+def _excess(amount: int, bound: int | None) -> int:
+    """How much too much it is; no more than 0 where it is not."""
+    return 0 if bound is None else amount - bound
+
+
+def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
+    seen: set[str] = set()
+    new = []
+    for message in messages:
+        dedup_id = message.deduplication_id
+        if dedup_id is not None:
+            if dedup_id in seen or tx.query("find_dedup", queue, dedup_id, tx.now_ms):
+                continue
+            seen.add(dedup_id)
+        new.append(message)
+    return new
+
+
+def _find_victims(
+    tx: Transaction, queue: str, order: Order, newest: int, count_over: int, bytes_over: int
+) -> list[Stored] | None:
+    """The messages that have to go, None if that is not enough."""
+    tx.write_inserts()
+    victims = []
+    for victim in _ready_by_worth(tx, queue, order):
+        if victim.seq > newest:
+            continue
+        victims.append(victim)
+        count_over -= 1
+        bytes_over -= victim.bytes
+        if count_over <= 0 and bytes_over <= 0:
+            return victims
+    return None
+
+
+def _ready_by_worth(tx: Transaction, queue: str, order: Order) -> Iterator[Stored]:
+    """The ready messages: the lowest priority first, within it the oldest."""
+    statement = SQL["ready_newest_last" if order is Order.FIFO else "ready_newest_first"]
+    priority = limits.PRIORITY_MIN - 1
+    while higher := tx.query("next_priority", queue, priority):
+        ((priority,),) = higher
+        with closing(tx.connection.execute(statement, (queue, priority))) as rows:
+            yield from map(Stored._make, rows)
+
+
+def _clear_away(tx: Transaction, queue: str, victims: Sequence[Stored], overflow: Overflow) -> None:
+    if overflow is Overflow.DEAD_LETTER:
+        bury(tx, victims, "overflow", REASON_OVERFLOW)
+    else:
+        remove(tx, victims)
+        tx.note(CLEANED_UP, queue, len(victims), "overflow")
+    tx.forget_places()

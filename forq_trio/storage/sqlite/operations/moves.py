@@ -1,0 +1,91 @@
+"""What an administrator does to single messages: redrive, delete, and send a copy."""
+
+from collections.abc import Sequence
+from json import dumps
+
+from forq_trio.model.commands import Delete, Redrive, Resubmit
+from forq_trio.model.errors import ServiceError
+from forq_trio.model.messages import NewMessage, Produced, Status
+from forq_trio.storage.engine import REQUEUED
+from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user, transfer
+from forq_trio.storage.sqlite.operations.send import send
+from forq_trio.storage.sqlite.row import Stored, read_attributes, stored
+from forq_trio.storage.sqlite.transaction import Transaction
+
+
+def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ...]]:
+    outcomes = []
+    for command in commands:
+        found = _named(tx, command.queue, command.message_ids)
+        rows: list[tuple[object, ...]] = []
+        results = []
+        for message_id in command.message_ids:
+            message = found.get(message_id)
+            target = None if message is None else command.target or message.source_queue
+            moved = message is not None and target is not None and target != message.queue
+            if moved:
+                rows.append(_redriven(tx, found.pop(message_id), str(target)))
+            results.append(moved)
+        tx.run("redrive", rows)
+        outcomes.append(tuple(results))
+    return outcomes
+
+
+def _redriven(tx: Transaction, message: Stored, target: str) -> tuple[object, ...]:
+    """Note a move out of the dead letters; returns what the statement needs."""
+    is_dlq, position, expires_after = transfer(tx, message, target, message.ttl_ms)
+    tx.note(REQUEUED, target)
+    return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
+
+
+def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...]]:
+    outcomes = []
+    for command in commands:
+        found = _named(tx, command.queue, command.message_ids)
+        removed = [found.pop(message_id, None) for message_id in command.message_ids]
+        remove_for_user(tx, command.queue, [message for message in removed if message is not None])
+        outcomes.append(tuple(message is not None for message in removed))
+    return outcomes
+
+
+def _named(tx: Transaction, queue: str, message_ids: Sequence[str]) -> dict[str, Stored]:
+    """Those of these messages that are in `queue` and not in process."""
+    found = stored(tx.query("find_by_id", dumps(message_ids)))
+    return {
+        message.id: message
+        for message in found
+        if message.queue == queue and message.status != Status.PROCESSING
+    }
+
+
+def resubmit(tx: Transaction, commands: Sequence[Resubmit]) -> list[Produced | None]:
+    return [_resubmit(tx, command) for command in commands]
+
+
+def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
+    found = stored(tx.query("find_by_id", dumps([command.message_id])))
+    if not found or found[0].queue != command.queue:
+        return None
+    original = found[0]
+    target = command.target or original.source_queue
+    if target is None or (command.remove and original.status == Status.PROCESSING):
+        return None
+    ((priority, attributes, content),) = tx.query("read_message", original.seq)
+    copy = NewMessage(
+        content if command.content is None else command.content,
+        priority=priority,
+        ttl_ms=original.ttl_ms,
+        attributes=read_attributes(attributes) if command.attributes is None else command.attributes,
+        group=original.group_id or None,
+        max_attempts=original.max_attempts,
+        dead_letter_queue=original.dead_letter_queue,
+    )
+    if command.remove:
+        # First: it must neither stand in the way of its copy nor make room for it.
+        remove_for_user(tx, command.queue, [original])
+        tx.forget_places()
+    sent = send(tx, target, (copy,))
+    if isinstance(sent, ServiceError):
+        raise sent  # undoes the removal, too
+    tx.write_inserts()
+    return sent[0]

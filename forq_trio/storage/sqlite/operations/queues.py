@@ -1,0 +1,80 @@
+"""What is done to a queue as a whole: settings, pause, purge, and being forgotten."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Configure, ForgetQueue, Pause, Purge, Swept
+from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.storage.rules import check_dead_letters_end
+from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user
+from forq_trio.storage.sqlite.row import stored
+from forq_trio.storage.sqlite.transaction import Transaction
+
+
+def configure(tx: Transaction, commands: Sequence[Configure]) -> list[QueueSettings | InvalidSetting]:
+    return [_configure(tx, command) for command in commands]
+
+
+def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting:
+    queue = command.queue
+    old = tx.settings(queue)
+    new = QueueSettings(paused=old.paused) if command.change is None else old.changed(command.change)
+    circle = _find_circle(tx, queue, new)
+    if circle is not None:
+        return circle
+    if new.group_in_flight_max != old.group_in_flight_max and tx.counted(queue).held:
+        tx.let_go(queue, 0)
+    tx.set(queue, new)
+    return new
+
+
+def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
+    """The error if dead letters would go round with these settings."""
+    rules = tx.rules_with(queue, settings)
+    try:
+        check_dead_letters_end(
+            queue, lambda name: (rules if name == queue else tx.rules(name)).dead_letter_queue
+        )
+    except InvalidSetting as error:
+        return error
+    return None
+
+
+def pause(tx: Transaction, commands: Sequence[Pause]) -> list[None]:
+    for command in commands:
+        settings = tx.settings(command.queue)
+        if settings.paused == command.paused:
+            continue
+        tx.set(command.queue, replace(settings, paused=command.paused))
+        if not command.paused:
+            tx.woken.add(command.queue)
+    return [None] * len(commands)
+
+
+def purge(tx: Transaction, commands: Sequence[Purge]) -> list[Swept]:
+    return [_purge(tx, command) for command in commands]
+
+
+def _purge(tx: Transaction, command: Purge) -> Swept:
+    bound = limits.PURGE_BATCH_MAX
+    found = stored(tx.query("select_purged", command.queue, command.up_to, bound + 1))
+    purged = found[:bound]
+    remove_for_user(tx, command.queue, purged)
+    return Swept(len(purged), len(found) > bound)
+
+
+def forget(tx: Transaction, commands: Sequence[ForgetQueue]) -> list[bool | InvalidSetting]:
+    return [_forget(tx, command.queue) for command in commands]
+
+
+def _forget(tx: Transaction, queue: str) -> bool | InvalidSetting:
+    if tx.counted(queue).total:
+        return False
+    circle = _find_circle(tx, queue, QueueSettings())
+    if circle is not None:
+        return circle
+    tx.forget(queue)
+    return True

@@ -1,0 +1,177 @@
+"""Sends: one INSERT for all messages of all producers in the batch."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
+from forq_trio.model.errors import ServiceError
+from forq_trio.model.messages import NewMessage, Produced, Status, is_dead_letter_queue
+from forq_trio.model.queue_settings import Order, QueueRules
+from forq_trio.storage.engine import PRODUCED
+from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.sqlite.operations.eviction import make_room
+from forq_trio.storage.sqlite.operations.groups import place
+from forq_trio.storage.sqlite.row import write_attributes
+from forq_trio.storage.sqlite.transaction import Transaction
+
+# As numbers: binding a member of an enumeration takes longer.
+_READY = int(Status.READY)
+_DELAYED = int(Status.DELAYED)
+
+
+def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Produced | ServiceError]:
+    outcomes: list[Produced | ServiceError] = []
+    for queue, group in groupby(commands, key=attrgetter("queue")):
+        outcomes += _send_each(tx, queue, [command.message for command in group])
+    tx.write_inserts()
+    return outcomes
+
+
+def produce_many(
+    tx: Transaction, commands: Sequence[ProduceMany]
+) -> list[tuple[Produced, ...] | ServiceError]:
+    outcomes: list[tuple[Produced, ...] | ServiceError] = []
+    for command in commands:
+        stored = send(tx, command.queue, command.messages)
+        outcomes.append(stored if isinstance(stored, ServiceError) else tuple(stored))
+    tx.write_inserts()
+    return outcomes
+
+
+def produce_each(
+    tx: Transaction, commands: Sequence[ProduceEach]
+) -> list[tuple[Produced | ServiceError, ...]]:
+    outcomes = []
+    for command in commands:
+        newest = tx.last_seq
+        results: list[Produced | ServiceError] = []
+        for queue, message in command.messages:
+            stored = send(tx, queue, (message,), newest, command.messages_max)
+            results.append(stored if isinstance(stored, ServiceError) else stored[0])
+        outcomes.append(tuple(results))
+    tx.write_inserts()
+    return outcomes
+
+
+def _send_each(
+    tx: Transaction, queue: str, messages: Sequence[NewMessage]
+) -> Sequence[Produced | ServiceError]:
+    """Store these messages, each alone; where nothing can be refused that is the same as all at once."""
+    rules = tx.rules(queue)
+    if not _is_bounded(rules) and tx.admit(queue) is None:
+        return _store(tx, queue, messages, rules)
+    outcomes: list[Produced | ServiceError] = []
+    for message in messages:
+        stored = send(tx, queue, (message,))
+        outcomes.append(stored if isinstance(stored, ServiceError) else stored[0])
+    return outcomes
+
+
+def send(
+    tx: Transaction,
+    queue: str,
+    messages: Sequence[NewMessage],
+    newest: int | None = None,
+    messages_max: int | None = None,
+) -> list[Produced] | ServiceError:
+    """Store these messages, but for known duplicates, or none of them: then the error says why.
+
+    newest, messages_max: see `make_room`.
+    """
+    refusal: ServiceError | None = tx.admit(queue)
+    if refusal is not None:
+        return refusal
+    rules = tx.rules(queue)
+    if messages_max is not None or _is_bounded(rules):
+        newest = tx.last_seq if newest is None else newest
+        refusal = make_room(tx, queue, messages, rules, newest, messages_max)
+        if refusal is not None:
+            return refusal
+    return _store(tx, queue, messages, rules)
+
+
+def _is_bounded(rules: QueueRules) -> bool:
+    return rules.max_messages is not None or rules.max_bytes is not None
+
+
+def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules) -> list[Produced]:
+    """Give the messages ids and numbers and note their rows, except where the deduplication id is known."""
+    now_ms = tx.now_ms
+    in_order = rules.order is Order.FIFO and not tx.grouped(queue)
+    is_dlq = is_dead_letter_queue(queue)
+    next_id = tx.ids.next
+    seq = tx.last_seq
+    ready = delayed = size = 0
+    produced = []
+    for message in messages:
+        content = message.content
+        dedup_id = message.deduplication_id
+        if dedup_id is not None and (first := tx.query("find_dedup", queue, dedup_id, now_ms)):
+            produced.append(Produced(first[0][0], first[0][1], duplicate=True))
+            continue
+        due_ms = message.process_after_ms
+        if due_ms is None:
+            due_ms = now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
+        expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
+        seq += 1
+        message_id = next_id()
+        if due_ms > now_ms:
+            status = _DELAYED
+            delayed += 1
+            tx.due(due_ms)
+        else:
+            status = _READY
+            ready += 1
+            tx.due(expires_after)
+        if in_order and not is_dlq and _is_plain(message):
+            message_size = len(content) if content.isascii() else len(content.encode())
+            plain = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
+            tx.plain_inserts.append((*plain, message.priority, message_size, content))
+        else:
+            message_size = message_bytes(content, message.attributes)
+            position, group_id = place(tx, queue, rules.order, message.group, seq, message.priority, status)
+            in_order = in_order and group_id is None
+            row = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, expires_after)
+            tx.inserts.append((*row, message.priority, position, message_size, *_own(message, group_id)))
+        size += message_size
+        produced.append(Produced(message_id, seq))
+        if dedup_id is not None:
+            window_ms = message.deduplication_window_ms
+            if window_ms is None:
+                window_ms = rules.deduplication_window_ms
+            tx.query("save_dedup", queue, dedup_id, message_id, seq, now_ms + window_ms)
+    tx.last_seq = seq
+    if ready:
+        tx.add(queue, _READY, ready, size)
+    if delayed:
+        tx.add(queue, _DELAYED, delayed, 0 if ready else size)
+    if ready + delayed:
+        tx.note(PRODUCED, queue, ready + delayed)
+    return produced
+
+
+def _is_plain(message: NewMessage) -> bool:
+    """True if the message says nothing that has a column of its own."""
+    return (
+        message.group is None
+        and message.attributes is None
+        and message.deduplication_id is None
+        and message.ttl_ms is None
+        and message.max_attempts is None
+        and message.dead_letter_queue is None
+    )
+
+
+def _own(message: NewMessage, group_id: str | None) -> tuple[Any, ...]:
+    """What a message says beside the plain columns, and its content."""
+    return (
+        message.max_attempts,
+        message.ttl_ms,
+        group_id,
+        write_attributes(message.attributes) if message.attributes else None,
+        message.deduplication_id,
+        message.dead_letter_queue,
+        message.content,
+    )

@@ -1,0 +1,238 @@
+"""Settlements: ack, nack, extend and release, each for all its commands of the batch at once.
+
+One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fences of engine.py and the
+rules of rules.py; one statement carries the decisions out. Nobody writes in between: we are the only writer.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from json import dumps
+from typing import Any, TypeVar
+
+from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
+from forq_trio.model.messages import Receipt, Status
+from forq_trio.storage.engine import ACKED, END_TO_END, NACKED, RELEASED
+from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
+from forq_trio.storage.sqlite.operations.dead_letters import remove
+from forq_trio.storage.sqlite.row import Stored
+from forq_trio.storage.sqlite.transaction import Transaction
+
+OutcomeT = TypeVar("OutcomeT")
+
+
+class _Messages:
+    """The messages a batch of settlements names, and what becomes of them in this batch."""
+
+    def __init__(self, tx: Transaction, statement: str, names: str) -> None:
+        self._tx = tx
+        self._found = {row[0]: Stored._make(row) for row in tx.query(statement, names)}
+        self.returned: list[tuple[Any, ...]] = []
+
+    @cached_property
+    def _sequences(self) -> dict[str, int]:
+        return {found.id: found.seq for found in self._found.values()}
+
+    def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Stored | None:
+        """The message whose current receipt this is, or None. A message that failed has none."""
+        found = self._found.get(receipt.seq)
+        if (
+            found is None
+            or found.receipt != receipt.token
+            or (found.queue != queue and queue is not None)
+            or (message_id is not None and found.id != message_id)
+        ):
+            return None
+        return found
+
+    def in_process(self, queue: str, message_id: str) -> Stored | None:
+        """The message with this id if it is in process in this queue, else None."""
+        found = self._found.get(self._sequences.get(message_id, 0))
+        if found is None or found.queue != queue or found.status != Status.PROCESSING:
+            return None
+        return found
+
+    def forget(self, found: Stored) -> None:
+        """It is settled: what else this batch says of it finds nothing."""
+        del self._found[found.seq]
+
+    def replace(self, found: Stored) -> None:
+        self._found[found.seq] = found
+
+    def give_back(
+        self,
+        found: Stored,
+        returned: Returned,
+        attempts: int,
+        *,
+        reason: str | None = None,
+        failures: str | None = None,
+        receipt: int | None = None,
+    ) -> None:
+        """Note that a message comes back; `write_returned` writes it."""
+        tx = self._tx
+        status, process_after = returned
+        row = (int(status), attempts, process_after, receipt, reason, failures, tx.now_ms, found.seq)
+        self.returned.append(row)
+        if status != found.status:
+            tx.leave(found)
+        tx.move(found.queue, found.status, status)
+        if status is Status.FAILED:
+            tx.failed_queued = True
+        else:
+            tx.due(found.expires_after)
+            if status is Status.DELAYED and process_after is not None:
+                tx.due(process_after)
+
+    def write_returned(self) -> None:
+        self._tx.run("give_back", self.returned)
+
+
+def _named_by_receipts(tx: Transaction, commands: Sequence[Ack | Nack | Extend | Release]) -> _Messages:
+    seqs = [receipt.seq for command in commands for receipt in command.receipts]
+    return _Messages(tx, "find_by_sequence", str(seqs))
+
+
+def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
+    return _Messages(tx, "find_by_id", dumps([command.message_id for command in commands]))
+
+
+def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
+    messages = _named_by_receipts(tx, commands)
+    removed: list[Stored] = []
+
+    def settle(command: Ack, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt, command.message_id)
+        if found is None:
+            return False
+        messages.forget(found)
+        removed.append(found)
+        return True
+
+    outcomes = _each_receipt(commands, settle)
+    _remove(tx, removed)
+    return outcomes
+
+
+def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
+    messages = _named_by_ids(tx, commands)
+    removed: list[Stored] = []
+    outcomes = []
+    for command in commands:
+        found = messages.in_process(command.queue, command.message_id)
+        if found is not None:
+            messages.forget(found)
+            removed.append(found)
+        outcomes.append(found is not None)
+    _remove(tx, removed)
+    return outcomes
+
+
+def _remove(tx: Transaction, messages: Sequence[Stored]) -> None:
+    for queue, count in Counter([message.queue for message in messages]).items():
+        tx.note(ACKED, queue, count)
+        tx.measured(END_TO_END, queue).extend(
+            [max(tx.now_ms - message.received_at, 0) for message in messages if message.queue == queue]
+        )
+    remove(tx, messages)
+
+
+def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...]]:
+    messages = _named_by_receipts(tx, commands)
+
+    def settle(command: Nack, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt, command.message_id)
+        if found is None:
+            return False
+        _nack(tx, messages, found, command.delay_ms, command.reason)
+        return True
+
+    outcomes = _each_receipt(commands, settle)
+    messages.write_returned()
+    return outcomes
+
+
+def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool]:
+    messages = _named_by_ids(tx, commands)
+    outcomes = []
+    for command in commands:
+        found = messages.in_process(command.queue, command.message_id)
+        if found is not None:
+            _nack(tx, messages, found, None, None)
+        outcomes.append(found is not None)
+    messages.write_returned()
+    return outcomes
+
+
+def _nack(
+    tx: Transaction, messages: _Messages, found: Stored, delay_ms: int | None, reason: str | None
+) -> None:
+    messages.forget(found)
+    rules = tx.rules(found.queue)
+    returned = after_nack(found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules)
+    failures = found.failures_with(tx.now_ms, reason)
+    messages.give_back(found, returned, found.attempts, reason=reason, failures=failures)
+    tx.note(NACKED, found.queue)
+
+
+def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...]]:
+    messages = _named_by_receipts(tx, commands)
+    extended: dict[int, tuple[int, ...]] = {}
+
+    def settle(command: Extend, receipt: Receipt) -> int | None:
+        found = messages.by_receipt(command.queue, receipt)
+        if found is None:
+            return None
+        lease_until = tx.now_ms + command.lease_ms
+        extended.pop(found.seq, None)
+        if command.lease_ms == 0:
+            _end_lease(tx, messages, found)
+        else:
+            if found.status != Status.PROCESSING:
+                tx.move(found.queue, found.status, Status.PROCESSING)
+                messages.replace(found._replace(status=int(Status.PROCESSING)))
+            extended[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
+            tx.due(lease_until)
+        return lease_until
+
+    outcomes = _each_receipt(commands, settle)
+    messages.write_returned()
+    tx.run("extend", list(extended.values()))
+    return outcomes
+
+
+def _end_lease(tx: Transaction, messages: _Messages, found: Stored) -> None:
+    """The consumer shortens its lease to nothing: as if it had ended by itself."""
+    returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
+    if returned.status is Status.FAILED:
+        messages.forget(found)
+        messages.give_back(found, returned, found.attempts)
+    else:
+        messages.replace(found._replace(status=int(Status.READY)))
+        messages.give_back(found, returned, found.attempts, receipt=found.receipt)
+
+
+def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...]]:
+    messages = _named_by_receipts(tx, commands)
+
+    def settle(command: Release, receipt: Receipt) -> bool:
+        found = messages.by_receipt(command.queue, receipt)
+        if found is None:
+            return False
+        messages.forget(found)
+        messages.give_back(found, after_release(command.delay_ms, tx.now_ms), uncounted(found.attempts))
+        tx.note(RELEASED, found.queue)
+        return True
+
+    outcomes = _each_receipt(commands, settle)
+    messages.write_returned()
+    return outcomes
+
+
+CommandT = TypeVar("CommandT", Ack, Nack, Extend, Release)
+
+
+def _each_receipt(
+    commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
+) -> list[tuple[OutcomeT, ...]]:
+    return [tuple([settle(command, receipt) for receipt in command.receipts]) for command in commands]

@@ -1,0 +1,66 @@
+"""Access tokens: few, all of them in memory, so that a request is checked without a look at the file."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
+from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
+from forq_trio.storage.sqlite.transaction import Transaction
+
+_SCOPES = msgspec.json.Decoder(tuple[Scope, ...])
+
+
+def read_token(row: tuple[Any, ...]) -> AccessToken:
+    """The token of a row of `load_tokens`."""
+    name, digest, scopes, *rest = row
+    return AccessToken(name, digest, _SCOPES.decode(scopes), *rest)
+
+
+def save(tx: Transaction, commands: Sequence[SaveToken]) -> list[CallerError | None]:
+    return [_save(tx, command.token) for command in commands]
+
+
+def _save(tx: Transaction, token: AccessToken) -> CallerError | None:
+    if tx.token(token.name) is not None:
+        return TokenExists()
+    if tx.token_count() >= limits.TOKENS_MAX:
+        return TooManyTokens()
+    scopes = msgspec.json.encode(token.scopes).decode()
+    row = (
+        token.name,
+        token.digest,
+        scopes,
+        token.queues,
+        token.created_at,
+        token.expires_at,
+        token.last_used_at,
+    )
+    tx.run("save_token", [row])
+    tx.tokens[token.name] = token
+    return None
+
+
+def revoke(tx: Transaction, commands: Sequence[RevokeToken]) -> list[bool]:
+    outcomes = []
+    for command in commands:
+        known = tx.token(command.name) is not None
+        if known:
+            tx.query("revoke_token", command.name)
+            tx.tokens[command.name] = None
+        outcomes.append(known)
+    return outcomes
+
+
+def note_use(tx: Transaction, commands: Sequence[NoteTokenUse]) -> list[None]:
+    for command in commands:
+        for name, used_at in command.used.items():
+            token = tx.token(name)
+            if token is None or (token.last_used_at is not None and token.last_used_at >= used_at):
+                continue
+            tx.query("note_token_use", used_at, name)
+            tx.tokens[name] = msgspec.structs.replace(token, last_used_at=used_at)
+    return [None] * len(commands)

@@ -1,0 +1,157 @@
+"""What /metrics tells: counters, gauges and histograms, fed by the writer and by the job that refreshes the gauges.
+
+Recording happens after every commit, so it is cheap: one dict look-up for an event or for the times of a queue. The
+names of at most METRIC_QUEUES_MAX queues are kept, first come first served, and histograms of the first
+HISTOGRAM_QUEUES_MAX of them; what happens in further ones is summed under "other".
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+
+from forq_trio.model import limits
+from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
+from forq_trio.storage.engine import Event
+from forq_trio.telemetry.histogram import COMMIT_CALLS, COMMIT_SECONDS, MESSAGE_MS, Histogram
+from forq_trio.telemetry.rejections import Cause, cause_of
+
+OTHER = "other"
+
+QueueKey = tuple[str, bool]
+"""A queue's name, or "other" past the bound, and whether it is a dead-letter queue."""
+
+
+class Series:
+    """One counter. queue: its name, or "other" past the bound; reason: "" without one."""
+
+    __slots__ = ("count", "is_dlq", "kind", "queue", "reason")
+
+    def __init__(self, kind: str, queue: str, is_dlq: bool, reason: str) -> None:
+        self.kind = kind
+        self.queue = queue
+        self.is_dlq = is_dlq
+        self.reason = reason
+        self.count = 0
+
+
+class Tally:
+    """Counters and histograms that only grow, and gauges.
+
+    As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;
+    oldest_seconds, how long the oldest ready message could have been had (queues without one are left out). As of
+    now, and asked of the writer: parked, the receivers that wait, by queue; inbox_calls, how many calls wait.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[QueueKey, QueueCounts] = {}
+        self.dead_letters: dict[QueueKey, int] = {}
+        self.oldest_seconds: dict[QueueKey, float] = {}
+        self.parked: Mapping[str, Sized] = {}
+        self.inbox_calls: Callable[[], int] = lambda: 0
+        self.rejections = dict.fromkeys(Cause, 0)
+        self.commit_calls = Histogram(COMMIT_CALLS)
+        self.commit_seconds = Histogram(COMMIT_SECONDS)
+        self.durations: dict[tuple[str, QueueKey], Histogram] = {}
+        self._by_event: dict[tuple[str, str, str], Series] = {}
+        self._others: dict[tuple[str, bool, str], Series] = {}
+        self._by_duration: dict[tuple[str, str], Histogram] = {}
+        self._queues: set[str] = set()
+        self._timed_queues: set[str] = set()
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Add the events of one committed batch."""
+        for event in events:
+            series = self._by_event.get((event.kind, event.queue, event.reason)) or self._admit(event)
+            series.count += event.count
+
+    def record_durations(self, durations: Mapping[tuple[str, str], Sequence[int]]) -> None:
+        """Add the times of one committed batch: milliseconds by kind (`DURATION_KINDS`) and queue."""
+        for key, values in durations.items():
+            (self._by_duration.get(key) or self._admit_duration(*key)).add_all(values)
+
+    def record_commit(self, calls: int, seconds: float) -> None:
+        """Add a commit that changed something: how many calls shared it, how long it waited for the disk."""
+        self.commit_calls.add(calls)
+        self.commit_seconds.add(seconds)
+
+    def record_rejection(self, rejected: Cause | BaseException) -> None:
+        """Count what was refused, by its cause or by its error; an error that is no rejection is ignored."""
+        cause = rejected if isinstance(rejected, Cause) else cause_of(rejected)
+        if cause is not None:
+            self.rejections[cause] += 1
+
+    def refresh_counts(self, counts: Mapping[str, QueueCounts]) -> None:
+        """Take over how many messages every queue holds; queues that are not among them are forgotten."""
+        fresh: dict[QueueKey, QueueCounts] = {}
+        for queue, count in counts.items():
+            key = self.key(queue)
+            fresh[key] = _sum(fresh[key], count) if key in fresh else count
+        self.counts = fresh
+
+    @property
+    def depths(self) -> dict[QueueKey, int]:
+        """How many messages every queue held at the last refresh, whatever their status."""
+        return {key: count.total for key, count in self.counts.items()}
+
+    def key(self, queue: str) -> QueueKey:
+        """Under which name this queue is counted; its own if it is known or there is room for it."""
+        return queue if self.has_label(queue) else OTHER, is_dead_letter_queue(queue)
+
+    def has_label(self, queue: str) -> bool:
+        """True for a queue that is counted under its own name; one that is new takes a place while there are any."""
+        return _admit_name(queue, self._queues, limits.METRIC_QUEUES_MAX)
+
+    def series(self) -> Iterable[Series]:
+        """All counters, in no particular order; a queue that is really called "other" has one of its own."""
+        yield from self._by_event.values()
+        yield from self._others.values()
+
+    def waiting(self) -> dict[QueueKey, int]:
+        """How many receivers wait, now: of every queue that has one or was there at the last refresh."""
+        waiting = dict.fromkeys(self.counts, 0)
+        for queue, parked in self.parked.items():
+            key = self.key(queue)
+            waiting[key] = waiting.get(key, 0) + len(parked)
+        return waiting
+
+    def _admit(self, event: Event) -> Series:
+        """The counter of an event that is new, or of a queue past the bound."""
+        queue, is_dlq = self.key(event.queue)
+        if self.has_label(event.queue):
+            series = Series(event.kind, queue, is_dlq, event.reason)
+            self._by_event[event.kind, queue, event.reason] = series
+            return series
+        key = event.kind, is_dlq, event.reason
+        if key not in self._others:
+            self._others[key] = Series(event.kind, OTHER, is_dlq, event.reason)
+        return self._others[key]
+
+    def _admit_duration(self, kind: str, queue: str) -> Histogram:
+        """The histogram of a queue that is new, or past the bound."""
+        is_known = _admit_name(queue, self._timed_queues, limits.HISTOGRAM_QUEUES_MAX)
+        key = kind, (queue if is_known else OTHER, is_dead_letter_queue(queue))
+        histogram = self.durations.get(key)
+        if histogram is None:
+            histogram = self.durations[key] = Histogram(MESSAGE_MS)
+        if is_known:
+            self._by_duration[kind, queue] = histogram
+        return histogram
+
+
+def _admit_name(name: str, names: set[str], names_max: int) -> bool:
+    """Whether `name` is in the set, or there was room to take it in."""
+    if name in names:
+        return True
+    if len(names) >= names_max:
+        return False
+    names.add(name)
+    return True
+
+
+def _sum(one: QueueCounts, other: QueueCounts) -> QueueCounts:
+    return QueueCounts(
+        one.ready + other.ready,
+        one.processing + other.processing,
+        one.failed + other.failed,
+        one.delayed + other.delayed,
+        one.held + other.held,
+        one.bytes + other.bytes,
+    )

@@ -1,0 +1,182 @@
+"""Structured logs with one closed list of events: JSON lines on stderr, or text for people on a terminal.
+
+Nothing that a message contains and no secret is ever written: a field with such a name is masked, whatever
+the caller meant, and tracebacks are written without local variables. A log line that cannot be written is
+dropped: a full disk or a closed pipe behind stderr must not stop the queue.
+
+Where nobody called `configure` (the queue is embedded in an application), events go to the standard
+library's logger "forq_trio", for the application to handle.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from enum import StrEnum
+from typing import Any, Literal, Self, TextIO
+
+import structlog
+
+from forq_trio.model import limits
+
+MASKED_WORDS = frozenset({"content", "secret", "key", "authorization"})
+MASK = "********"
+
+LogValue = str | int | float | bool | None
+LevelName = Literal["debug", "info", "warning", "error"]
+
+
+class LogEvent(StrEnum):
+    """Everything the server ever logs: name, level, meaning."""
+
+    level: LevelName
+    doc: str
+
+    def __new__(cls, value: str, level: LevelName, doc: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.level = level
+        member.doc = doc
+        return member
+
+    SERVER_STARTED = "server.started", "info", "The server accepts connections."
+    SERVER_STOPPING = (
+        "server.stopping",
+        "info",
+        "Asked to stop: no new connections, what is in flight finishes.",
+    )
+    SERVER_STOPPED = "server.stopped", "info", "Everything is answered, committed and closed."
+    SHUTDOWN_FORCED = (
+        "shutdown.forced",
+        "warning",
+        "Requests were still in flight at the end of the time to stop.",
+    )
+    DATABASE_MIGRATED = (
+        "database.migrated",
+        "info",
+        "A database made by Forq was taken over; the copy made before lies beside it.",
+    )
+    STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
+    DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."
+    DISK_ROOM = "disk.room", "info", "There is room on the disk again: sends are accepted."
+    COMMIT_FAILED = (
+        "writer.commit_failed",
+        "error",
+        "A commit failed, its outcome is unknown; the process ends.",
+    )
+    WRITER_OVERLOADED = "writer.overloaded", "warning", "The inbox stayed full and calls were refused."
+    DEAD_LETTERS_LOST = (
+        "dead_letters.lost",
+        "warning",
+        "Failed messages were deleted: the dead-letter queue they were meant for was full.",
+    )
+    CHECKPOINT_HELD = "checkpoint.held", "warning", "The write-ahead log grows: a long read holds it back."
+    CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint did not work; it is tried again."
+    JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
+    JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
+    REDRIVE_FAILED = (
+        "redrive.failed",
+        "error",
+        "A redrive of dead letters gave up; what it had not moved is where it was.",
+    )
+    REQUEST_ANSWERED = "request.answered", "debug", "A request to one of Sasquatch's endpoints was answered."
+    REQUEST_FAILED = "request.failed", "error", "A request was answered 500: an error that nobody foresaw."
+    AUTH_THROTTLED = "auth.throttled", "warning", "A client failed too often and is locked out for a while."
+    LIBRARY_MESSAGE = "library.message", "warning", "A library we use logged a warning or an error."
+
+
+EventDict = MutableMapping[str, Any]
+
+
+def _protect(_: Any, __: str, event: EventDict) -> EventDict:
+    """Mask what must not be written, bound the length of what may, and put time, level and event first."""
+    event = {name: event.pop(name) for name in ("timestamp", "level", "event") if name in event} | dict(event)
+    for name, value in event.items():
+        if name.lower().replace("-", "_").rpartition("_")[2] in MASKED_WORDS:
+            event[name] = MASK
+        elif isinstance(value, str) and len(value) > limits.LOG_FIELD_LENGTH_MAX:
+            event[name] = value[: limits.LOG_FIELD_LENGTH_MAX] + "…"
+    return event
+
+
+class _SafeWriter:
+    """Writes whole lines to a stream, and gives up silently on those it cannot write."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, line: str) -> None:
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass
+
+    debug = info = warning = error = write
+
+
+class _LibraryHandler(logging.Handler):
+    """Passes on what libraries log through the standard library."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        exception = record.exc_info[1] if record.exc_info else None
+        log(LogEvent.LIBRARY_MESSAGE, exception=exception, logger=record.name, text=record.getMessage())
+
+
+def _make_logger(level: LevelName, renderer: Any, writer: Any) -> Any:
+    return structlog.wrap_logger(
+        writer,
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _protect,
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _embedded_logger() -> Any:
+    renderer = structlog.processors.KeyValueRenderer(key_order=["event"])
+    return structlog.wrap_logger(
+        logging.getLogger("forq_trio"),
+        processors=[_protect, structlog.processors.format_exc_info, renderer],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+
+
+_logger: Any = _embedded_logger()
+
+
+def configure(
+    level: LevelName, output: Literal["auto", "json", "console"], stream: TextIO | None = None
+) -> None:
+    """Write events of at least `level` to `stream` (None: stderr) from now on; for the server process only.
+
+    output: FORQ_LOG_FORMAT. Warnings of libraries are written too, as `library.message`.
+    """
+    global _logger
+    stream = sys.stderr if stream is None else stream
+    colours = stream.isatty()
+    renderer: Any
+    if output == "json" or (output == "auto" and not colours):
+        renderer = structlog.processors.JSONRenderer(ensure_ascii=False)
+    else:
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=colours, exception_formatter=structlog.dev.plain_traceback, sort_keys=False
+        )
+    _logger = _make_logger(level, renderer, _SafeWriter(stream))
+    logging.basicConfig(handlers=[_LibraryHandler(logging.WARNING)], level=logging.WARNING, force=True)
+
+
+def log(event: LogEvent, *, exception: BaseException | None = None, **fields: LogValue) -> None:
+    """Write one event at its own level. Never raises, never waits for anything but the stream.
+
+    exception: also write its traceback. fields: what tells this occurrence from others; ids and numbers, no
+    message contents.
+    """
+    if exception is None:
+        getattr(_logger, event.level)(event.value, **fields)
+    else:
+        getattr(_logger, event.level)(event.value, exc_info=exception, **fields)

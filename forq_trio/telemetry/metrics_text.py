@@ -1,0 +1,139 @@
+"""The tally in Prometheus' text format.
+
+Written straight: with 1,000 queues there are tens of thousands of lines, and a general-purpose encoder takes longer
+than a scrape may hold up the event loop. So label texts are made once, and a histogram that has not moved is not
+written again. Queue names need no escaping (they are letters, digits, dots, dashes and underscores).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
+
+from forq_trio.telemetry import metric_names as names
+from forq_trio.telemetry.counters import QueueKey, Series, Tally
+from forq_trio.telemetry.histogram import Histogram
+from forq_trio.telemetry.metric_names import COUNTERS, QUEUE_LABELS, STATES, Family
+
+_MS_PER_SECOND = 1_000
+
+
+class Exposition:
+    """Writes one tally, again and again."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._series_labels: dict[Series, str] = {}
+        self._queue_labels: dict[QueueKey, str] = {}
+        self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
+        self._commit_calls = _HistogramText(names.COMMIT_CALLS.name, "", tally.commit_calls, 1)
+        self._commit_seconds = _HistogramText(names.COMMIT_SECONDS.name, "", tally.commit_seconds, 1)
+
+    def text(self) -> str:
+        """All families of `metric_names`, in their order."""
+        return "".join(self._parts())
+
+    def _parts(self) -> Iterator[str]:
+        tally = self._tally
+        yield from self._counters()
+        yield from self._by_queue(names.DEPTH, tally.depths)
+        yield from self._states()
+        yield from self._by_queue(names.BYTES, {key: count.bytes for key, count in tally.counts.items()})
+        yield from self._by_queue(names.DEAD_LETTERS, tally.dead_letters)
+        yield from self._by_queue(names.OLDEST_AGE, tally.oldest_seconds)
+        yield from self._by_queue(names.WAITING, tally.waiting())
+        yield f"{_heading(names.INBOX)}{names.INBOX.name} {tally.inbox_calls()}\n"
+        yield _heading(names.REJECTIONS)
+        for cause, count in tally.rejections.items():
+            yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
+        yield from self._durations(names.WAIT, "wait")
+        yield from self._durations(names.END_TO_END, "end_to_end")
+        yield _heading(names.COMMIT_CALLS)
+        yield self._commit_calls.text()
+        yield _heading(names.COMMIT_SECONDS)
+        yield self._commit_seconds.text()
+
+    def _counters(self) -> Iterator[str]:
+        by_kind: dict[str, list[Series]] = defaultdict(list)
+        for series in self._tally.series():
+            by_kind[series.kind].append(series)
+        for counter in COUNTERS:
+            yield _heading(counter.family)
+            sums: dict[str, int] = {}
+            for series in by_kind[counter.kind]:
+                labels = self._series_labels.get(series)
+                if labels is None:
+                    labels = self._series_labels[series] = _labels(counter.labels, series)
+                sums[labels] = sums.get(labels, 0) + series.count
+            for labels, count in sums.items():
+                yield f"{counter.name}{{{labels}}} {count}\n"
+
+    def _by_queue(self, family: Family, values: Mapping[QueueKey, float]) -> Iterator[str]:
+        yield _heading(family)
+        name = family.name
+        for key, value in values.items():
+            yield f"{name}{{{self._labels(key)}}} {value}\n"
+
+    def _states(self) -> Iterator[str]:
+        yield _heading(names.MESSAGES)
+        for key, count in self._tally.counts.items():
+            start = f'{names.MESSAGES.name}{{{self._labels(key)},state="'
+            for state in STATES:
+                yield f'{start}{state}"}} {getattr(count, state)}\n'
+
+    def _durations(self, family: Family, kind: str) -> Iterator[str]:
+        yield _heading(family)
+        for key, histogram in self._tally.durations.items():
+            if key[0] != kind:
+                continue
+            written = self._message_histograms.get(key)
+            if written is None:
+                written = _HistogramText(family.name, self._labels(key[1]), histogram, _MS_PER_SECOND)
+                self._message_histograms[key] = written
+            yield written.text()
+
+    def _labels(self, key: QueueKey) -> str:
+        labels = self._queue_labels.get(key)
+        if labels is None:
+            labels = self._queue_labels[key] = _of_queue(*key)
+        return labels
+
+
+class _HistogramText:
+    """The lines of one histogram, kept until it moves. divisor: how many of its units make one of the series'."""
+
+    def __init__(self, name: str, labels: str, histogram: Histogram, divisor: int) -> None:
+        separator = "," if labels else ""
+        bounds = [f"{bound / divisor:g}" for bound in histogram.bounds]
+        braces = f"{{{labels}}}" if labels else ""
+        self._starts = [f'{name}_bucket{{{labels}{separator}le="{bound}"}} ' for bound in (*bounds, "+Inf")]
+        self._starts += [f"{name}_sum{braces} ", f"{name}_count{braces} "]
+        self._histogram = histogram
+        self._divisor = divisor
+        self._count = -1
+        self._text = ""
+
+    def text(self) -> str:
+        buckets = list(accumulate(self._histogram.counts))
+        count = buckets[-1]
+        if count != self._count:
+            self._count = count
+            values = (*buckets, self._histogram.sum / self._divisor, count)
+            self._text = "".join(
+                f"{start}{value}\n" for start, value in zip(self._starts, values, strict=True)
+            )
+        return self._text
+
+
+def _heading(family: Family) -> str:
+    return f"# HELP {family.name} {family.meaning}\n# TYPE {family.name} {family.type}\n"
+
+
+def _of_queue(queue: str, is_dlq: bool) -> str:
+    return f'queue_name="{queue}",queue_type="{"dlq" if is_dlq else "regular"}"'
+
+
+def _labels(wanted: tuple[str, ...], series: Series) -> str:
+    if wanted == QUEUE_LABELS:
+        return _of_queue(series.queue, series.is_dlq)
+    values = {"queue_name": series.queue, "reason": series.reason}
+    return ",".join(f'{name}="{values[name]}"' for name in wanted)

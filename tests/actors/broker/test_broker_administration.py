@@ -1,0 +1,168 @@
+"""Settings at their bounds and past them, pause, purge and removal, by the broker."""
+
+from typing import Any
+
+import pytest
+import trio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidQueueName, InvalidSetting, QueueNotEmpty
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+
+RANGES = [
+    ("lease_ms", "leaseMs", 0, limits.LEASE_MS_MAX),
+    ("delay_ms", "delayMs", 0, limits.DELAY_MS_MAX),
+    ("ttl_ms", "ttlMs", 1, limits.TTL_MS_MAX),
+    ("max_attempts", "maxAttempts", 1, limits.MAX_ATTEMPTS_MAX),
+    ("deduplication_window_ms", "deduplicationWindowMs", 1, limits.DEDUPLICATION_WINDOW_MS_MAX),
+    ("max_messages", "maxMessages", 1, limits.QUEUE_MESSAGES_MAX),
+    ("max_bytes", "maxBytes", 1, limits.QUEUE_BYTES_MAX),
+    ("group_in_flight_max", "groupInFlightMax", 1, limits.GROUP_IN_FLIGHT_MAX),
+]
+LONGEST = limits.NACK_DELAY_MS_MAX
+
+
+async def refused(broker, **change: Any) -> InvalidSetting:
+    """The error of a change that changes nothing."""
+    before = broker.settings("q")
+    with pytest.raises(InvalidSetting) as refusal:
+        await broker.configure("q", SettingsChange(**change))
+    assert broker.settings("q") == before
+    return refusal.value
+
+
+@pytest.mark.parametrize(("name", "member", "low", "high"), RANGES)
+async def test_ranges(broker, name, member, low, high) -> None:
+    for value in (low, low + 1, high - 1, high):
+        settings = await broker.configure("q", SettingsChange(**{name: value}))
+        assert getattr(settings, name) == getattr(broker.rules("q"), name) == value
+    for value in (low - 1, high + 1, -(2**63), 2**63):
+        error = await refused(broker, **{name: value})
+        assert error.member == member
+        assert str(error) == f"{member}: it must be between {low} and {high}, not {value}"
+    assert await broker.configure("q", SettingsChange(**{name: None})) == QueueSettings()
+
+
+@pytest.mark.parametrize(
+    "back_off",
+    [
+        (0,),
+        (LONGEST,) * limits.BACKOFF_STEPS_MAX,
+        ExponentialBackOff(1, 1, 1, 0),
+        ExponentialBackOff(LONGEST, limits.BACKOFF_FACTOR_MAX, LONGEST, 1),
+    ],
+)
+async def test_back_offs(broker, back_off) -> None:
+    assert (await broker.configure("q", SettingsChange(back_off=back_off))).back_off == back_off
+
+
+@pytest.mark.parametrize(
+    "back_off",
+    [
+        (),
+        (1,) * (limits.BACKOFF_STEPS_MAX + 1),
+        (-1,),
+        (1, LONGEST + 1),
+        ExponentialBackOff(0),
+        ExponentialBackOff(LONGEST + 1),
+        ExponentialBackOff(1, factor=0.9),
+        ExponentialBackOff(1, factor=limits.BACKOFF_FACTOR_MAX + 0.1),
+        ExponentialBackOff(1, factor=float("nan")),
+        ExponentialBackOff(1, max_ms=LONGEST + 1),
+        ExponentialBackOff(2, max_ms=1),
+        ExponentialBackOff(1, jitter=-0.1),
+        ExponentialBackOff(1, jitter=1.1),
+        ExponentialBackOff(1, jitter=float("nan")),
+    ],
+)
+async def test_back_offs_out_of_range(broker, back_off) -> None:
+    assert (await refused(broker, back_off=back_off)).member == "backOff"
+
+
+async def test_targets_of_dead_letters(broker) -> None:
+    for name in ("", "other", "x" * 64, "q-dlq"):
+        await broker.configure("q", SettingsChange(dead_letter_queue=name))
+    for name in ("q", " ", "x" * 65):
+        assert (await refused(broker, dead_letter_queue=name)).member == "deadLetterQueue"
+
+
+async def test_dead_letters_may_not_go_round_by_defaults_either(broker) -> None:
+    """Nobody set anything for `a`, but its dead letters go to `a-dlq` all the same."""
+    with pytest.raises(InvalidSetting):
+        await broker.configure("a-dlq", SettingsChange(dead_letter_queue="a"))
+    await broker.configure("a", SettingsChange(dead_letter_queue="b"))
+    await broker.configure("a-dlq", SettingsChange(dead_letter_queue="a"))
+    with pytest.raises(InvalidSetting):
+        await broker.configure("a", SettingsChange(dead_letter_queue=None))
+
+
+async def test_a_queue_without_settings_is_virtual(broker) -> None:
+    assert broker.settings("q") == QueueSettings()
+    await broker.configure("q", SettingsChange())
+    assert broker.all_settings() == {}
+    await broker.configure("q", SettingsChange(overflow=Overflow.DROP_OLDEST, order=Order.LIFO))
+    assert broker.all_settings() == {"q": QueueSettings(overflow=Overflow.DROP_OLDEST, order=Order.LIFO)}
+    await broker.forget_settings("q")
+    assert broker.all_settings() == {}
+    await broker.pause("q")
+    await broker.forget_settings("q")
+    assert broker.all_settings() == {"q": QueueSettings(paused=True)}
+    await broker.resume("q")
+    assert broker.all_settings() == broker.counts() == {}
+    assert await broker.queues() == []
+
+
+async def test_names_are_checked(broker) -> None:
+    for call in (broker.forget_settings, broker.pause, broker.resume, broker.purge, broker.forget_queue):
+        with pytest.raises(InvalidQueueName):
+            await call("no name")
+    with pytest.raises(InvalidQueueName):
+        await broker.configure("no name", SettingsChange())
+    for look in (broker.settings, broker.rules):
+        with pytest.raises(InvalidQueueName):
+            look("no name")
+
+
+async def test_a_purge_leaves_what_is_sent_while_it_goes_on(broker) -> None:
+    """It is done in parts; those who send meanwhile are served between them."""
+    for _ in range(3):
+        await broker.produce_many("q", [NewMessage("old")] * limits.PURGE_BATCH_MAX)
+    removed: list[int] = []
+
+    async def purge() -> None:
+        removed.append(await broker.purge("q"))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(purge)
+        while broker.counts()["q"].total == 3 * limits.PURGE_BATCH_MAX:
+            await trio.lowlevel.checkpoint()
+        await broker.produce("q", "new")
+    assert removed == [3 * limits.PURGE_BATCH_MAX]
+    assert [delivery.content for delivery in await broker.receive("q", max_messages=9)] == ["new"]
+
+
+async def test_a_purge_that_is_cancelled_stops(broker) -> None:
+    for _ in range(4):
+        await broker.produce_many("q", [NewMessage("x")] * limits.PURGE_BATCH_MAX)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(broker.purge, "q")
+        while broker.counts()["q"].total == 4 * limits.PURGE_BATCH_MAX:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    await broker.ping()
+    left = broker.counts()["q"].total
+    assert left % limits.PURGE_BATCH_MAX == 0
+    await broker.ping()
+    assert broker.counts()["q"].total == left > 0
+
+
+async def test_only_an_empty_queue_is_forgotten(broker) -> None:
+    await broker.produce("q", "x")
+    (delivery,) = await broker.receive("q")
+    with pytest.raises(QueueNotEmpty):
+        await broker.forget_queue("q")
+    await broker.ack("q", [delivery.receipt])
+    await broker.forget_queue("q")
+    assert broker.counts() == {}
+    await broker.forget_queue("never-used")

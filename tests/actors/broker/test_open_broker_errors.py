@@ -1,0 +1,29 @@
+"""Errors of an application that embeds the queue come out of `open_broker` as they were raised."""
+
+import pytest
+
+from forq_trio import open_broker
+from forq_trio.model.errors import InvalidQueueName
+
+
+async def test_what_the_body_raises_can_be_caught_outside_without_groups() -> None:
+    with pytest.raises(InvalidQueueName):
+        async with open_broker("memory:") as broker:
+            await broker.produce("not a name", "x")
+
+
+async def test_an_error_in_the_body_still_finishes_what_was_sent(tmp_path) -> None:
+    url = f"sqlite:///{tmp_path}/queue.db"
+
+    class Unrelated(Exception):
+        pass
+
+    async def send_and_fail() -> None:
+        async with open_broker(url) as broker:
+            await broker.produce("q", "sent")
+            raise Unrelated
+
+    with pytest.raises(Unrelated):
+        await send_and_fail()
+    async with open_broker(url) as broker:
+        assert (await broker.stats("q")).ready == 1

@@ -1,0 +1,201 @@
+"""`forq dead` against a real server: what it prints, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Forq
+from client.fake_forq import SECRET
+from forq_trio.client import DeadLetterFilter, ForqClient
+from support.real_server import environment, real_server
+
+pytestmark = pytest.mark.process
+
+DEAD = "orders-dlq"
+UNKNOWN = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    with real_server(tmp_path / "forq.db") as server:
+        yield server.url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[ForqClient]:
+    with ForqClient(url, SECRET) as client:
+        yield client
+
+
+@pytest.fixture
+def forq(monkeypatch: pytest.MonkeyPatch, url: str) -> Forq:
+    for name in ("FORQ_CONFIG", "FORQ_DB_PATH", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {
+        "FORQ_AUTH_SECRET": SECRET,
+        "FORQ_URL": url,
+        "COLUMNS": "200",
+        "TERM": "xterm",
+    }.items():
+        monkeypatch.setenv(name, value)
+    return Forq(monkeypatch)
+
+
+def fail(client: ForqClient, *contents: str, attributes: dict[str, str] | None = None) -> list[str]:
+    """Dead letters of these contents; their ids once they are all there."""
+    sent = []
+    for content in contents:
+        sent.append(client.produce("orders", content, max_attempts=1, attributes=attributes).id)
+        (delivery,) = client.receive("orders", wait_ms=0)
+        client.nack("orders", [delivery.receipt], reason="no stock")
+    # The sweep that moves them is done when a receiver of the dead-letter queue gets the last one.
+    held: list[str] = []
+    while len(held) < len(contents):
+        held += [each.receipt for each in client.receive(DEAD, max_messages=100)]
+    client.release(DEAD, held)
+    return sent
+
+
+def test_list_and_show(forq: Forq, client: ForqClient) -> None:
+    first, second = fail(client, "one\tsofa", "two \x1b[31msofas", attributes={"tenant": "acme"})
+    listed = forq("dead", "list", DEAD, "-n", "1")
+    assert (listed.code, listed.err) == (0, "1 message found; searched 1 of 2, go on with --before 2\n")
+    head, row = listed.out.splitlines()
+    assert head.split("\t") == [
+        "sequence",
+        "id",
+        "age",
+        "from",
+        "attempts",
+        "reason",
+        "last error",
+        "content",
+    ]
+    cells = row.split("\t")
+    assert [cells[0], cells[1], *cells[3:]] == [
+        "2",
+        second,
+        "orders",
+        "1",
+        "max_attempts_reached",
+        "no stock",
+        "two sofas",
+    ]
+    found = forq(
+        "dead", "list", DEAD, "--text", "one", "--attribute", "tenant=acme", "--max-age", "1h", "--json"
+    )
+    assert [json.loads(line)["id"] for line in found.out.splitlines()] == [first]
+    nothing = forq("dead", "list", DEAD, "--reason", "message_expired", "--min-age", "0")
+    assert (nothing.code, nothing.out) == (5, "")
+    assert nothing.err == "0 messages found; searched 2 of 2\n"
+
+    shown = forq("dead", "show", DEAD, second, terminal=True)
+    assert shown.code == 0
+    assert "came from        orders\n" in shown.out
+    assert "no stock\n" in shown.out
+    assert "attribute tenant acme\n" in shown.out
+    assert shown.out.endswith("\ntwo \\x1b[31msofas\n")
+    assert json.loads(forq("dead", "show", DEAD, second, "--json").out)["failures"][0]["reason"] == "no stock"
+    assert forq("dead", "show", DEAD, UNKNOWN).code == 5
+
+
+def test_a_queue_that_takes_none(forq: Forq) -> None:
+    refused = forq("dead", "list", "orders")
+    assert (refused.code, refused.out) == (1, "")
+    assert "dead-letter queue" in refused.err
+
+
+def test_redrive_by_id(forq: Forq, client: ForqClient) -> None:
+    first, second = fail(client, "a", "b")
+    moved = forq("dead", "redrive", DEAD, first, UNKNOWN)
+    assert (moved.code, moved.out) == (5, "1 message moved\n")
+    assert moved.err == f"forq: {UNKNOWN}: it is not there, is in process, or has no queue to go to\n"
+    moved = forq("dead", "redrive", DEAD, second, "nonsense", "--target", "repair", "--json")
+    assert moved.code == 1
+    assert [json.loads(line)["ok"] for line in moved.out.splitlines()] == [True, False]
+    assert client.message("repair", second).content == "b"
+
+
+def test_redrive_all_that_match(forq: Forq, client: ForqClient) -> None:
+    fail(client, "red 1", "blue", "red 2")
+    dry = forq("dead", "redrive", DEAD, "--text", "red", "--dry-run")
+    assert (dry.code, dry.out) == (0, "2 messages would be moved; searched 3 of 3\n")
+    assert client.queue_stats("orders").ready == 0
+    done = forq("dead", "redrive", DEAD, "--text", "red", "--rate", "1000", terminal=True)
+    assert (done.code, done.out) == (0, "2 messages moved; searched 3 of 3\n")
+    everything = json.loads(forq("dead", "redrive", DEAD, "--all", "--target", "repair", "--json").out)
+    assert (everything["state"], everything["moved"], everything["target"]) == ("done", 1, "repair")
+    assert forq("dead", "redrive", DEAD, "--all").code == 5
+    tasks = forq("dead", "redrives", DEAD).out.splitlines()
+    assert [line.split("\t")[1] for line in tasks] == ["state", "done", "done", "done", "done (dry run)"]
+    assert forq("dead", "redrives", "other-dlq").code == 5
+
+
+def test_redrives_that_make_no_sense(forq: Forq) -> None:
+    for arguments in [
+        (),
+        (UNKNOWN, "--all"),
+        (UNKNOWN, "--text", "x"),
+        ("--all", "--text", "x"),
+        (UNKNOWN, "--dry-run"),
+        (UNKNOWN, "--rate", "1"),
+        ("--all", "--rate", "0"),
+        ("--all", "--rate", "10001"),
+        ("--attribute", "x"),
+        ("--attribute", "x=1", "--attribute", "x=2"),
+    ]:
+        assert forq("dead", "redrive", DEAD, *arguments).code == 2, arguments
+
+
+def test_cancel(forq: Forq, client: ForqClient) -> None:
+    fail(client, "a", "b", "c")
+    task = client.start_redrive(DEAD, DeadLetterFilter(), rate_per_second=1)
+    cancelled = json.loads(forq("dead", "redrives", DEAD, "--cancel", task.id, "--json").out)
+    assert cancelled["state"] == "cancelled"
+    assert client.queue_stats("orders").ready == cancelled["moved"] < 3
+    assert forq("dead", "redrives", DEAD, "--cancel", UNKNOWN).code == 5
+
+
+def test_ctrl_c_cancels(forq: Forq, client: ForqClient, url: str) -> None:
+    fail(client, "a", "b", "c")
+    command = [sys.executable, "-m", "forq_trio.cli", "dead", "redrive", DEAD, "--all", "--rate", "1"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment(FORQ_URL=url), stdout=pipe, text=True) as process:
+        client.receive("orders", wait_ms=30_000)  # it has begun
+        os.kill(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert out.startswith("cancelled: ")
+    (task,) = client.redrives(DEAD)
+    assert (task.state, task.moved) == ("cancelled", client.queue_stats("orders").ready + 1)
+
+
+def test_edit(forq: Forq, client: ForqClient) -> None:
+    (message_id,) = fail(client, "typo", attributes={"tenant": "acme", "trace": "7"})
+    copied = forq("dead", "edit", DEAD, message_id, "--content", "-", stdin=b"fixed\n")
+    copy = client.message("orders", copied.out.split()[-1])
+    assert (copy.content, copy.attributes) == ("fixed\n", {"tenant": "acme", "trace": "7"})
+    edited = forq(
+        "dead", "edit", DEAD, message_id, "--attribute", "tenant=other", "--drop-attribute", "trace", "--remove",
+        "--target", "repair", "--json",
+    )  # fmt: skip
+    copy = client.message("repair", json.loads(edited.out)["id"])
+    assert (copy.content, copy.attributes) == ("typo", {"tenant": "other"})
+    assert forq("dead", "edit", DEAD, message_id, "--content", "x").code == 5
+
+
+def test_delete_asks_first(forq: Forq, client: ForqClient) -> None:
+    first, second = fail(client, "a", "b")
+    assert forq("dead", "delete", DEAD, first).code == 2
+    kept = forq("dead", "delete", DEAD, first, stdin=b"n\n", terminal=True)
+    assert (kept.code, kept.out) == (1, "")
+    gone = forq("dead", "delete", DEAD, first, stdin=b"y\n", terminal=True)
+    assert (gone.code, gone.out) == (0, "1 message removed\n")
+    assert forq("dead", "delete", DEAD, first, second, "--yes").code == 5
+    assert client.search_dead_letters(DEAD).total == 0

@@ -1,0 +1,282 @@
+"""Redrives of all that match: which messages, how fast, how one sees and stops them."""
+
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.broker.redrives import RedriveState
+from forq_trio.model.errors import InvalidQueueName, OutOfRange, RedriveNotFound, Stopping, TooManyRedrives
+from forq_trio.model.limits import (
+    REDRIVE_RATE_MAX,
+    REDRIVE_RETRIES_MAX,
+    REDRIVES_KEPT_MAX,
+    REDRIVES_RUNNING_MAX,
+    SEARCH_PAGE_MAX,
+)
+from forq_trio.model.messages import MessageFilter
+from forq_trio.model.queue_settings import SettingsChange
+from support.actors import T0, all_idle
+
+from .workbench import DEAD, QUEUE, Workbench, open_workbench
+
+SLOW = 1
+"""A rate at which a task is still running when the test has done what it wants to."""
+
+
+async def test_all_of_them_over_several_pages(bench: Workbench) -> None:
+    ids = await bench.fail(*map(str, range(2 * SEARCH_PAGE_MAX + 50)))
+    task = await bench.redriven()
+    assert task.state is RedriveState.DONE
+    assert (task.matched, task.moved, task.skipped) == (250, 250, 0)
+    assert (task.searched, task.total) == (250, 250)
+    assert (task.started_at, task.finished_at, task.error) == (T0, T0, None)
+    assert set(await bench.ids(QUEUE)) == set(ids)
+    assert bench.count(DEAD) == 0
+    received = await bench.broker.receive(QUEUE, max_messages=100)
+    assert [delivery.id for delivery in received] == ids[:100]  # the order is that of their arrival
+
+
+async def test_only_those_that_match(bench: Workbench) -> None:
+    red = await bench.fail("red 1", "red 2")
+    blue = await bench.fail("blue")
+    task = await bench.redriven(MessageFilter(text="red"))
+    assert (task.searched, task.matched, task.moved) == (3, 2, 2)
+    assert set(await bench.ids(QUEUE)) == set(red)
+    assert await bench.ids(DEAD) == blue
+
+
+async def test_to_another_queue(bench: Workbench) -> None:
+    await bench.fail("a", "b")
+    task = await bench.redriven(target="repair")
+    assert (task.moved, task.target, bench.count("repair"), bench.count(QUEUE)) == (2, "repair", 2, 0)
+
+
+async def test_nothing_there(bench: Workbench) -> None:
+    task = await bench.redriven()
+    assert (task.state, task.searched, task.total, task.moved) == (RedriveState.DONE, 0, 0, 0)
+
+
+async def test_a_dry_run_counts_and_moves_nothing(bench: Workbench) -> None:
+    ids = await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
+    task = await bench.redriven(dry_run=True)
+    assert (task.state, task.matched, task.moved, task.searched) == (RedriveState.DONE, 101, 0, 101)
+    assert bench.moves() == []
+    assert await bench.ids(DEAD) == ids[::-1]
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_what_cannot_be_moved_is_skipped(bench: Workbench, dry_run: bool) -> None:
+    await bench.broker.configure(QUEUE, SettingsChange(dead_letter_queue="morgue"))
+    held, _ = await bench.fail("held", "free", dead="morgue")
+    nowhere = await bench.broker.produce("morgue", "from nowhere")
+    (delivery,) = await bench.broker.receive("morgue")
+    assert delivery.id == held
+    task = bench.broker.redrives.start("morgue", dry_run=dry_run)
+    task = await bench.broker.redrives.wait(task.id)
+    assert (task.matched, task.skipped, task.moved) == (1, 2, 0 if dry_run else 1)
+    if not dry_run:
+        assert await bench.ids("morgue") == [nowhere.id, held]
+    assert await bench.broker.ack("morgue", [delivery.receipt]) == (True,)
+
+
+async def test_a_message_that_fails_again_meanwhile_is_not_driven_round(bench: Workbench) -> None:
+    (old,) = await bench.fail("old")
+    (new,) = await bench.fail("new")
+    task = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    await bench.until_seen(task, lambda task: task.moved == 1)
+    await bench.nack(await bench.broker.receive(QUEUE))
+    await bench.all_dead(2)
+    await bench.advance(1)
+    task = await bench.broker.redrives.wait(task.id)
+    assert (task.matched, task.moved) == (2, 2)
+    assert (await bench.ids(DEAD), await bench.ids(QUEUE)) == ([new], [old])
+
+
+async def test_a_message_that_becomes_a_dead_letter_later_is_left(bench: Workbench) -> None:
+    """Also one that was sent before all the others, so that the search has yet to come to it."""
+    early = await bench.broker.produce("elsewhere", "early", ttl_ms=500, dead_letter_queue=DEAD)
+    await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
+    task = bench.broker.redrives.start(DEAD, rate_per_second=REDRIVE_RATE_MAX)
+    await bench.until_seen(task, lambda task: task.moved == SEARCH_PAGE_MAX)
+    await bench.advance(1)
+    task = await bench.broker.redrives.wait(task.id)
+    assert (task.matched, task.moved) == (101, 101)
+    assert await bench.ids(DEAD) == [early.id]
+
+
+@pytest.mark.parametrize(
+    ("rate", "step", "every"),
+    [(2, 1, 0.5), (10, 1, 0.1), (20, 2, 0.1), (100, 10, 0.1)],
+)
+async def test_the_rate_is_kept_to_the_millisecond(
+    bench: Workbench, rate: int, step: int, every: float
+) -> None:
+    await bench.fail(*map(str, range(8 * step)))
+    task = bench.broker.redrives.start(DEAD, rate_per_second=rate)
+    await bench.until_seen(task, lambda task: task.moved == step)
+    for number in range(2, 9):
+        await bench.advance(every - 0.001)
+        await all_idle()
+        assert bench.task(task).moved == (number - 1) * step
+        await bench.advance(0.001)
+        await bench.until_seen(task, lambda task, number=number: task.moved == number * step)
+    await bench.broker.redrives.wait(task.id)
+    assert bench.moves() == [(pytest.approx(number * every, abs=0.001), step) for number in range(8)]
+
+
+async def test_a_rate_is_not_made_up_for_after_a_long_delay(bench: Workbench) -> None:
+    await bench.fail(*map(str, range(20)))
+    task = bench.broker.redrives.start(DEAD, rate_per_second=10)
+    await bench.until_seen(task, lambda task: task.moved == 1)
+    await bench.advance(1.0)
+    await bench.until_seen(task, lambda task: task.moved >= 2)
+    await all_idle()
+    assert bench.task(task).moved <= 3  # one that was due, and one step to catch up
+
+
+async def test_progress_can_be_read_while_it_runs(bench: Workbench) -> None:
+    await bench.fail(*map(str, range(5)))
+    task = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    assert (task.state, task.total, task.searched) == (RedriveState.RUNNING, 5, 0)
+    for moved in range(1, 4):
+        await bench.until_seen(task, lambda task, moved=moved: task.moved == moved)
+        now = bench.task(task)
+        assert (now.state, now.searched, now.matched, now.finished_at) == (RedriveState.RUNNING, 5, 5, None)
+        assert bench.broker.redrives.all(DEAD) == [now]
+        assert bench.broker.redrives.all("other-dlq") == []
+        await bench.advance(1)
+
+
+async def test_cancelled_midway_moved_and_left_are_all(bench: Workbench) -> None:
+    ids = await bench.fail(*map(str, range(10)))
+    started = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    for moved in (1, 2, 3):
+        await bench.until_seen(started, lambda task, moved=moved: task.moved == moved)
+        await bench.advance(1)
+    await bench.until_seen(started, lambda task: task.moved == 4)
+    task = await bench.broker.redrives.cancel(started.id)
+    assert (task.state, task.moved, task.finished_at) == (RedriveState.CANCELLED, 4, T0 + 3_000)
+    assert (set(await bench.ids(QUEUE)), set(await bench.ids(DEAD))) == (set(ids[6:]), set(ids[:6]))
+    assert await bench.broker.redrives.cancel(started.id) == task
+    rest = await bench.redriven()
+    assert (rest.moved, bench.count(DEAD), bench.count(QUEUE)) == (6, 0, 10)
+
+
+async def test_cancelling_waits_for_the_move_under_way(bench: Workbench) -> None:
+    ids = await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
+    started = bench.broker.redrives.start(DEAD)
+
+    def cancel() -> None:
+        if bench.moves():  # the first one is about to be committed
+            bench.engine.before_commit = lambda: None
+            bench.broker.redrives._find(started.id).scope.cancel()
+
+    bench.engine.before_commit = cancel
+    task = await bench.broker.redrives.wait(started.id)
+    assert (task.state, task.moved) == (RedriveState.CANCELLED, SEARCH_PAGE_MAX)
+    assert (set(await bench.ids(QUEUE)), await bench.ids(DEAD)) == (set(ids[1:]), ids[:1])
+
+
+async def test_a_cancelled_wait_leaves_the_task_alone(bench: Workbench) -> None:
+    await bench.fail("a", "b")
+    task = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await bench.broker.redrives.wait(task.id)
+    await bench.until_seen(task, lambda task: task.moved == 1)
+    await bench.advance(1)
+    assert (await bench.broker.redrives.wait(task.id)).state is RedriveState.DONE
+
+
+async def test_what_the_database_refuses_in_passing_is_tried_again(bench: Workbench) -> None:
+    await bench.fail(*map(str, range(3)))
+    bench.engine.refusals = 2
+    started = bench.broker.redrives.start(DEAD)
+    for _ in range(2):
+        await bench.until_refused()
+        await bench.advance_without_looking(1)
+    task = await bench.broker.redrives.wait(started.id)
+    assert (task.state, task.matched, task.moved) == (RedriveState.DONE, 3, 3)
+    assert (bench.count(DEAD), bench.count(QUEUE)) == (0, 3)
+
+
+async def test_a_database_that_keeps_refusing_fails_the_task_and_loses_nothing(bench: Workbench) -> None:
+    ids = await bench.fail(*map(str, range(3)))
+    bench.engine.refusals = 1_000
+    started = bench.broker.redrives.start(DEAD)
+    for _ in range(REDRIVE_RETRIES_MAX + 1):
+        await bench.until_refused()
+        await bench.advance_without_looking(1)
+    task = await bench.broker.redrives.wait(started.id)
+    assert (task.state, task.moved, task.error) == (RedriveState.FAILED, 0, "disk I/O error")
+    bench.engine.refusals = 0
+    assert await bench.ids(DEAD) == ids[::-1]
+
+
+async def test_a_queue_that_takes_no_dead_letters_any_more_fails_the_task(bench: Workbench) -> None:
+    await bench.broker.configure(QUEUE, SettingsChange(dead_letter_queue="morgue"))
+    await bench.fail("a", "b", dead="morgue")
+    started = bench.broker.redrives.start("morgue", rate_per_second=SLOW)
+    await bench.until_seen(started, lambda task: task.moved == 1)
+    await bench.broker.forget_settings(QUEUE)
+    await bench.advance(1)
+    task = await bench.broker.redrives.wait(started.id)
+    assert (task.state, task.moved) == (RedriveState.FAILED, 1)
+    assert task.error is not None
+    assert "dead-letter queue" in task.error
+    assert (bench.count("morgue"), bench.count(QUEUE)) == (1, 1)
+
+
+async def test_so_many_run_at_once_and_no_more(bench: Workbench) -> None:
+    await bench.fail(*map(str, range(3 * REDRIVES_RUNNING_MAX)))
+    redrives = bench.broker.redrives
+    tasks = [redrives.start(DEAD, rate_per_second=SLOW) for _ in range(REDRIVES_RUNNING_MAX)]
+    with pytest.raises(TooManyRedrives):
+        redrives.start(DEAD)
+    await redrives.cancel(tasks[3].id)
+    redrives.start(DEAD, dry_run=True)
+
+
+async def test_tasks_of_the_same_queue_move_no_message_twice(bench: Workbench) -> None:
+    ids = await bench.fail(*map(str, range(250)))
+    started = [bench.broker.redrives.start(DEAD) for _ in range(4)]
+    ended = [await bench.broker.redrives.wait(task.id) for task in started]
+    assert sum(task.moved for task in ended) == 250
+    assert sorted(await bench.ids(QUEUE)) == sorted(ids)
+
+
+async def test_the_latest_that_ended_are_remembered(bench: Workbench) -> None:
+    first = await bench.redriven(dry_run=True)
+    for _ in range(REDRIVES_KEPT_MAX):
+        last = await bench.redriven(dry_run=True)
+    assert len(bench.broker.redrives.all()) == REDRIVES_KEPT_MAX
+    assert bench.broker.redrives.all()[0] == last
+    with pytest.raises(RedriveNotFound):
+        bench.broker.redrives.get(first.id)
+
+
+@pytest.mark.parametrize("rate", [0, REDRIVE_RATE_MAX + 1])
+async def test_bounds_of_the_rate(bench: Workbench, rate: int) -> None:
+    with pytest.raises(OutOfRange):
+        bench.broker.redrives.start(DEAD, rate_per_second=rate)
+
+
+async def test_bad_names(bench: Workbench) -> None:
+    with pytest.raises(InvalidQueueName):
+        bench.broker.redrives.start("no queue-dlq")
+    with pytest.raises(InvalidQueueName):
+        bench.broker.redrives.start(DEAD, target="no queue")
+    with pytest.raises(RedriveNotFound):
+        await bench.broker.redrives.cancel("nonsense")
+
+
+async def test_the_end_of_the_system_ends_tasks_between_two_moves(url: str) -> None:
+    async with open_workbench(url) as bench:
+        await bench.fail("a", "b")
+        started = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+        await bench.until_seen(started, lambda task: task.moved == 1)
+        redrives = bench.broker.redrives
+    task = await redrives.wait(started.id)
+    assert (task.state, task.moved) == (RedriveState.CANCELLED, 1)
+    with pytest.raises(Stopping):
+        redrives.start(DEAD)

@@ -1,0 +1,185 @@
+"""The checkpointer with real threads, the real clock and a real log; its bounds made small so that they are met."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from forq_trio.jobs.checkpointer import Checkpointer
+from forq_trio.jobs.supervisor import supervise
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageUnavailable
+from forq_trio.storage.engine import CheckpointResult, EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from support.actors import ObservedEngine, all_idle, running_writer, until
+from support.words import ack, claim, send
+
+BODY = "x" * 20_000  # five pages, and one or two for the tree
+
+
+class Checkpointed(ObservedEngine):
+    """Notes every checkpoint, and refuses some."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        super().__init__(engine)
+        self.checkpoints: list[tuple[bool, CheckpointResult]] = []
+        self.checkpoint_refusals = 0
+        self.refused_checkpoints = 0
+
+    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
+        if self.checkpoint_refusals > 0:
+            self.checkpoint_refusals -= 1
+            raise StorageUnavailable("database is locked")
+        try:
+            result = super().checkpoint(truncate=truncate)
+        except StorageUnavailable:
+            self.refused_checkpoints += 1
+            raise
+        self.checkpoints.append((truncate, result))
+        return result
+
+
+@pytest.fixture(autouse=True)
+def _small_bounds(monkeypatch) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_PAGES", 50)
+    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 200)
+    monkeypatch.setattr(limits, "CHECKPOINT_REST_PAGES", 20)
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 0.05)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "forq.db"
+
+
+@pytest.fixture
+def engine(path) -> Iterator[Checkpointed]:
+    observed = Checkpointed(SqliteEngine(str(path), EngineSettings(), "normal"))
+    yield observed
+    assert observed.closes == 1
+
+
+def log_bytes(path) -> int:
+    return path.with_name(path.name + "-wal").stat().st_size
+
+
+async def test_the_log_starts_over_again_and_again_under_continuous_commits(engine, path) -> None:
+    """How long it becomes meanwhile depends on how fast the thread is; that it does not grow for ever does not."""
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        pages, restarts = 0, 0
+        with trio.fail_after(120):
+            while restarts < 3:
+                await writer.execute(send(BODY))
+                restarts += engine.log_pages() < pages
+                pages = engine.log_pages()
+        assert any(not truncate for truncate, _ in engine.checkpoints)
+        nursery.cancel_scope.cancel()
+
+
+async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, monkeypatch) -> None:
+    """One for every CHECKPOINT_PAGES added to the log, not one after every commit on a long log."""
+    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 100_000)
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        pages = 0
+        for _ in range(100):
+            before = engine.log_pages()
+            await writer.execute(send(BODY))
+            await all_idle()
+            pages += max(
+                engine.log_pages() - before, engine.log_pages() if engine.log_pages() < before else 0
+            )
+        assert 1 <= len(engine.checkpoints) <= pages // limits.CHECKPOINT_PAGES + 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_starts_over(
+    engine, monkeypatch
+) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        while engine.log_pages() < limits.CHECKPOINT_HOLD_PAGES:
+            await writer.execute(send(BODY))
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        await wait_all_tasks_blocked()
+        await writer.execute(send(BODY))
+        with trio.fail_after(120):
+            await until(lambda: len(engine.checkpoints) == 2)
+        await wait_all_tasks_blocked(0.05)
+        (_, first), (_, last) = engine.checkpoints
+        assert first.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+        assert last.moved_pages == last.log_pages
+        await writer.execute(send(BODY))
+        assert engine.log_pages() < limits.CHECKPOINT_PAGES
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_log_is_emptied_when_nothing_was_committed_for_a_while(engine, path) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        while engine.log_pages() < 50:
+            await writer.execute(send(BODY))
+        with trio.fail_after(120):
+            await until(lambda: any(truncate for truncate, _ in engine.checkpoints))
+        assert log_bytes(path) == 0
+        assert engine.log_pages() == 0
+        assert (await writer.execute(send("after"))).sequence > 0
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine) -> None:
+    engine.checkpoint_refusals = 3
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        with trio.fail_after(120):
+            while not engine.checkpoints:
+                await writer.execute(send(BODY))
+        assert engine.checkpoint_refusals == 0
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path) -> None:
+    """Emptying the log is tried again until the reader is out of the way, and the writer never waits for it."""
+    with closing(engine.open_reader()) as reader:
+        reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
+        async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+            nursery.start_soon(supervise, Checkpointer(engine, writer))
+            while engine.log_pages() < limits.CHECKPOINT_PAGES:
+                await writer.execute(send(BODY))
+            with trio.fail_after(120):
+                await until(lambda: engine.refused_checkpoints >= 3)
+                started = trio.current_time()
+                for _ in range(10):
+                    await writer.execute(send("x"))
+                assert trio.current_time() - started < limits.BUSY_WAIT_MS_MAX / 1_000
+                reader._connection.execute("ROLLBACK")
+                await until(lambda: log_bytes(path) == 0)
+            nursery.cancel_scope.cancel()
+
+
+async def test_on_a_full_disk_the_log_starts_over_early_and_keeps_its_length(
+    engine, path, monkeypatch
+) -> None:
+    """What acks write then needs no new space, and what there is nobody else gets."""
+    monkeypatch.setattr(limits, "CHECKPOINT_PAGES", 10_000)
+    monkeypatch.setattr(limits, "CHECKPOINT_FULL_DISK_PAGES", 20)
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        for number in range(40):
+            await writer.execute(send(f"{number} {BODY}"))
+        length, pages = log_bytes(path), engine.log_pages()
+        assert engine.checkpoints == []
+        writer.sends_refused = True
+        with trio.fail_after(120):
+            while engine.log_pages() >= pages:
+                pages = engine.log_pages()
+                await writer.execute(ack(*await writer.execute(claim())))
+                await all_idle()
+        assert log_bytes(path) >= length
+        assert engine.checkpoints
+        assert not any(truncate for truncate, _ in engine.checkpoints)
+        nursery.cancel_scope.cancel()

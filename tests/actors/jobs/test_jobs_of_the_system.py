@@ -1,0 +1,162 @@
+"""The jobs of contract F13 in a running system, on simulated time, with the SQLite engine on the loop."""
+
+from collections.abc import Iterator
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Optimize, Sweep, SweepKind
+from forq_trio.model.errors import StorageUnavailable
+from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings
+from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.system import open_system
+from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
+
+MINUTE = 60
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def engine(request, tmp_path) -> Iterator[ObservedEngine]:
+    if request.param == "memory":
+        observed = ObservedEngine(MemoryEngine(EngineSettings()))
+    else:
+        observed = ObservedEngine(SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal"))
+    yield observed
+    assert observed.closes == 1
+
+
+class Timed(ObservedEngine):
+    """Also notes when each batch ran."""
+
+    def __init__(self, engine) -> None:
+        super().__init__(engine)
+        self.ran: list[tuple[float, object]] = []
+
+    def execute_batch(self, batch):
+        self.ran += [(trio.current_time(), command) for command in batch.commands]
+        return super().execute_batch(batch)
+
+
+async def test_f13_every_job_runs_at_its_interval(autojump_clock) -> None:
+    engine = Timed(MemoryEngine(EngineSettings()))
+    async with open_system(engine, TrioClock(), policy=on_the_loop()):
+        await elapse(180 * MINUTE)
+
+    def minutes(wanted: object) -> list[int]:
+        return [round(at / MINUTE) for at, command in engine.ran if command == wanted]
+
+    intervals = {
+        SweepKind.EXPIRED: 5,
+        SweepKind.EXPIRED_DLQ: 62,
+        SweepKind.FAILED: 6,
+        SweepKind.FAILED_DLQ: 89,
+        SweepKind.STALE: 3,
+    }
+    for kind, interval in intervals.items():
+        first = 0 if kind in (SweepKind.FAILED, SweepKind.FAILED_DLQ) else interval
+        assert minutes(Sweep(kind))[:2] == [first, first + interval]
+    assert minutes(Optimize())[:2] == [60, 120]
+
+
+async def test_f13_depth_gauges_are_refreshed_every_30_seconds(engine, autojump_clock) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await elapse(1)
+        await system.broker.produce("q", "x")
+        await elapse(28.9)
+        assert system.tally.depths == {}
+        await elapse(0.2)
+        assert system.tally.depths == {("q", False): 1}
+
+
+async def fail(system, queue: str) -> str:
+    """Use up all attempts of a new message, or of the next one of a dead-letter queue; returns its id."""
+    if not queue.endswith("-dlq"):
+        await system.broker.produce(queue, "x")
+    for _ in range(limits.ATTEMPTS_MAX_DEFAULT):
+        (delivery,) = await system.broker.receive(queue)
+        assert await system.broker.nack(queue, [delivery.receipt], delay_ms=0) == (True,)
+    return delivery.id
+
+
+async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
+    engine, autojump_clock
+) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await elapse(30)
+        failed = await fail(system, "q")
+        before = trio.current_time()
+        (dead,) = await system.broker.receive("q-dlq", wait_ms=1_000)
+        assert dead.id == failed
+        assert trio.current_time() - before < 1
+        assert dead.attempts == 1
+        moved = [each.count for each in system.tally.series() if each.kind == MOVED_TO_DLQ]
+        assert moved == [1]
+
+
+async def test_f7_a_message_that_fails_in_a_dead_letter_queue_is_gone_within_a_second(
+    engine, autojump_clock
+) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await elapse(30)
+        await fail(system, "q")
+        await elapse(0.5)
+        await fail(system, "q-dlq")
+        await elapse(0.5)
+        assert {queue: counts.total for queue, counts in system.broker.counts().items()} == {
+            "q": 0,
+            "q-dlq": 0,
+        }
+
+
+async def test_f7_it_also_comes_when_the_database_refuses_at_first(engine, autojump_clock) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await elapse(30)
+        await system.broker.produce("q", "x")
+        for _ in range(limits.ATTEMPTS_MAX_DEFAULT - 1):
+            (delivery,) = await system.broker.receive("q")
+            await system.broker.nack("q", [delivery.receipt], delay_ms=0)
+        (delivery,) = await system.broker.receive("q")
+        engine.after_answers = lambda: setattr(
+            engine, "refusals", 2 if not engine.refusals else engine.refusals
+        )
+        await system.broker.nack("q", [delivery.receipt], delay_ms=0)
+        engine.after_answers = lambda: None
+        await elapse(5)
+        assert system.broker.counts()["q-dlq"].ready == 1
+
+
+async def test_an_idle_system_writes_nothing_beyond_its_jobs(engine, autojump_clock) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await elapse(1)
+        engine.batches.clear()
+        await elapse(2.9 * MINUTE)
+        assert engine.batches == []
+        assert system.writer.parked.total == 0
+
+
+async def test_a_job_that_always_fails_takes_nothing_down(engine, autojump_clock, monkeypatch) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+
+        async def broken() -> None:
+            await trio.lowlevel.checkpoint()
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(system.broker, "optimize", broken)
+        monkeypatch.setattr(system.broker, "sweep", lambda _kind: broken())
+        await elapse(300 * MINUTE)
+        assert (await system.broker.produce("q", "still here")).sequence == 1
+        assert len(await system.broker.receive("q")) == 1
+
+
+async def test_jobs_stop_cleanly(engine, autojump_clock) -> None:
+    """In whatever they are doing: here they all wait for a database that refuses."""
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        engine.refusals = 1_000
+        with pytest.raises(StorageUnavailable):
+            await system.broker.produce("q", "x")
+        await elapse(400)
+        await wait_all_tasks_blocked()
+        engine.refusals = 0

@@ -1,0 +1,86 @@
+"""Tokens over real connections: made, listed and revoked with the client, and shown by one that holds no secret."""
+
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+import trio
+
+from forq_trio.client import AsyncForqClient, ForqApiError
+from forq_trio.http.access import Access
+from forq_trio.http.forq_api import forq_routes
+from forq_trio.http.router import make_handler
+from forq_trio.http.throttle import Throttle
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.server import Server
+from forq_trio.http.transport.wire import open_listeners
+from forq_trio.model.clock import SystemClock
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import open_engine
+from forq_trio.system import open_system
+
+SECRET = "s" * 32
+Client = Callable[[str], AsyncForqClient]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def client_of(request, tmp_path) -> AsyncIterator[Client]:
+    """Makes a client that shows a key to one and the same server."""
+    url = "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+    errors: list[Exception] = []
+    async with open_system(open_engine(url, EngineSettings(), "normal"), SystemClock()) as system:
+        access = Access(SECRET, system.broker, Throttle())
+        handler = make_handler(forq_routes(system.broker, SystemClock(), access))
+        listeners = await open_listeners("127.0.0.1", 0)
+        server = Server(handler, listeners, TransportConfig(), on_error=errors.append)
+        transport = httpx.AsyncHTTPTransport(verify=False)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.serve)
+            async with transport:
+                yield lambda key: AsyncForqClient(
+                    f"http://127.0.0.1:{server.ports[0]}", key, retry_seconds=0, transport=transport
+                )
+            await server.drain(0)
+    assert errors == []
+
+
+async def refused(call) -> tuple[int, str | None, str | None]:
+    """Status, code and detail of the error that an awaitable ends with."""
+    with pytest.raises(ForqApiError) as raised:
+        await call
+    return raised.value.status, raised.value.code, raised.value.detail
+
+
+async def test_made_used_listed_and_revoked(client_of: Client):
+    owner = client_of(SECRET)
+    made = await owner.create_token("a", ["produce"], "orders*", expires_at=2_000_000_000_000)
+    producer = client_of(made.token)
+    assert made.name == "a"
+    assert (await producer.produce("orders.eu", "m")).sequence == 1
+    assert await refused(producer.produce("payments", "m")) == (403, "forbidden", "produce")
+    assert await refused(producer.receive("orders.eu", wait_ms=0)) == (403, "forbidden", "consume")
+    assert await refused(producer.tokens()) == (403, "forbidden", "admin")
+    (token,) = await owner.tokens()
+    assert (token.name, token.scopes, token.queues, token.expired) == ("a", ("produce",), "orders*", False)
+    assert token.expires_at == 2_000_000_000_000
+    assert token.last_used_at is not None
+    assert token.last_used_at >= token.created_at
+    await owner.revoke_token("a")
+    assert await refused(producer.produce("orders.eu", "m")) == (401, "unauthorized", None)
+    assert await owner.tokens() == []
+    assert await refused(owner.revoke_token("a")) == (404, "not_found.token", None)
+    assert (await owner.queue_stats("orders.eu")).ready == 1
+
+
+async def test_what_is_wrong_is_said(client_of: Client):
+    owner = client_of(SECRET)
+    status, code, detail = await refused(owner.create_token("a b", ["browse"]))
+    assert (status, code) == (400, "bad_request.token.name")
+    assert detail is not None
+    assert detail.startswith("name: ")
+    assert (await refused(owner.create_token("a", [])))[1] == "bad_request.token.scopes"
+    assert (await refused(owner.create_token("a", ["browse"], expires_at=1)))[
+        1
+    ] == "bad_request.token.expiresAt"
+    for name in ("", ".", ".."):
+        assert await refused(owner.revoke_token(name)) == (404, "not_found.token", None)

@@ -1,0 +1,149 @@
+"""Every scope on every route, by the table of docs/access.md: a route that is not in it fails a test."""
+
+import re
+from pathlib import Path
+
+import pytest
+import trio
+
+from forq_trio.http.router import Route
+from forq_trio.model.access import Scope
+from support.forq_api import Api, open_api
+
+from .conftest import Tokens
+
+DOCS = (Path(__file__).parents[3] / "docs" / "access.md").read_text()
+TABLE = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| `(\w+)` \|$", DOCS, re.MULTILINE))
+ID = "01890000-0000-7000-8000-000000000000"
+BODIES = {"receiveMessages": b'{"max": 1}', "sendMessage": b'{"content": "m"}', "createToken": b"{}"}
+OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}"}
+LISTS = {"/api/v1/queues", "/api/v1/settings"}
+
+
+def gated(api: Api) -> list[Route]:
+    """The routes that take tokens."""
+    return [route for route in api.routes if route.gate is not None and route.gate.scope is not None]
+
+
+def name_of(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+async def ask(api: Api, route: Route, *scopes: Scope, queues: str) -> tuple[int, dict]:
+    """The answer to a new token, about the queue q (or its dead letters, where it is about those)."""
+    await api.send("there is always one to receive")
+    holder = await Tokens(api).holder(*scopes, queues=queues)
+    queue = "q-dlq" if "dead-letters" in route.path else "q"
+    path = route.path.format(queue=queue, messageId=ID, redriveId=ID, name="nobody")
+    with trio.fail_after(120):
+        return await holder.ask(route.method, path, BODIES.get(route.operation.name, b"{}"))
+
+
+async def test_every_route_is_in_the_table(api: Api):
+    assert {name_of(route): route.gate.scope.value for route in gated(api)} == TABLE
+
+
+async def test_whatever_has_a_gate_takes_a_scope_but_the_metrics(api: Api):
+    without = {route.path for route in api.routes if route.gate is not None and route.gate.scope is None}
+    assert without == {"/metrics"}
+
+
+@pytest.mark.parametrize("scope", Scope)
+async def test_a_scope_opens_its_routes_and_no_other(scope: Scope):
+    wrong = []
+    for name, needed in TABLE.items():
+        async with open_api() as api:
+            route = next(route for route in gated(api) if name_of(route) == name)
+            status, body = await ask(api, route, scope, queues="*")
+            if scope in (Scope(needed), Scope.ADMIN):
+                right = status not in (401, 403, 429)
+            else:
+                right = (status, body) == (403, {"code": "forbidden", "scope": needed})
+            if not right:
+                wrong.append((name, status, body))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("queues", ["q*", "[pq]*", "?*"])
+async def test_a_glob_that_covers_the_queue_opens_what_is_about_it(queues: str):
+    wrong = []
+    for name in TABLE:
+        async with open_api() as api:
+            route = next(route for route in gated(api) if name_of(route) == name)
+            status, _ = await ask(api, route, *Scope, queues=queues)
+            if (status == 403) is not (route.path in OF_ALL_QUEUES):
+                wrong.append((name, status))
+    assert wrong == []
+
+
+async def test_a_glob_that_does_not_cover_the_queue_opens_nothing_but_lists():
+    wrong = []
+    for name, needed in TABLE.items():
+        async with open_api() as api:
+            route = next(route for route in gated(api) if name_of(route) == name)
+            status, body = await ask(api, route, *Scope, queues="Q*")
+            expected = 200 if route.path in LISTS else 403
+            if status != expected or (status == 403 and body["scope"] != needed):
+                wrong.append((name, status, body))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", ["q/messages?peek=true", "q/messages/receive"])
+async def test_peeking_is_browsing(api: Api, tokens: Tokens, path: str):
+    await api.send("m", "m")
+    method, body = ("POST", b'{"peek": true}') if path.endswith("receive") else ("GET", b"")
+    consumer, reader = await tokens.holder(Scope.CONSUME), await tokens.holder(Scope.BROWSE)
+    assert await consumer.ask(method, path, body) == (403, {"code": "forbidden", "scope": "browse"})
+    assert (await reader.ask(method, path, body))[0] == 200
+    taken = method, path.partition("?")[0], b"{}" if body else b""
+    assert await reader.ask(*taken) == (403, {"code": "forbidden", "scope": "consume"})
+    assert (await consumer.ask(*taken))[0] == 200
+
+
+async def test_lists_show_what_is_covered(api: Api, tokens: Tokens):
+    for queue in ("a1", "a2", "b1"):
+        await api.send("m", queue=queue)
+        assert (await api.call("PUT", f"{queue}/settings", {"delayMs": 5})).status == 200
+    for queues, shown in [("*", ["a1", "a2", "b1"]), ("a*", ["a1", "a2"]), ("b1", ["b1"]), ("c", [])]:
+        holder = await tokens.holder(Scope.BROWSE, queues=queues)
+        for path in LISTS:
+            status, body = await holder.ask("GET", path)
+            assert (status, [entry["queue"] for entry in body["queues"]]) == (200, shown)
+
+
+async def test_the_queue_in_a_path_is_decoded_before_it_is_compared(api: Api, tokens: Tokens):
+    holder = await tokens.holder(Scope.PRODUCE, queues="orders")
+    assert (await holder.ask("POST", "%6Frders/messages", b'{"content": "m"}'))[0] == 204
+    for queue in ("orders%2Fx", "orders%252", "%6Frder%00s", "Orders", "%FF", ""):
+        path = f"/api/v1/queues/{queue}/messages"
+        assert (await holder.ask("POST", path, b'{"content": "m"}'))[0] == 403
+    assert list(api.broker.counts()) == ["orders"]
+
+
+SHORT_CUT = b'{"content": "m", "ttlMs": 1, "deadLetterQueue": "payments"}'
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "scope"),
+    [
+        ("POST", "orders/messages", SHORT_CUT, Scope.PRODUCE),
+        ("POST", "orders/messages/batch", b'{"messages": [{"content": "a"}, %s]}' % SHORT_CUT, Scope.PRODUCE),
+        ("PUT", "orders/settings", b'{"deadLetterQueue": "payments"}', Scope.ADMIN),
+        (
+            "POST",
+            "orders-dlq/dead-letters/redrive",
+            b'{"ids": ["%s"], "target": "payments"}' % ID.encode(),
+            Scope.REDRIVE,
+        ),
+        ("POST", "orders-dlq/dead-letters/redrives", b'{"filter": {}, "target": "payments"}', Scope.REDRIVE),
+        ("POST", f"orders-dlq/dead-letters/{ID}/resubmit", b'{"target": "payments"}', Scope.REDRIVE),
+    ],
+)
+async def test_messages_are_directed_to_covered_queues_only(
+    api: Api, tokens: Tokens, method: str, path: str, body: bytes, scope: Scope
+):
+    confined = await tokens.holder(*Scope, queues="orders*")
+    assert await confined.ask(method, path, body) == (403, {"code": "forbidden", "scope": scope.value})
+    assert list(api.broker.counts()) == []
+    free = await tokens.holder(scope, queues="[op]*")
+    assert (await free.ask(method, path, body))[0] not in (401, 403, 429)

@@ -1,0 +1,325 @@
+"""Settings, pause, purge and removal of queues over HTTP: our additions beside contract F."""
+
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.model import limits
+from forq_trio.model.queue_settings import QueueRules, SettingsChange
+from support.actors import all_idle
+from support.forq_api import START_MS, Api, json_of
+
+DEFAULTS = {
+    "leaseMs": 300_000,
+    "delayMs": 0,
+    "ttlMs": 24 * limits.HOUR_MS,
+    "maxAttempts": 5,
+    "backOff": [1_000, 5_000, 15_000, 30_000, 60_000],
+    "deadLetterQueue": "q-dlq",
+    "deduplicationWindowMs": 300_000,
+    "maxMessages": None,
+    "maxBytes": None,
+    "overflow": "reject",
+    "order": "fifo",
+    "groupInFlightMax": None,
+    "paused": False,
+}
+EVERYTHING = {
+    "leaseMs": 1,
+    "delayMs": 2,
+    "ttlMs": 3,
+    "maxAttempts": 4,
+    "backOff": [5, 6],
+    "deadLetterQueue": "elsewhere",
+    "deduplicationWindowMs": 7,
+    "maxMessages": 8,
+    "maxBytes": 9,
+    "overflow": "drop_oldest",
+    "order": "lifo",
+    "groupInFlightMax": 10,
+}
+EVERY_SETTING = pytest.mark.parametrize("member", EVERYTHING)
+
+
+async def put(api: Api, change: Any, queue: str = "q") -> dict[str, Any]:
+    response = await api.call("PUT", f"{queue}/settings", change)
+    assert response.status == 200, response.body
+    return json_of(response)
+
+
+async def shown(api: Api, queue: str = "q") -> dict[str, Any]:
+    return json_of(await api.call("GET", f"{queue}/settings"))
+
+
+async def refusal(api: Api, change: Any) -> dict[str, str]:
+    """The answer to a change that is refused and changes nothing."""
+    before = await shown(api)
+    response = await api.call("PUT", "q/settings", change)
+    assert response.status == 400
+    assert await shown(api) == before
+    return json_of(response)
+
+
+def test_everything_that_can_be_set_is_tested():
+    assert EVERYTHING.keys() == set(SettingsChange.__struct_encode_fields__)
+    assert DEFAULTS.keys() == set(QueueRules.__struct_encode_fields__)
+
+
+async def test_a_queue_without_settings_has_the_defaults(api: Api):
+    assert await shown(api) == {"settings": {}, "effective": DEFAULTS}
+    of_a_dlq = {"ttlMs": 168 * limits.HOUR_MS, "deadLetterQueue": ""}
+    assert (await shown(api, "q-dlq"))["effective"] == {**DEFAULTS, **of_a_dlq}
+    assert (await shown(api, "q_lifo"))["effective"]["order"] == "lifo"
+
+
+async def test_everything_at_once(api: Api):
+    answer = {"settings": EVERYTHING, "effective": {**EVERYTHING, "paused": False}}
+    assert await put(api, EVERYTHING) == answer
+    assert await shown(api) == answer
+    assert api.broker.counts() == {}
+
+
+@EVERY_SETTING
+async def test_a_change_touches_only_what_it_names(api: Api, member: str):
+    one = {member: EVERYTHING[member]}
+    assert await put(api, one) == {"settings": one, "effective": {**DEFAULTS, **one}}
+    await put(api, EVERYTHING)
+    rest = {name: value for name, value in EVERYTHING.items() if name != member}
+    answer = await put(api, {member: None})
+    assert answer["settings"] == rest
+    assert answer["effective"] == {**rest, member: DEFAULTS[member], "paused": False}
+    assert await put(api, {}) == answer
+
+
+async def test_a_formula_as_back_off(api: Api):
+    formula = {"initialMs": 100, "factor": 1.5, "maxMs": 5_000, "jitter": 0.25}
+    assert (await put(api, {"backOff": formula}))["effective"]["backOff"] == formula
+    filled = {"initialMs": 9, "factor": 2.0, "maxMs": limits.HOUR_MS, "jitter": 0.0}
+    assert (await put(api, {"backOff": {"initialMs": 9}}))["effective"]["backOff"] == filled
+
+
+async def test_settings_are_forgotten(api: Api):
+    await put(api, EVERYTHING)
+    await api.call("POST", "q/pause")
+    assert (await api.call("DELETE", "q/settings")).status == 204
+    assert await shown(api) == {"settings": {"paused": True}, "effective": {**DEFAULTS, "paused": True}}
+    assert (await api.call("DELETE", "nobody-ever-used/settings")).status == 204
+
+
+async def test_the_list_of_queues_with_settings(api: Api):
+    assert json_of(await api.call("GET", "/api/v1/settings")) == {"queues": []}
+    await api.send("m", queue="plain")
+    await put(api, {"leaseMs": 7}, "b")
+    await api.call("POST", "a/pause")
+    queues = json_of(await api.call("GET", "/api/v1/settings"))["queues"]
+    assert queues == [{"queue": name, **await shown(api, name)} for name in ("a", "b")]
+    assert [queue["settings"] for queue in queues] == [{"paused": True}, {"leaseMs": 7}]
+
+
+RANGES = [
+    ("leaseMs", 0, limits.LEASE_MS_MAX),
+    ("delayMs", 0, limits.DELAY_MS_MAX),
+    ("ttlMs", 1, limits.TTL_MS_MAX),
+    ("maxAttempts", 1, limits.MAX_ATTEMPTS_MAX),
+    ("deduplicationWindowMs", 1, limits.DEDUPLICATION_WINDOW_MS_MAX),
+    ("maxMessages", 1, limits.QUEUE_MESSAGES_MAX),
+    ("maxBytes", 1, limits.QUEUE_BYTES_MAX),
+    ("groupInFlightMax", 1, limits.GROUP_IN_FLIGHT_MAX),
+]
+
+
+@pytest.mark.parametrize(("member", "low", "high"), RANGES)
+async def test_ranges(api: Api, member: str, low: int, high: int):
+    for value in (low, low + 1, high - 1, high):
+        assert (await put(api, {member: value}))["effective"][member] == value
+    for value in (low - 1, high + 1, -(2**63), 2**64):
+        answer = await refusal(api, b'{"%b":%d}' % (member.encode(), value))
+        said = f"{member}: it must be between {low} and {high}, not {value}"
+        assert answer == {"code": f"bad_request.settings.{member}", "field": member, "message": said}
+    for text in (b'"1"', b"1.5", b"1.0", b"1e1", b"true", b"[1]", b"{}"):
+        body = b'{"%b":%b}' % (member.encode(), text)
+        assert await refusal(api, body) == {"code": "bad_request.body.invalid"}
+
+
+LONGEST = limits.NACK_DELAY_MS_MAX
+
+
+@pytest.mark.parametrize(
+    "back_off",
+    [
+        [0],
+        [LONGEST] * limits.BACKOFF_STEPS_MAX,
+        {"initialMs": 1, "factor": 1, "maxMs": 1, "jitter": 0},
+        {"initialMs": LONGEST, "factor": limits.BACKOFF_FACTOR_MAX, "maxMs": LONGEST, "jitter": 1},
+    ],
+)
+async def test_back_offs(api: Api, back_off: Any):
+    assert (await put(api, {"backOff": back_off}))["settings"]["backOff"] == back_off
+
+
+@pytest.mark.parametrize(
+    ("back_off", "what"),
+    [
+        ([], "its length"),
+        ([1] * (limits.BACKOFF_STEPS_MAX + 1), "its length"),
+        ([1, -1], "each delay"),
+        ([LONGEST + 1], "each delay"),
+        ({"initialMs": 0}, "initialMs"),
+        ({"initialMs": LONGEST + 1}, "initialMs"),
+        ({"initialMs": 1, "factor": 0.999}, "factor"),
+        ({"initialMs": 1, "factor": limits.BACKOFF_FACTOR_MAX + 0.1}, "factor"),
+        ({"initialMs": 2, "maxMs": 1}, "maxMs"),
+        ({"initialMs": 1, "maxMs": LONGEST + 1}, "maxMs"),
+        ({"initialMs": 1, "jitter": -0.1}, "jitter"),
+        ({"initialMs": 1, "jitter": 1.1}, "jitter"),
+    ],
+)
+async def test_back_offs_out_of_range(api: Api, back_off: Any, what: str):
+    answer = await refusal(api, {"backOff": back_off})
+    assert (answer["code"], answer["field"]) == ("bad_request.settings.backOff", "backOff")
+    assert answer["message"].startswith(f"backOff: {what} must be between ")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"backOff": 1},
+        {"backOff": "exponential"},
+        {"backOff": ["1"]},
+        {"backOff": [1.5]},
+        {"backOff": [True]},
+        {"backOff": {}},
+        {"backOff": {"initialMs": 1.5}},
+        {"backOff": {"initialMs": None}},
+        {"backOff": {"initialMs": 1, "factor": "2"}},
+        {"overflow": "drop"},
+        {"overflow": "REJECT"},
+        {"overflow": 1},
+        {"order": "shuffle"},
+        {"order": ["fifo"]},
+        {"deadLetterQueue": 1},
+        [],
+        None,
+        "lifo",
+    ],
+)
+async def test_changes_that_are_none(api: Api, change: Any):
+    assert await refusal(api, msgspec.json.encode(change)) == {"code": "bad_request.body.invalid"}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"lease": 1}, "lease"),
+        ({"lease_ms": 1}, "lease_ms"),
+        ({"leaseMs": 1, "paused": True}, "paused"),
+        ({"backOff": {"initialMs": 1, "first": 1}}, "first"),
+    ],
+)
+async def test_settings_that_are_unknown(api: Api, change: Any, field: str):
+    assert await refusal(api, change) == {"code": "bad_request.body.unknown_field", "field": field}
+
+
+async def test_targets_of_dead_letters(api: Api):
+    for target in ("", "other", "other-dlq", "x" * 64):
+        assert (await put(api, {"deadLetterQueue": target}))["effective"]["deadLetterQueue"] == target
+    for target in ("q", " ", "a/b", "x" * 65):
+        answer = await refusal(api, {"deadLetterQueue": target})
+        assert (answer["code"], answer["field"]) == (
+            "bad_request.settings.deadLetterQueue",
+            "deadLetterQueue",
+        )
+
+
+async def test_dead_letters_may_not_go_round(api: Api):
+    await put(api, {"deadLetterQueue": "b"}, "a")
+    await put(api, {"deadLetterQueue": "q"}, "b")
+    answer = await refusal(api, {"deadLetterQueue": "a"})
+    assert (answer["code"], answer["field"]) == ("bad_request.settings.deadLetterQueue", "deadLetterQueue")
+
+
+async def test_a_paused_queue_takes_messages_and_hands_out_none(api: Api):
+    await api.send("1")
+    for _ in range(2):
+        assert (await api.call("POST", "q/pause")).status == 204
+    await api.send("2")
+    assert json_of(await api.call("POST", "q/messages/receive", b"{}")) == {"messages": []}
+    assert json_of(await api.call("GET", "q"))["paused"] is True
+    for _ in range(2):
+        assert (await api.call("POST", "q/resume")).status == 204
+    assert [(await api.receive())["content"] for _ in range(2)] == ["1", "2"]
+    assert await shown(api) == {"settings": {}, "effective": DEFAULTS}
+
+
+async def test_who_waits_is_served_when_the_queue_is_resumed(api: Api, mock_clock: trio.testing.MockClock):
+    await api.call("POST", "q/pause")
+    got: list[str] = []
+
+    async def wait() -> None:
+        got.append((await api.receive())["content"])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        while api.broker.waiting("q") != 1:
+            await trio.lowlevel.checkpoint()
+        await api.send("m")
+        await all_idle()
+        assert got == []
+        await api.call("POST", "q/resume")
+    assert got == ["m"]
+
+
+async def test_a_purge_removes_whatever_is_there(api: Api):
+    await api.send("processing", "ready")
+    message = await api.receive()
+    await api.call("POST", "q/messages", {"content": "later", "processAfter": START_MS + 1})
+    await api.send("m", queue="other")
+    assert json_of(await api.call("POST", "q/purge")) == {"purged": 3}
+    assert json_of(await api.call("POST", "q/purge")) == {"purged": 0}
+    (settled,) = json_of(await api.call("POST", "q/messages/ack", {"receipts": [message["receipt"]]}))[
+        "results"
+    ]
+    assert settled["code"] == "not_found.message"
+    assert api.broker.counts()["other"].ready == 1
+
+
+async def test_a_purge_of_more_than_goes_into_one_transaction(api: Api):
+    for _ in range(2):
+        batch = {"messages": [{"content": "m"}] * limits.PRODUCE_BATCH_MAX}
+        await api.call("POST", "q/messages/batch", batch)
+    await api.send("m")
+    assert json_of(await api.call("POST", "q/purge")) == {"purged": 2 * limits.PRODUCE_BATCH_MAX + 1}
+
+
+async def test_removing_a_queue(api: Api):
+    await put(api, {"leaseMs": 1})
+    await api.send("m")
+    assert await api.code("DELETE", "q") == (409, "conflict.queue_not_empty")
+    assert (await shown(api))["settings"] == {"leaseMs": 1}
+    await api.call("POST", "q/purge")
+    assert (await api.call("DELETE", "q")).status == 204
+    assert await shown(api) == {"settings": {}, "effective": DEFAULTS}
+    assert json_of(await api.call("GET", "/api/v1/queues")) == {"queues": []}
+    assert (await api.call("DELETE", "q")).status == 204
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/settings"),
+        ("PUT", "/settings"),
+        ("DELETE", "/settings"),
+        ("POST", "/pause"),
+        ("POST", "/resume"),
+        ("POST", "/purge"),
+        ("DELETE", ""),
+    ],
+)
+async def test_queue_names_are_checked(api: Api, method: str, path: str):
+    assert await api.code(method, f"a%20b{path}", b"{}") == (400, "bad_request.queue.invalid_name")
+    api.writer.stop()
+    if method != "GET":
+        assert await api.code(method, f"q{path}", b"{}") == (503, "forq.stopping")

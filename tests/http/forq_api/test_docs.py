@@ -1,0 +1,43 @@
+"""docs/api.md says what there is, and nothing that is not there (contract F9)."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from forq_trio.http.codes import CODES
+from forq_trio.http.transport.config import ERROR_BODIES
+from support.forq_api import Api
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of all table rows that begin with something in backquotes."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+
+
+async def test_f9_every_route_is_documented(api: Api):
+    headings = re.findall(r"^### ([A-Z]+ /\S+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+    assert sorted(headings) == sorted(f"{route.method} {route.path}" for route in api.routes)
+
+
+def test_f9_every_code_is_documented():
+    text = (DOCS / "api.md").read_text()
+    of_endpoints, of_http = text.split("## Error codes")[1].split("Before a request")
+    assert table_rows(of_endpoints) == [
+        [f"`{code}`", str(status), meaning] for code, (status, meaning) in CODES.items()
+    ]
+    documented = {(code.strip("`"), int(status)) for code, status, _ in table_rows(of_http)}
+    bodies = {(msgspec.json.decode(body)["code"], status) for status, body in ERROR_BODIES.items()}
+    assert documented == bodies - {("internal", 500)}
+
+
+def test_f9_no_code_is_made_up():
+    text = (DOCS / "api.md").read_text()
+    known = {*CODES, *(msgspec.json.decode(body)["code"] for body in ERROR_BODIES.values())}
+    assert set(re.findall(r"(?:bad_request|not_found|forq)\.[\w.]*\w", text)) <= known

@@ -1,0 +1,125 @@
+"""The error table knows every error of the queue, and every code is one of the documented table (contract F9)."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import forq_trio.http
+from forq_trio.http import codes
+from forq_trio.http.codes import CODES, SETTING_INVALID, TOKEN_INVALID, error_response
+from forq_trio.http.forq_api.errors import CODE_BY_ERROR, CODE_BY_MEMBER, answer_error
+from forq_trio.model import errors
+from forq_trio.model.queue_settings import SettingsChange
+
+BASES = {errors.ForqError, errors.CallerError, errors.ServiceError}
+CLASSES = {
+    value
+    for value in vars(errors).values()
+    if isinstance(value, type) and issubclass(value, errors.ForqError)
+} - BASES
+ANSWERS = {
+    errors.InvalidQueueName: (400, "bad_request.queue.invalid_name"),
+    errors.ProduceToDeadLetterQueue: (400, "bad_request.queue.produce_to_dlq"),
+    errors.ContentTooLarge: (400, "bad_request.body.content.exceeds_limit"),
+    errors.InvalidContent: (400, "bad_request.body.invalid"),
+    errors.ProcessAfterInPast: (400, "bad_request.body.processAfter.in_past"),
+    errors.ProcessAfterTooFar: (400, "bad_request.body.processAfter.too_far"),
+    errors.MalformedReceipt: (400, "bad_request.receipt.invalid"),
+    errors.MalformedMessageId: (400, "bad_request.messageId.invalid"),
+    errors.OutOfRange: (400, "bad_request.out_of_range"),
+    errors.InvalidAttributes: (400, "bad_request.body.attributes.invalid"),
+    errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
+    errors.MessageNotFound: (404, "not_found.message"),
+    errors.RedriveNotFound: (404, "not_found.redrive"),
+    errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
+    errors.TokenExists: (409, "conflict.token_exists"),
+    errors.TooManyTokens: (409, "conflict.too_many_tokens"),
+    errors.Overloaded: (503, "forq.overloaded"),
+    errors.QueueFull: (503, "forq.queue_full"),
+    errors.TooManyRedrives: (503, "forq.too_many_redrives"),
+    errors.Stopping: (503, "forq.stopping"),
+    errors.StorageUnavailable: (503, "forq.unhealthy"),
+    errors.StorageFull: (503, "forq.storage_full"),
+    errors.CommandRefused: (503, "forq.unhealthy"),
+    errors.OutcomeUnknown: (500, "internal"),
+    errors.ReadDeadlineExceeded: (503, "forq.read_timeout"),
+    errors.StorageOpenError: (500, "internal"),
+}
+
+ANSWERS_THAT_SAY_MORE = {
+    errors.Forbidden("admin"): (403, {"code": "forbidden", "scope": "admin"}),
+    errors.InvalidSetting("ttlMs", "too long"): (
+        400,
+        {"code": "bad_request.settings.ttlMs", "field": "ttlMs", "message": "ttlMs: too long"},
+    ),
+    errors.InvalidToken("name", "too long"): (
+        400,
+        {"code": "bad_request.token.name", "field": "name", "message": "name: too long"},
+    ),
+}
+
+
+def test_f9_the_table_is_exhaustive():
+    assert CODE_BY_ERROR.keys() == ANSWERS.keys()
+    assert CODE_BY_ERROR.keys() | set(map(type, ANSWERS_THAT_SAY_MORE)) == CLASSES
+
+
+@pytest.mark.parametrize(("error", "answer"), ANSWERS_THAT_SAY_MORE.items())
+def test_f9_answers_that_say_more(error: errors.ForqError, answer: tuple[int, dict[str, str]]):
+    response = answer_error(error)
+    assert (response.status, msgspec.json.decode(response.body)) == answer
+
+
+def test_f9_members_that_have_codes_of_their_own():
+    for (kind, member), code in CODE_BY_MEMBER.items():
+        assert msgspec.json.decode(answer_error(kind().about(member)).body) == {"code": code}
+        other = answer_error(kind().about("another"))
+        assert msgspec.json.decode(other.body) == {"code": CODE_BY_ERROR[kind]}
+
+
+def test_every_setting_that_has_a_range_has_a_code():
+    of_choices = {"overflow", "order"}
+    assert SETTING_INVALID.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
+
+
+@pytest.mark.parametrize(("error", "answer"), ANSWERS.items())
+def test_f9_answers(error: type[errors.ForqError], answer: tuple[int, str]):
+    response = answer_error(error("secret detail"))
+    assert (response.status, msgspec.json.decode(response.body)) == (answer[0], {"code": answer[1]})
+    assert response.headers == (((b"retry-after", b"1"),) if response.status == 503 else ())
+
+
+@pytest.mark.parametrize(
+    "error", [errors.ForqError, errors.CallerError, errors.ServiceError, KeyError, ValueError]
+)
+def test_f9_an_unknown_error_is_raised(error: type[Exception]):
+    with pytest.raises(error, match="detail"):
+        answer_error(error("detail"))
+
+
+def test_f9_callers_faults_are_4xx_and_ours_5xx():
+    for error, code in CODE_BY_ERROR.items():
+        assert CODES[code].status // 100 == (4 if issubclass(error, errors.CallerError) else 5)
+
+
+def test_f9_every_code_named_in_the_module_is_in_the_table():
+    named = {
+        value
+        for name, value in vars(codes).items()
+        if name.isupper() and isinstance(value, str) and name[0] != "_"
+    }
+    assert named | {*SETTING_INVALID.values(), *TOKEN_INVALID.values()} == CODES.keys()
+    for code, (status, meaning) in CODES.items():
+        assert error_response(code).status == status
+        assert re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+)*", code)
+        assert meaning.endswith(".")
+
+
+def test_f9_no_code_is_spelled_out_anywhere_else():
+    for path in Path(forq_trio.http.__file__).parent.glob("**/*.py"):
+        if path.name == "codes.py" or path.parts[-2:] == ("transport", "config.py"):
+            continue
+        for code in CODES:
+            assert f'"{code}"' not in path.read_text(), f"{path.name} spells out {code}"

@@ -1,0 +1,66 @@
+"""The health check: contract F10."""
+
+import trio
+import trio.testing
+
+from forq_trio.model import limits
+from support.forq_api import SECRET, Api, json_of, make_request
+
+
+async def check(api: Api, query: str = "") -> tuple[int, bytes]:
+    response = await api.handler(make_request("GET", f"/healthcheck{query}", headers={}))
+    return response.status, response.body
+
+
+async def test_f10_healthy(api: Api):
+    assert await check(api) == (204, b"")
+    assert await check(api, "?other=verbose") == (204, b"")
+
+
+async def test_f10_it_is_a_real_operation(api: Api):
+    """While no batch runs, the answer does not come."""
+    async with trio.open_nursery() as nursery:
+        answers: list[tuple[int, bytes]] = []
+
+        async def ask() -> None:
+            answers.append(await check(api))
+
+        async with api.writer.held():
+            nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            assert answers == []
+    assert answers == [(204, b"")]
+
+
+async def test_f10_a_database_that_does_not_answer(api: Api, mock_clock: trio.testing.MockClock):
+    async with trio.open_nursery() as nursery, api.writer.held():
+        answers: list[tuple[int, bytes]] = []
+
+        async def ask() -> None:
+            answers.append(await check(api))
+
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(limits.HEALTH_SECONDS_MAX)
+        await trio.testing.wait_all_tasks_blocked()
+        assert answers == [(503, b'{"code":"forq.unhealthy"}')]
+
+
+async def test_f10_a_stopped_server(api: Api):
+    api.writer.stop()
+    for query in ("", "?verbose"):
+        assert await check(api, query) == (503, b'{"code":"forq.unhealthy"}')
+
+
+async def test_f10_verbose(api: Api):
+    api.seconds.value += 12.9
+    for query in ("?verbose", "?verbose=1", "?verbose=", "?other=1&verbose"):
+        response = await api.handler(make_request("GET", f"/healthcheck{query}", headers={}))
+        assert json_of(response) == {
+            "status": "ok",
+            "version": "1.2.3",
+            "engine": "memory",
+            "durability": "none",
+            "uptimeSeconds": 12,
+        }
+        assert SECRET.encode() not in response.body

@@ -1,0 +1,202 @@
+"""Waiting for a message: contract F3, and what happens to a message whose consumer went away."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.http.message import Request, Response
+from forq_trio.model import limits
+from support.actors import all_idle
+from support.forq_api import SECRET, Api, json_of, make_request
+
+WAITING = ["GET messages", "POST messages/receive"]
+WAIT_SECONDS = limits.WAIT_MS_MAX / 1_000
+
+
+class Consumer:
+    """A waiting request whose client can go away, and its answer once there is one."""
+
+    def __init__(self, api: Api, kind: str) -> None:
+        method, path = kind.split()
+        body = b'{"waitMs":%d}' % limits.WAIT_MS_MAX if method == "POST" else b""
+        self.request = make_request(method, f"/api/v1/queues/q/{path}", body)
+        self.request.watch = self.watch
+        self.answer: Response | None = None
+        self.left = False
+        self._api = api
+        self._scope = trio.CancelScope()
+
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[None]:
+        """As transports do it: a nursery whose scope the client's going away cancels."""
+        async with trio.open_nursery() as nursery:
+            self._scope = nursery.cancel_scope
+            yield
+        if nursery.cancel_scope.cancelled_caught:
+            self.left = True
+
+    def leave(self) -> None:
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        self.answer = await self._api.handler(self.request)
+
+
+async def park(api: Api, nursery: trio.Nursery, kind: str) -> Consumer:
+    consumer = Consumer(api, kind)
+    nursery.start_soon(consumer.run)
+    await all_idle()
+    assert consumer.answer is None
+    return consumer
+
+
+def content_of(answer: Response | None) -> str:
+    assert answer is not None
+    body = json_of(answer)
+    (message,) = body.get("messages", [body])
+    return message["content"]
+
+
+async def ready(api: Api) -> int:
+    await all_idle()
+    return api.broker.counts()["q"].ready
+
+
+@pytest.mark.parametrize("kind", WAITING)
+async def test_f3_a_waiting_consumer_gets_the_next_message(
+    api: Api, kind: str, mock_clock: trio.testing.MockClock
+):
+    async with trio.open_nursery() as nursery:
+        first, second = await park(api, nursery, kind), await park(api, nursery, kind)
+        assert api.broker.waiting("q") == 2
+        await api.send("1", "2")
+    assert [content_of(first.answer), content_of(second.answer)] == ["1", "2"]
+
+
+@pytest.mark.parametrize("kind", WAITING)
+async def test_f3_nothing_comes(api: Api, kind: str, mock_clock: trio.testing.MockClock):
+    async with trio.open_nursery() as nursery:
+        consumer = await park(api, nursery, kind)
+        mock_clock.jump(WAIT_SECONDS - 0.001)
+        await all_idle()
+        assert consumer.answer is None
+        mock_clock.jump(0.001)
+    assert consumer.answer is not None
+    if kind.startswith("GET"):
+        assert (consumer.answer.status, consumer.answer.body) == (204, b"")
+    else:
+        assert json_of(consumer.answer) == {"messages": []}
+
+
+@pytest.mark.parametrize("kind", WAITING)
+async def test_f3_a_client_that_leaves_stops_waiting_at_once(
+    api: Api, kind: str, mock_clock: trio.testing.MockClock
+):
+    async with trio.open_nursery() as nursery:
+        consumer = await park(api, nursery, kind)
+        consumer.leave()
+    assert consumer.left
+    assert api.broker.waiting("q") == 0
+    await api.send("m")
+    assert await ready(api) == 1
+
+
+@pytest.mark.parametrize("kind", WAITING)
+async def test_f3_a_client_that_leaves_as_its_message_comes_loses_nothing(
+    api: Api, kind: str, mock_clock: trio.testing.MockClock
+):
+    async with trio.open_nursery() as nursery:
+        consumer = await park(api, nursery, kind)
+        async with trio.open_nursery() as race:
+            race.start_soon(api.send, "m")
+            race.start_soon(leave_when, consumer, lambda: api.broker.waiting("q") == 0)
+        await all_idle()
+    if consumer.answer is not None and consumer.answer.on_unsent is not None:
+        consumer.answer.on_unsent()
+    assert await ready(api) == 1
+    (message,) = json_of(await api.call("GET", "q/peek"))["messages"]
+    assert message["attempts"] == 0
+
+
+async def leave_when(consumer: Consumer, condition: Callable[[], bool]) -> None:
+    while not condition():
+        await trio.lowlevel.checkpoint()
+    consumer.leave()
+
+
+@pytest.mark.parametrize("kind", WAITING)
+async def test_an_answer_nobody_read_gives_its_message_back(api: Api, kind: str):
+    await api.send("m")
+    consumer = Consumer(api, kind)
+    await consumer.run()
+    assert content_of(consumer.answer) == "m"
+    assert consumer.answer is not None
+    assert consumer.answer.on_unsent is not None
+    assert await ready(api) == 0
+    consumer.answer.on_unsent()
+    assert await ready(api) == 1
+
+
+class FailsOnTheWayOut:
+    """A watch that fails after the message came."""
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, *exception: object) -> None:
+        raise KeyboardInterrupt
+
+
+async def test_a_message_that_came_too_late_goes_back(api: Api, mock_clock: trio.testing.MockClock):
+    consumer = Consumer(api, WAITING[0])
+    consumer.request.watch = FailsOnTheWayOut
+    outcome: list[BaseException] = []
+
+    async def run() -> None:
+        try:
+            await consumer.run()
+        except KeyboardInterrupt as error:
+            outcome.append(error)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        await all_idle()
+        await api.send("m")
+    assert outcome
+    assert await ready(api) == 1
+
+
+@pytest.mark.parametrize("kind", WAITING)
+async def test_a_server_that_stops_answers_those_who_wait(
+    api: Api, kind: str, mock_clock: trio.testing.MockClock
+):
+    async with trio.open_nursery() as nursery:
+        consumer = await park(api, nursery, kind)
+        api.writer.stop()
+    assert consumer.answer is not None
+    assert consumer.answer.status in (200, 204)
+    assert await api.code("GET", "q/messages") == (503, "forq.stopping")
+
+
+async def test_errors_of_the_wait_are_answered(api: Api, mock_clock: trio.testing.MockClock):
+    """The transport's context manager may wrap what passes through it in a group: it must not see our errors."""
+    stopping = Request(
+        "GET",
+        "/api/v1/queues/q/messages",
+        "",
+        {b"x-api-key": SECRET.encode()},
+        b"",
+        "192.0.2.1",
+        lambda: watch(),
+    )
+
+    @asynccontextmanager
+    async def watch() -> AsyncIterator[None]:
+        api.writer.stop()
+        async with trio.open_nursery():
+            yield
+
+    response = await api.handler(stopping)
+    assert (response.status, json_of(response)["code"]) == (503, "forq.stopping")

@@ -1,0 +1,92 @@
+"""The OpenAPI document is valid, and says of every route what the route does."""
+
+import re
+
+import msgspec
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from forq_trio.http.codes import CODES
+from support.forq_api import Api, json_of, make_request
+
+
+async def document_of(api: Api) -> dict:
+    return json_of(await api.handler(make_request("GET", "/api/v1/openapi.json", headers={})))
+
+
+async def test_the_document_is_valid(api: Api):
+    OpenAPIV31SpecValidator(await document_of(api)).validate()
+
+
+async def test_it_is_served_at_two_places_without_a_key(api: Api):
+    first = await api.handler(make_request("GET", "/api/v1/openapi.json", headers={}))
+    second = await api.handler(make_request("GET", "/openapi.json", headers={}))
+    assert first.status == second.status == 200
+    assert first.body == second.body
+
+
+async def test_it_has_every_route_and_no_other(api: Api):
+    document = await document_of(api)
+    documented = {
+        (method.upper(), path) for path, operations in document["paths"].items() for method in operations
+    }
+    assert documented == {(route.method, route.path) for route in api.routes}
+    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names))
+
+
+async def test_every_route_is_described_wholly(api: Api):
+    document = await document_of(api)
+    for route in api.routes:
+        described = document["paths"][route.path][route.method.lower()]
+        scopes = [route.gate.scope.value] if route.gate and route.gate.scope else []
+        schemes = {scheme for each in described["security"] for scheme in each}
+        assert schemes == ({"ApiKey", "Bearer"} if scopes else {"ApiKey"} if route.gate else set())
+        assert all(each == {scheme: scopes} for each in described["security"] for scheme in each)
+        in_path = [
+            parameter["name"] for parameter in described.get("parameters", []) if parameter["in"] == "path"
+        ]
+        assert in_path == re.findall(r"{(\w+)}", route.path)
+        assert ("requestBody" in described) == (route.operation.body is not None)
+        statuses = {str(answer.status) for answer in route.operation.answers}
+        statuses |= {str(CODES[code].status) for code in route.operation.codes}
+        assert statuses <= described["responses"].keys()
+        assert (
+            ("401" in described["responses"]) == ("429" in described["responses"]) == (route.gate is not None)
+        )
+        for code in route.operation.codes:
+            assert code in msgspec.json.encode(described["responses"][str(CODES[code].status)]).decode()
+
+
+async def test_every_code_but_those_of_no_route_is_in_it(api: Api):
+    text = msgspec.json.encode((await document_of(api))["paths"]).decode()
+    elsewhere = {"not_found.path", "method_not_allowed"}
+    assert {code for code in CODES if f"`{code}`" not in text} == elsewhere
+
+
+@pytest.mark.parametrize(
+    ("schema", "member", "bounds"),
+    [
+        ("ReceiveRequest", "max", {"minimum": 1, "maximum": 100, "default": 1}),
+        ("ReceiveRequest", "waitMs", {"minimum": 0, "maximum": 30_000, "default": 0}),
+        ("ReceiveRequest", "leaseMs", {"minimum": 0, "maximum": 43_200_000}),
+        ("SettingsChange", "maxAttempts", {"minimum": 1, "maximum": 1_000}),
+        ("ExponentialBackOff", "jitter", {"minimum": 0, "maximum": 1, "default": 0}),
+        ("ReleaseRequest", "delayMs", {"minimum": 0, "maximum": 43_200_000, "default": 0}),
+        ("NewMessages", "messages", {"maxItems": 1_000}),
+        ("AckRequest", "receipts", {"maxItems": 1_000}),
+        ("NewMessage", "content", {"maxLength": 262_144}),
+        ("NewMessage", "priority", {"minimum": 0, "maximum": 1_000, "default": 100}),
+        ("NewMessage", "delayMs", {"minimum": 0, "maximum": 31_622_400_000}),
+        ("NewMessage", "ttlMs", {"minimum": 1, "maximum": 31_622_400_000}),
+        ("NewMessage", "deduplicationWindowMs", {"minimum": 1, "maximum": 43_200_000}),
+        ("NewMessage", "maxAttempts", {"minimum": 1, "maximum": 1_000}),
+        ("NewMessage", "attributes", {"maxProperties": 10}),
+        ("NewMessage", "group", {"minLength": 1, "maxLength": 128}),
+        ("NewMessage", "deduplicationId", {"minLength": 1, "maxLength": 128}),
+    ],
+)
+async def test_bounds_are_stated(api: Api, schema: str, member: str, bounds: dict):
+    described = (await document_of(api))["components"]["schemas"][schema]["properties"][member]
+    described |= described.get("anyOf", [{}])[0]  # of what may also be null
+    assert {key: described.get(key) for key in bounds} == bounds

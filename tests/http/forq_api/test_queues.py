@@ -1,0 +1,199 @@
+"""Looking at queues and messages: our additions beside contract F. None of it changes anything."""
+
+from uuid import UUID
+
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.http.forq_api.bodies import MessageView
+from forq_trio.model import limits
+from forq_trio.model.messages import MessageInfo
+from support.actors import all_idle
+from support.forq_api import START_MS, Api, json_of
+
+UNKNOWN_ID = "0199164b-4dea-78d9-9b4c-c699d5037962"
+
+
+async def test_the_list_of_queues(api: Api):
+    assert json_of(await api.call("GET", "/api/v1/queues")) == {"queues": []}
+    await api.send("1", "2", "3", queue="b")
+    await api.send("1", queue="a")
+    await api.call("POST", "b/messages", {"content": "later", "processAfter": START_MS + 1})
+    await api.receive("b")
+    await api.broker.pause("a")
+    empty = {
+        "isDlq": False,
+        "ready": 0,
+        "delayed": 0,
+        "processing": 0,
+        "failed": 0,
+        "held": 0,
+        "waiting": 0,
+        "paused": False,
+    }
+    assert json_of(await api.call("GET", "/api/v1/queues")) == {
+        "queues": [
+            {"queue": "a", **empty, "ready": 1, "bytes": 1, "paused": True},
+            {"queue": "b", **empty, "ready": 2, "delayed": 1, "processing": 1, "bytes": 8},
+        ]
+    }
+
+
+async def test_a_dead_letter_queue_says_so(api: Api):
+    assert json_of(await api.call("GET", "a-dlq"))["isDlq"] is True
+
+
+async def test_one_queue(api: Api):
+    await api.send("1", "2")
+    api.clock.ms += 1_234
+    assert json_of(await api.call("GET", "q")) == {
+        "queue": "q",
+        "isDlq": False,
+        "ready": 2,
+        "delayed": 0,
+        "processing": 0,
+        "failed": 0,
+        "held": 0,
+        "bytes": 2,
+        "waiting": 0,
+        "paused": False,
+        "oldestReadyAgeMs": 1_234,
+    }
+    await api.broker.pause("q")
+    assert json_of(await api.call("GET", "q"))["paused"] is True
+
+
+async def test_a_queue_nobody_used_has_zeros(api: Api):
+    queue = json_of(await api.call("GET", "q"))
+    assert (queue["ready"], queue["oldestReadyAgeMs"]) == (0, None)
+    assert api.broker.counts() == {}
+
+
+async def test_a_clock_that_was_set_back_makes_no_negative_age(api: Api):
+    await api.send("m")
+    api.clock.ms -= 5_000
+    assert json_of(await api.call("GET", "q"))["oldestReadyAgeMs"] == 0
+
+
+async def test_waiting_consumers_are_counted(api: Api):
+    async with trio.open_nursery() as nursery:
+        for queue in ("q", "q", "other"):
+            nursery.start_soon(api.call, "GET", f"{queue}/messages")
+        await all_idle()
+        assert json_of(await api.call("GET", "q"))["waiting"] == 2
+        nursery.cancel_scope.cancel()
+    assert json_of(await api.call("GET", "q"))["waiting"] == 0
+
+
+async def test_a_ready_message(api: Api):
+    await api.send("Grüße")
+    (message,) = json_of(await api.call("GET", "q/peek"))["messages"]
+    assert UUID(message.pop("id")).version == 7
+    assert message == {
+        "queue": "q",
+        "sequence": 1,
+        "status": "ready",
+        "content": "Grüße",
+        "attempts": 0,
+        "priority": limits.PRIORITY_DEFAULT,
+        "receivedAt": START_MS,
+        "processAfter": START_MS,
+        "updatedAt": START_MS,
+        "expiresAfter": START_MS + limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS,
+        "processingStartedAt": None,
+        "leaseUntil": None,
+        "failureReason": None,
+        "sourceQueue": None,
+        "lastError": None,
+        "attributes": None,
+        "group": None,
+        "firstReceivedAt": None,
+        "maxAttempts": None,
+        "ttlMs": None,
+        "deadLetterQueue": None,
+        "deadLetteredAt": None,
+        "sourceAttempts": None,
+        "failures": [],
+        "bytes": 7,
+    }
+
+
+async def test_a_message_in_process(api: Api):
+    await api.send("m")
+    message_id = (await api.receive())["id"]
+    message = json_of(await api.call("GET", f"q/messages/{message_id.upper()}"))
+    assert (message["id"], message["status"], message["attempts"]) == (message_id, "processing", 1)
+    assert (message["processingStartedAt"], message["leaseUntil"]) == (
+        START_MS,
+        START_MS + limits.LEASE_MS_DEFAULT,
+    )
+
+
+async def test_messages_that_are_not_there(api: Api):
+    await api.send("m")
+    (message,) = json_of(await api.call("GET", "q/peek"))["messages"]
+    not_found = (404, "not_found.message")
+    assert await api.code("GET", f"q/messages/{UNKNOWN_ID}") == not_found
+    assert await api.code("GET", f"other/messages/{message['id']}") == not_found
+    assert await api.code("GET", "q/messages/x") == (400, "bad_request.messageId.invalid")
+    assert await api.code("GET", f"a%20b/messages/{UNKNOWN_ID}") == (400, "bad_request.queue.invalid_name")
+
+
+async def test_peek_shows_the_next_messages_and_touches_nothing(api: Api):
+    await api.send(*map(str, range(limits.PEEK_DEFAULT + 1)))
+    for path, count in (
+        ("q/peek", limits.PEEK_DEFAULT),
+        ("q/peek?limit=2", 2),
+        ("q/peek?other=1&limit=3", 3),
+    ):
+        messages = json_of(await api.call("GET", path))["messages"]
+        assert [message["content"] for message in messages] == list(map(str, range(count)))
+    assert (await api.receive())["content"] == "0"
+
+
+@pytest.mark.parametrize("limit", ["1", "2", "99", "100", "007"])
+async def test_limits_of_peek(api: Api, limit: str):
+    assert (await api.call("GET", f"q/peek?limit={limit}")).status == 200
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["0", "101", "-1", "", "x", "1.0", "1e1", "+1", "%201", "1_0", "%D9%A3", "9" * 5_000, "true", "%FF"],
+)
+async def test_limits_of_peek_that_are_none(api: Api, limit: str):
+    assert await api.code("GET", f"q/peek?limit={limit}") == (400, "bad_request.limit.out_of_range")
+
+
+async def test_peek_at_random(api: Api):
+    """Any ready message may be seen, and none is touched."""
+    sent = [str(number) for number in range(10, 50)]
+    await api.send(*sent)
+    seen = json_of(await api.call("GET", "q/peek?order=shuffle&limit=40"))["messages"]
+    contents = [message["content"] for message in seen]
+    assert sorted(contents) == sent != contents
+    assert {message["status"] for message in seen} == {"ready"}
+    assert await api.code("GET", "q/peek?order=lifo") == (400, "bad_request.order.invalid")
+
+
+@pytest.mark.parametrize("path", ["", "/peek"])
+async def test_queue_names_are_checked(api: Api, path: str):
+    assert await api.code("GET", f"a%20b{path}") == (400, "bad_request.queue.invalid_name")
+
+
+async def test_a_stopped_server_says_so(api: Api):
+    api.readers.close()
+    assert await api.code("GET", "q") == (503, "forq.stopping")
+
+
+async def test_the_list_with_thousands_of_queues(api: Api):
+    names = [f"queue-{number:04}" for number in range(2_000)]
+    async with trio.open_nursery() as nursery:
+        for name in reversed(names):
+            nursery.start_soon(api.broker.produce, name, "m")
+    queues = json_of(await api.call("GET", "/api/v1/queues"))["queues"]
+    assert [queue["queue"] for queue in queues] == names
+
+
+def test_the_view_has_every_field_of_a_message():
+    assert MessageView.__struct_encode_fields__ == MessageInfo.__struct_encode_fields__

@@ -1,0 +1,110 @@
+"""Generated requests, right and wrong ones, against the OpenAPI document: no 5xx, and every answer is a documented one.
+
+There is no socket: a request goes from schemathesis to the handler and the answer back. Each example has a queue of
+its own, and long polls wait on a clock that jumps. FORQ_SCHEMA_EXAMPLES says how many of them for each operation.
+"""
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+import requests
+import schemathesis
+import trio
+import trio.testing
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import CHECKS
+from schemathesis.generation import GenerationMode
+
+from forq_trio.http.message import Response
+from support.forq_api import METRICS_SECRET, SECRET, Api, make_request, open_api
+
+BASE_URL = "http://127.0.0.1"
+EXAMPLES = int(os.environ.get("FORQ_SCHEMA_EXAMPLES", "8"))
+CHECK_NAMES = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+)
+WAITING = {"receiveMessage", "receiveMessages"}
+
+
+def load_document() -> dict[str, Any]:
+    async def load() -> dict[str, Any]:
+        async with open_api() as api:
+            return httpx.Response(200, content=(await api.call("GET", "/openapi.json")).body).json()
+
+    return trio.run(load)
+
+
+SCHEMA = schemathesis.openapi.from_dict(load_document())
+SCHEMA.config.update(base_url=BASE_URL)
+OPERATIONS = {
+    operation.definition.raw["operationId"]: operation
+    for operation in (result.ok() for result in SCHEMA.get_all_operations())
+}
+CHECKS_USED = CHECKS.get_by_names(list(CHECK_NAMES))
+
+BOUNDED = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+async def exchange(api: Api, case: schemathesis.Case, key: str) -> httpx.Response:
+    """Hand over the request of `case` and bring back the answer."""
+    kwargs = case.as_transport_kwargs(base_url=BASE_URL)
+    wanted = {
+        name: kwargs.get(name) for name in ("method", "url", "headers", "params", "json", "data", "cookies")
+    }
+    prepared = requests.Request(**wanted).prepare()
+    body = prepared.body or b""
+    headers = {
+        name.lower().encode("latin-1"): str(value).encode() for name, value in prepared.headers.items()
+    }
+    headers[b"x-api-key"] = key.encode()
+    method = str(prepared.method)
+    raw = body.encode() if isinstance(body, str) else body
+    response = await api.handler(make_request(method, prepared.path_url, raw, headers))
+    return as_httpx(response, httpx.Request(method, str(prepared.url)))
+
+
+def as_httpx(response: Response, request: httpx.Request) -> httpx.Response:
+    """As a client sees it: an answer without a body says nothing about a content type."""
+    headers = list(response.headers)
+    if response.status != 204:
+        headers.append((b"content-type", response.content_type))
+    answer = httpx.Response(response.status, headers=headers, content=response.body, request=request)
+    answer.elapsed = timedelta()
+    return answer
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_generated_requests(name: str, mode: GenerationMode):
+    operation = OPERATIONS[name]
+    if mode is GenerationMode.NEGATIVE and not (
+        operation.body or operation.path_parameters or operation.query
+    ):
+        mode = GenerationMode.POSITIVE  # there is nothing to get wrong
+
+    @BOUNDED
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def examples(case: schemathesis.Case) -> None:
+        async def run() -> httpx.Response:
+            async with open_api() as api:
+                await api.send("1", "2", queue="q")
+                return await exchange(api, case, METRICS_SECRET if name == "metrics" else SECRET)
+
+        clock = trio.testing.MockClock(autojump_threshold=0) if name in WAITING else None
+        case.validate_response(trio.run(run, clock=clock), checks=CHECKS_USED)
+
+    examples()

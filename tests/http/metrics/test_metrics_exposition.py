@@ -1,0 +1,180 @@
+"""What a scrape says: buckets add up, labels are bounded, gauges are as of now or as of the last refresh."""
+
+import sys
+import time
+from itertools import pairwise
+
+import pytest
+
+from forq_trio.http.metrics import Metrics
+from forq_trio.model import limits
+from forq_trio.model.messages import QueueCounts
+from forq_trio.storage.engine import DURATION_KINDS, Event
+from forq_trio.telemetry.counters import OTHER, Tally
+from forq_trio.telemetry.metric_names import COUNTERS, STATES
+from forq_trio.telemetry.rejections import Cause
+from support.exposition import buckets, of_queue, own_samples, samples_of
+
+WAIT = "forq_message_wait_seconds"
+END_TO_END = "forq_message_end_to_end_seconds"
+
+
+def test_every_kind_of_duration_is_exposed() -> None:
+    tally = Tally()
+    for kind in DURATION_KINDS:
+        tally.record_durations({(kind, "q"): [1]})
+        assert own_samples(tally)[f"forq_message_{kind}_seconds_count", of_queue("q")] == 1
+
+
+@pytest.mark.parametrize("name", [WAIT, END_TO_END])
+def test_buckets_are_cumulative_and_agree_with_count_and_sum(name: str) -> None:
+    tally = Tally()
+    kind = name.removeprefix("forq_message_").removesuffix("_seconds")
+    tally.record_durations({(kind, "q"): [0, 1, 2, 5_000, 5_001, 3_600_000, 3_600_001]})
+    samples = own_samples(tally)
+    found = buckets(samples, name, of_queue("q"))
+    assert list(found) == sorted(found)
+    assert all(lower <= upper for lower, upper in pairwise(found.values()))
+    assert found[0.001] == 2
+    assert found[0.002] == 3
+    assert found[2.5] == 3
+    assert found[5] == 4
+    assert found[10] == 5
+    assert found[3_600] == 6
+    assert found[float("inf")] == samples[f"{name}_count", of_queue("q")] == 7
+    assert samples[f"{name}_sum", of_queue("q")] == 7_210.005
+
+
+def test_commits_have_their_histograms_without_labels() -> None:
+    tally = Tally()
+    for calls, seconds in ((1, 0.0001), (2, 0.00011), (3, 0.5), (5_000, 11)):
+        tally.record_commit(calls, seconds)
+    samples = own_samples(tally)
+    by_calls = buckets(samples, "forq_commit_batch_calls")
+    assert (by_calls[1], by_calls[2], by_calls[4], by_calls[4_096]) == (1, 2, 3, 3)
+    assert by_calls[float("inf")] == samples["forq_commit_batch_calls_count", ()] == 4
+    assert samples["forq_commit_batch_calls_sum", ()] == 5_006
+    by_seconds = buckets(samples, "forq_commit_duration_seconds")
+    assert (by_seconds[0.0001], by_seconds[0.00025], by_seconds[0.5], by_seconds[10]) == (1, 2, 3, 3)
+    assert by_seconds[float("inf")] == 4
+
+
+def test_a_histogram_that_moves_is_written_anew() -> None:
+    tally = Tally()
+    metrics = Metrics(tally)
+    for expected in (1, 2):
+        tally.record_durations({("wait", "q"): [5]})
+        for _ in range(2):
+            samples = samples_of(metrics.render())
+            assert samples[f"{WAIT}_count", of_queue("q")] == expected
+            assert samples[f"{WAIT}_sum", of_queue("q")] == expected * 0.005
+
+
+def test_states_add_up_to_the_depth() -> None:
+    tally = Tally()
+    tally.refresh_counts({"q": QueueCounts(1, 20, 300, 4_000, 50_000, 7)})
+    samples = own_samples(tally)
+    states = {state: samples["forq_queue_messages", of_queue("q", state=state)] for state in STATES}
+    assert states == {"ready": 1, "processing": 20, "failed": 300, "delayed": 4_000, "held": 50_000}
+    assert samples["forq_queue_depth", of_queue("q")] == sum(states.values())
+    assert samples["forq_queue_bytes", of_queue("q")] == 7
+
+
+def test_gauges_of_a_queue_that_is_gone_end() -> None:
+    tally = Tally()
+    tally.refresh_counts({"q": QueueCounts(1)})
+    tally.refresh_counts({})
+    assert {name for name, labels in own_samples(tally) if labels and labels[0][0] == "queue_name"} == set()
+
+
+def test_waiting_consumers_and_calls_are_asked_for_at_the_scrape() -> None:
+    tally = Tally()
+    metrics = Metrics(tally)
+    parked: dict[str, list[str]] = {}
+    waiting_calls = 0
+    tally.parked, tally.inbox_calls = parked, lambda: waiting_calls
+    tally.refresh_counts({"known": QueueCounts()})
+    before = samples_of(metrics.render())
+    parked["new"] = ["one", "two"]
+    waiting_calls = 3
+    after = samples_of(metrics.render())
+    assert before["forq_queue_waiting_consumers", of_queue("known")] == 0
+    assert before["forq_inbox_calls", ()] == 0
+    assert after["forq_queue_waiting_consumers", of_queue("known")] == 0
+    assert after["forq_queue_waiting_consumers", of_queue("new")] == 2
+    assert after["forq_inbox_calls", ()] == 3
+
+
+def test_every_cause_of_rejection_is_there_from_the_start() -> None:
+    tally = Tally()
+    tally.record_rejection(Cause.FORBIDDEN)
+    samples = own_samples(tally)
+    counted = {cause: samples["forq_rejections_total", (("cause", cause.value),)] for cause in Cause}
+    assert counted == {cause: cause is Cause.FORBIDDEN for cause in Cause}
+
+
+def test_histograms_are_bounded() -> None:
+    tally = Tally()
+    for number in range(2 * limits.HISTOGRAM_QUEUES_MAX):
+        for kind in DURATION_KINDS:
+            tally.record_durations({(kind, f"q{number}"): [1], (kind, f"q{number}-dlq"): [1]})
+    samples = own_samples(tally)
+    for name in (WAIT, END_TO_END):
+        counts = {labels: value for (sample, labels), value in samples.items() if sample == f"{name}_count"}
+        assert len(counts) == limits.HISTOGRAM_QUEUES_MAX + 2
+        assert sum(counts.values()) == 4 * limits.HISTOGRAM_QUEUES_MAX
+        assert counts[of_queue("q0")] == counts[of_queue("q0-dlq")] == 1
+        half = limits.HISTOGRAM_QUEUES_MAX * 3 / 2
+        assert counts[of_queue(OTHER)] == half
+        assert counts[(("queue_name", OTHER), ("queue_type", "dlq"))] == half
+
+
+def test_a_queue_that_is_called_other_shares_its_histogram() -> None:
+    tally = Tally()
+    tally.record_durations({("wait", OTHER): [1]})
+    tally.record_durations({("wait", f"q{number}"): [1] for number in range(limits.HISTOGRAM_QUEUES_MAX)})
+    assert own_samples(tally)[f"{WAIT}_count", of_queue(OTHER)] == 2
+
+
+def test_gauges_past_the_bound_are_summed() -> None:
+    tally = Tally()
+    extra = 5
+    counts = QueueCounts(1, 2, 3, 4, 5, 6)
+    tally.refresh_counts({f"q{number}": counts for number in range(limits.METRIC_QUEUES_MAX + extra)})
+    tally.parked = {f"parked{number}": ["x"] for number in range(extra)}
+    samples = own_samples(tally)
+    queues = {dict(labels)["queue_name"] for _, labels in samples if "queue_name" in dict(labels)}
+    assert len(queues) == limits.METRIC_QUEUES_MAX + 1
+    for state, each in zip(("ready", "processing", "failed", "delayed", "held"), range(1, 6), strict=True):
+        assert samples["forq_queue_messages", of_queue(OTHER, state=state)] == each * extra
+    assert samples["forq_queue_bytes", of_queue(OTHER)] == 6 * extra
+    assert samples["forq_queue_waiting_consumers", of_queue(OTHER)] == extra
+
+
+def busy_tally() -> Tally:
+    """As many queues as have names, with something of everything."""
+    tally = Tally()
+    queues = [f"a-rather-long-queue-name-{number}" for number in range(limits.METRIC_QUEUES_MAX)]
+    for counter in COUNTERS:
+        tally.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
+    tally.refresh_counts(dict.fromkeys(queues, QueueCounts(1, 2, 3, 4, 5, 6)))
+    tally.parked = dict.fromkeys(queues, "x")
+    for queue in queues:
+        tally.dead_letters[tally.key(queue)] = 1
+        tally.oldest_seconds[tally.key(queue)] = 12.345
+        tally.record_durations({(kind, queue): [1] for kind in DURATION_KINDS})
+    return tally
+
+
+def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor_time() -> None:
+    tally = busy_tally()
+    metrics = Metrics(tally)
+    seconds = []
+    for _ in range(5):
+        tally.record_durations({(kind, queue): [1] for kind, (queue, _) in tally.durations})
+        started = time.thread_time()
+        exposition = metrics.render()
+        seconds.append(time.thread_time() - started)
+    traced = sys.gettrace() is not None  # a coverage run, several times slower
+    assert min(seconds) < (1.0 if traced else 0.1)
+    assert len(samples_of(exposition)) > 20_000

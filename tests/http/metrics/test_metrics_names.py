@@ -1,0 +1,135 @@
+"""Names, labels and meanings of the series are a promise: written down here, in the docs, and nowhere changed."""
+
+import re
+from pathlib import Path
+
+from forq_trio.http.metrics import Metrics
+from forq_trio.model.messages import QueueCounts
+from forq_trio.storage.engine import EVENT_KINDS, Event
+from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.metric_names import COUNTERS, FAMILIES, KINDS_NOT_EXPOSED, STATES
+from forq_trio.telemetry.rejections import Cause
+from support.exposition import own_samples
+
+DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
+
+FORQ = """\
+# HELP forq_messages_produced_total Messages stored for producers.
+# TYPE forq_messages_produced_total counter
+forq_messages_produced_total{queue_name="q",queue_type="regular"} 7
+# HELP forq_messages_consumed_total Messages handed to consumers.
+# TYPE forq_messages_consumed_total counter
+forq_messages_consumed_total{queue_name="q",queue_type="regular"} 6
+# HELP forq_messages_acked_total Messages acknowledged by consumers.
+# TYPE forq_messages_acked_total counter
+forq_messages_acked_total{queue_name="q-dlq",queue_type="dlq"} 5
+# HELP forq_messages_nacked_total Messages given back after a failed attempt.
+# TYPE forq_messages_nacked_total counter
+forq_messages_nacked_total{queue_name="q",queue_type="regular"} 4
+# HELP forq_messages_requeued_total Messages moved from a dead-letter queue back to its queue by an administrator.
+# TYPE forq_messages_requeued_total counter
+forq_messages_requeued_total{queue_name="q"} 3
+# HELP forq_messages_moved_to_dlq_total Messages moved to a dead-letter queue.
+# TYPE forq_messages_moved_to_dlq_total counter
+forq_messages_moved_to_dlq_total{queue_name="q",reason="failed"} 2
+# HELP forq_messages_stale_recovered_total Messages whose consumer let the lease run out, made ready again.
+# TYPE forq_messages_stale_recovered_total counter
+forq_messages_stale_recovered_total{queue_name="q"} 1
+# HELP forq_messages_cleanup_total Messages deleted from dead-letter queues.
+# TYPE forq_messages_cleanup_total counter
+forq_messages_cleanup_total{reason="expired"} 8
+# HELP forq_queue_depth Messages a queue holds, in whatever state, refreshed every 30 seconds.
+# TYPE forq_queue_depth gauge
+forq_queue_depth{queue_name="q",queue_type="regular"} 15
+"""
+OURS = {
+    "forq_queue_messages": ("gauge", "queue_name", "queue_type", "state"),
+    "forq_queue_bytes": ("gauge", "queue_name", "queue_type"),
+    "forq_queue_dead_letters": ("gauge", "queue_name", "queue_type"),
+    "forq_queue_oldest_claimable_age_seconds": ("gauge", "queue_name", "queue_type"),
+    "forq_queue_waiting_consumers": ("gauge", "queue_name", "queue_type"),
+    "forq_inbox_calls": ("gauge",),
+    "forq_rejections_total": ("counter", "cause"),
+    "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
+    "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
+    "forq_commit_batch_calls": ("histogram",),
+    "forq_commit_duration_seconds": ("histogram",),
+}
+CAUSES = [
+    *("overloaded", "queue_full", "stopping", "storage_unavailable", "storage_full", "read_timeout"),
+    *("unauthorized", "throttled", "forbidden", "too_large", "slow_request"),
+]
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The cells of all table rows that begin with something in backquotes."""
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+
+
+def full_tally() -> Tally:
+    """A tally that has something of everything."""
+    tally = Tally()
+    tally.record(
+        [
+            Event("produced", "q", 7),
+            Event("consumed", "q", 6),
+            Event("acked", "q-dlq", 5),
+            Event("nacked", "q", 4),
+            Event("requeued", "q", 3),
+            Event("moved_to_dlq", "q", 2, "failed"),
+            Event("stale_recovered", "q", 1),
+            Event("cleaned_up", "q-dlq", 8, "expired"),
+        ]
+    )
+    tally.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
+    tally.dead_letters[tally.key("q")] = 9
+    tally.oldest_seconds[tally.key("q")] = 1.5
+    tally.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2]})
+    tally.record_commit(3, 0.001)
+    return tally
+
+
+def test_f11_forqs_own_series_are_byte_for_byte_what_they_were() -> None:
+    assert Metrics(full_tally()).render().decode().startswith(FORQ)
+
+
+def test_our_names_and_labels_stay() -> None:
+    ours = {family.name: (family.type, *family.labels) for family in FAMILIES[len(COUNTERS) + 1 :]}
+    assert ours == OURS
+    assert STATES == ("ready", "delayed", "processing", "held", "failed")
+    assert [cause.value for cause in Cause] == CAUSES
+
+
+def test_what_is_exposed_is_what_the_tables_say() -> None:
+    exposed: dict[str, set[tuple[str, ...]]] = {}
+    for name, labels in own_samples(full_tally()):
+        family = re.sub("_(bucket|sum|count)$", "", name)
+        exposed.setdefault(family, set()).add(tuple(label for label, _ in labels if label != "le"))
+    assert exposed == {family.name: {tuple(sorted(family.labels))} for family in FAMILIES}
+
+
+def test_f11_every_kind_of_event_is_exposed_or_left_out_on_purpose() -> None:
+    assert {counter.kind for counter in COUNTERS} | KINDS_NOT_EXPOSED == set(EVENT_KINDS)
+
+
+def test_every_series_and_every_cause_is_documented() -> None:
+    text = DOCS.read_text()
+    series, causes = text.split("`cause` is one of:")
+    assert table_rows(series) == [
+        [f"`{family.name}`", family.type, ", ".join(f"`{label}`" for label in family.labels), family.meaning]
+        for family in FAMILIES
+    ]
+    assert table_rows(causes) == [[f"`{cause.value}`", cause.doc] for cause in Cause]
+    for state in STATES:
+        assert f"`{state}`" in series
+
+
+def test_the_docs_name_no_series_that_is_not_there() -> None:
+    named = set(re.findall(r"\bforq_[a-z_]+\b", DOCS.read_text()))
+    known = {family.name for family in FAMILIES}
+    known |= {f"{family.name}_bucket" for family in FAMILIES if family.type == "histogram"}
+    assert named <= known

@@ -1,0 +1,66 @@
+"""All request bodies of a server together have a bound: nobody fills its memory with bodies that never end."""
+
+import trio
+import trio.testing
+
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import TransportConfig
+from support.transport import post, running
+
+from .test_http2 import Http2Client
+
+BODY = b"x" * 60_000
+CONFIG = TransportConfig(bodies_bytes_max=100_000)
+
+
+def test_what_is_given_back_can_be_taken_again() -> None:
+    budget = BodyBudget(10)
+    assert budget.change(10)
+    assert not budget.change(1)
+    assert budget.change(-11)
+    assert budget.bytes_held == 0
+
+
+async def test_a_body_beyond_the_budget_is_refused_and_the_next_one_is_not() -> None:
+    async with running(config=CONFIG) as transport:
+        first, second, third = [await transport.connect() for _ in range(3)]
+        await first.send(post(BODY)[:-1])
+        await trio.testing.wait_all_tasks_blocked(0.02)
+        await second.send(post(BODY)[:-1])
+        refused = await second.answer()
+        assert (refused.status, refused.headers[b"retry-after"]) == (503, b"1")
+        assert await second.ends() == b""
+        await first.send(BODY[-1:])
+        assert (await first.answer()).body.endswith(BODY)
+        await third.send(post(BODY)[:-1])
+        await trio.testing.wait_all_tasks_blocked(0.02)
+        await third.send(BODY[-1:])
+        assert (await third.answer()).status == 200
+
+
+async def test_a_client_that_leaves_gives_its_share_back() -> None:
+    async with running(config=CONFIG) as transport:
+        for _ in range(3):
+            client = await transport.connect()
+            await client.send(post(BODY)[:-1])
+            await trio.testing.wait_all_tasks_blocked(0.02)
+            await client.close()
+            while transport.server.connections:
+                await trio.lowlevel.checkpoint()
+
+
+async def test_http2_shares_the_budget() -> None:
+    async with running(config=CONFIG) as transport:
+        holding = await transport.connect()
+        await holding.send(post(BODY)[:-1])
+        await trio.testing.wait_all_tasks_blocked(0.02)
+        assert await post_over_http2(transport) == 503
+        await holding.send(BODY[-1:])
+        assert (await holding.answer()).status == 200
+        assert await post_over_http2(transport) == 200
+
+
+async def post_over_http2(transport) -> int:
+    client = Http2Client((await transport.connect()).stream)
+    await client.start()
+    return (await client.answer(await client.request("POST", body=BODY))).status

@@ -1,0 +1,79 @@
+"""A connection that has ended leaves nothing for the garbage collector, which the server runs rarely."""
+
+import gc
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from forq_trio.http.message import NO_CONTENT, Request
+from forq_trio.http.transport.connection import Connection
+from forq_trio.http.transport.disconnects import DisconnectWatch
+from forq_trio.http.transport.h1 import RequestParser
+from support.transport import get, running
+
+KINDS = (Connection, RequestParser, DisconnectWatch, Request)
+
+
+@pytest.fixture
+def _no_collections():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def alive() -> list[str]:
+    return [type(thing).__name__ for thing in gc.get_objects() if type(thing) in KINDS]
+
+
+async def ends_after_its_answer(client):
+    await client.send(get())
+    await client.answer()
+
+
+async def ends_before_its_request(client):
+    await client.send(b"GET / HTT")
+
+
+async def ends_with_requests_that_wait_for_their_turn(client):
+    await client.send(get("/wait") * 5)
+    await wait_all_tasks_blocked(0.05)
+
+
+async def ends_in_a_long_poll(client):
+    await client.send(get("/poll"))
+    await wait_all_tasks_blocked(0.05)
+
+
+@pytest.mark.usefixtures("_no_collections")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        ends_after_its_answer,
+        ends_before_its_request,
+        ends_with_requests_that_wait_for_their_turn,
+        ends_in_a_long_poll,
+    ],
+    ids=lambda ending: ending.__name__,
+)
+async def test_a_connection_that_ended_is_gone(ending):
+    release = trio.Event()
+
+    async def handler(request):
+        if request.path == "/wait":
+            await release.wait()
+        elif request.path == "/poll":
+            async with request.cancelled_on_disconnect():
+                await trio.sleep_forever()
+        return NO_CONTENT
+
+    before = alive()
+    async with running(handler) as transport:
+        for _ in range(3):
+            client = await transport.connect()
+            await ending(client)
+            await client.close()
+        release.set()
+        await wait_all_tasks_blocked(0.05)
+        assert alive() == before

@@ -1,0 +1,1 @@
+"""The reliability lab: crashes, power cuts, failing disks, hostile clients, simulated histories, soaks."""

@@ -1,0 +1,192 @@
+"""A real server on a disk that is really full: a small file system that somebody else fills.
+
+Needs the right to mount one; without it the test says so and is left out.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+
+from client.fake_forq import SECRET
+from forq_trio.storage.sqlite.files.check import check_file
+from support.real_server import RealServer, real_server
+
+pytestmark = pytest.mark.process
+
+DISK_MIB = 48
+RESERVE_MIB = 6
+CONTENT = 60_000 * "x"
+MESSAGES = "/api/v1/queues/orders/messages"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "forq-test", str(place)],
+        capture_output=True,
+        text=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip(
+            f"NOT TESTED, the real full disk: no right to mount a small one ({mounted.stderr.strip()})"
+        )
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """What somebody else does: write until nothing is free."""
+    filler = disk / "of-somebody-else"
+    with open(filler, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4_096))
+        except OSError:
+            return filler
+
+
+def make_client(server: RealServer) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=server.url, headers={"X-API-Key": SECRET}, timeout=120)
+
+
+class Shop:
+    """What a test knows of the queue, to be compared with what the server says."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+        self.stored = 0
+        self.number = 0
+        self.accepted = 0
+
+    async def send(self, content: str = CONTENT) -> httpx.Response:
+        self.number += 1
+        answer = await self._client.post(
+            MESSAGES, json={"content": f"{self.number} {content}", "maxAttempts": 1_000}
+        )
+        self.accepted += answer.status_code == 204
+        self.stored += answer.status_code == 204
+        return answer
+
+    async def take(self, most: int) -> list[dict]:
+        answer = await self._client.post(
+            f"{MESSAGES}/receive", json={"max": most, "waitMs": 0, "leaseMs": 600_000}
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()["messages"]
+
+    async def settle(self, verb: str, messages: list[dict], **more: object) -> None:
+        receipts = [message["receipt"] for message in messages]
+        answer = await self._client.post(f"{MESSAGES}/{verb}", json={"receipts": receipts, **more})
+        assert answer.status_code == 200, answer.text
+        assert all(result["ok"] for result in answer.json()["results"])
+        if verb == "ack":
+            self.stored -= len(messages)
+
+    async def check(self) -> None:
+        answer = await self._client.get("/api/v1/queues/orders")
+        assert answer.status_code == 200
+        queue = answer.json()
+        assert (
+            sum(queue[state] for state in ("ready", "delayed", "processing", "failed", "held")) == self.stored
+        )
+
+    async def send_until_accepted(self) -> None:
+        with trio.fail_after(120):
+            while (await self.send("small")).status_code != 204:
+                pass
+
+    async def send_until_refused(self) -> httpx.Response:
+        """Where a checkpoint let the log begin anew, some more fit into it before the disk is asked for more."""
+        with trio.fail_after(120):
+            while (answer := await self.send()).status_code == 204:
+                pass
+        return answer
+
+
+async def live_on_a_full_disk(client: httpx.AsyncClient, disk: Path) -> None:
+    shop = Shop(client)
+    for _ in range(120):
+        assert (await shop.send()).status_code == 204
+    (held,) = await shop.take(1)
+    filler = fill(disk)
+    refused = await shop.send_until_refused()
+    assert (refused.status_code, refused.json()) == (503, {"code": "forq.storage_full"})
+    assert refused.headers["retry-after"] == "1"
+    sasquatch = await client.post("/send", json={"queue_name": "orders", "message_body": CONTENT})
+    assert (sasquatch.status_code, sasquatch.json()["error"]["code"]) == (503, "ServiceUnavailable")
+    await shop.settle("extend", [held], leaseMs=900_000)
+    await shop.settle("ack", [held])
+    for _ in range(30):
+        messages = await shop.take(3)
+        await shop.settle("ack", messages[:2])
+        await shop.settle("nack", messages[2:], delayMs=0)
+        assert (await shop.send()).json() == {"code": "forq.storage_full"}
+    await shop.check()
+    assert (await client.get("/healthcheck")).status_code == 204
+    filler.unlink()
+    await shop.send_until_accepted()
+    for _ in range(20):
+        assert (await shop.send()).status_code == 204
+    await shop.check()
+    accepted = f'forq_messages_produced_total{{queue_name="orders",queue_type="regular"}} {shop.accepted}'
+    metrics = (await client.get("/metrics", headers={"X-API-Key": 32 * "m"})).text
+    assert accepted in metrics
+    assert 'forq_rejections_total{cause="storage_full"}' in metrics
+
+
+async def test_a_full_disk_stops_sends_only_and_there_is_no_need_to_restart(small_disk) -> None:
+    database = small_disk / "forq.db"
+    settings = {
+        "FORQ_DISK_RESERVE_MB": str(RESERVE_MIB),
+        "FORQ_METRICS_ENABLED": "true",
+        "FORQ_METRICS_AUTH_SECRET": 32 * "m",
+    }
+    with real_server(database, **settings) as server:
+        async with make_client(server) as client:
+            await live_on_a_full_disk(client, small_disk)
+        assert server.stop() == 0
+    assert sorted(os.listdir(small_disk)) == ["forq.db", "forq.db.lock"]
+    assert check_file(str(database)).ok
+
+
+async def test_killed_on_a_full_disk_it_starts_again_and_what_is_stored_can_be_consumed(small_disk) -> None:
+    database = small_disk / "forq.db"
+    settings = {"FORQ_DISK_RESERVE_MB": str(RESERVE_MIB)}
+    with real_server(database, **settings) as server:
+        async with make_client(server) as client:
+            shop = Shop(client)
+            for _ in range(100):
+                assert (await shop.send()).status_code == 204
+        server.process.kill()
+        server.process.wait()
+    fill(small_disk)
+    with real_server(database, **settings) as server:
+        async with make_client(server) as client:
+            shop._client = client
+            messages = await shop.take(10)
+            await shop.settle("ack", messages)
+            assert (await shop.send_until_refused()).json() == {"code": "forq.storage_full"}
+            await shop.check()
+        assert server.stop() == 0
+    assert check_file(str(database)).ok
+
+
+def test_a_disk_that_can_only_be_read_is_refused_at_the_start(small_disk) -> None:
+    database = small_disk / "forq.db"
+    with real_server(database) as server:
+        assert server.stop() == 0
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with (
+        pytest.raises(AssertionError, match=r"cannot be read and written by this user"),
+        real_server(database),
+    ):
+        pass

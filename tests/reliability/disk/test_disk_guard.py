@@ -1,0 +1,201 @@
+"""The guard and the writer on a disk whose free space a test sets: sends are refused in time, the rest goes on."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from forq_trio.jobs.disk_guard import DiskGuard, free_bytes_of
+from forq_trio.model import limits
+from forq_trio.model.errors import StorageFull
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.writer_actor import WriterActor
+from reliability.disk.faulty import FaultyDisk
+from support.actors import ObservedEngine, elapse, running_writer, until
+from support.words import Pending, ack, claim, send
+
+KEEP = limits.MIB
+PLENTY = 100 * KEEP
+REOPENED_AT = KEEP + KEEP // 4 + limits.DISK_REOPEN_BYTES
+
+
+class Place:
+    """A writer with a guard on one disk. free: the bytes that are free on it, the reserve not counted; full: whether
+    SQLite finds no room there as long as the reserve is not given up."""
+
+    def __init__(self, directory: Path, disk: FaultyDisk) -> None:
+        self.free = PLENTY
+        self.full = False
+        self.looks = 0
+        self.engine = ObservedEngine(SqliteEngine(str(directory / "forq.db"), EngineSettings()))
+        self.reserve = Path(str(self.engine.reserve_path))
+        self.writer: WriterActor
+        disk.is_full = lambda _: self.full and self.reserve.exists()
+
+    def free_bytes(self, directory: Path) -> int:
+        assert directory == self.reserve.parent
+        self.looks += 1
+        return self.free
+
+    async def guarded(self, nursery: trio.Nursery, keep_bytes: int = KEEP) -> None:
+        nursery.start_soon(DiskGuard(str(self.reserve), self.writer, keep_bytes, self.free_bytes).run)
+        wanted = keep_bytes if self.free >= 2 * keep_bytes > 0 else 0
+        await until(lambda: self.looks > 0 and self.reserved_bytes() >= wanted)
+
+    def reserved_bytes(self) -> int:
+        return self.reserve.stat().st_blocks * 512 if self.reserve.exists() else 0
+
+
+@pytest.fixture
+async def place(quick_path, autojump_clock) -> AsyncIterator[Place]:
+    with FaultyDisk().in_use() as disk:
+        place = Place(quick_path, disk)
+        async with running_writer(place.engine) as place.writer:
+            yield place
+            place.full = False
+
+
+async def look() -> None:
+    await elapse(limits.DISK_LOOK_SECONDS * 1.5)
+
+
+async def test_a_reserve_of_real_bytes_lies_beside_the_file_while_the_guard_runs(
+    place, autojump_clock
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery)
+        assert place.reserve.stat().st_blocks * 512 >= KEEP
+        assert place.reserve.parent == Path(place.engine._engine._path).parent
+        nursery.cancel_scope.cancel()
+    assert not place.reserve.exists()
+
+
+async def test_sends_are_refused_before_the_disk_is_full_and_accepted_again_with_some_distance(
+    place, autojump_clock
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery)
+        for free, accepted in (
+            (KEEP, True),
+            (KEEP - 1, False),
+            (KEEP, False),
+            (REOPENED_AT - 1, False),
+            (REOPENED_AT, True),
+            (KEEP, True),
+        ):
+            place.free = free
+            await look()
+            # The guard looks in a thread, which the simulated clock does not wait for.
+            await until(lambda accepted=accepted: place.writer.sends_refused is not accepted)
+        place.free = 0
+        await look()
+        place.engine.batches.clear()
+        with pytest.raises(StorageFull):
+            await place.writer.execute(send())
+        assert place.engine.batches == []
+        assert await place.writer.execute(claim()) == ()
+        assert place.reserve.exists()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_batch_that_finds_the_disk_full_runs_again_without_its_sends(place, autojump_clock) -> None:
+    writer = place.writer
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery)
+        await writer.execute(send("one"))
+        await writer.execute(send("two"))
+        (held,) = await writer.execute(claim())
+        place.full, place.free = True, 0
+        place.engine.batches.clear()
+        calls = [Pending(nursery, writer, each) for each in (send("x" * 9_000), ack(held), claim(), send())]
+        outcomes = [await call.finished() for call in calls]
+        assert [type(outcome) for outcome in outcomes] == [StorageFull, tuple, tuple, StorageFull]
+        assert outcomes[1] == (True,)
+        assert outcomes[2][0].content == "two"
+        assert [len(batch.commands) for batch in place.engine.batches] == [4, 2]
+        assert writer.sends_refused
+        assert not place.reserve.exists()
+        assert writer.counts()["q"].total == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_sends_go_on_without_a_restart_once_there_is_room_and_a_reserve_again(
+    place, autojump_clock
+) -> None:
+    writer = place.writer
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery)
+        place.full, place.free = True, 0
+        with pytest.raises(StorageFull):
+            await writer.execute(send())
+        place.full = False
+        for free in (0, KEEP, 2 * KEEP - 1):
+            place.free = free
+            await look()
+            assert writer.sends_refused
+            assert not place.reserve.exists()
+        place.free = PLENTY
+        await look()
+        await until(lambda: not writer.sends_refused)
+        assert place.reserve.exists()
+        assert (await writer.execute(send())).sequence == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_without_a_reserve_sends_are_refused_only_while_the_disk_is_full(place, autojump_clock) -> None:
+    async with trio.open_nursery() as nursery:
+        place.free = limits.DISK_REOPEN_BYTES - 1
+        await place.guarded(nursery, keep_bytes=0)
+        assert not place.writer.sends_refused
+        place.reserve.touch()  # the disk of this test is full while it is there
+        place.full = True
+        with pytest.raises(StorageFull):
+            await place.writer.execute(send())
+        await look()
+        assert place.writer.sends_refused
+        place.free += 1
+        await look()
+        await place.writer.execute(send())
+        nursery.cancel_scope.cancel()
+
+
+async def test_when_there_is_no_room_at_all_the_others_are_told_so_too_and_nothing_is_lost(
+    place, autojump_clock
+) -> None:
+    writer = place.writer
+    await writer.execute(send("kept"))
+    (held,) = await writer.execute(claim())
+    place.reserve.touch()
+    place.full = True
+    with pytest.raises(StorageFull):
+        await writer.execute(ack(held))
+    place.full = False
+    assert await writer.execute(ack(held)) == (True,)
+
+
+async def test_receivers_stay_parked_through_a_full_disk(place, autojump_clock) -> None:
+    writer = place.writer
+    async with trio.open_nursery() as nursery:
+        receiver = Pending(nursery, writer, claim(20_000))
+        await trio.testing.wait_all_tasks_blocked()
+        place.reserve.touch()
+        place.full = True
+        with pytest.raises(StorageFull):
+            await writer.execute(send("x"))
+        place.full = writer.sends_refused = False
+        await writer.execute(send("y"))
+        assert [delivery.content for delivery in await receiver.finished()] == ["y"]
+
+
+async def test_what_a_killed_server_kept_is_given_up_when_its_file_is_opened(quick_path) -> None:
+    """It may be what makes a start on a full disk possible."""
+    left_behind = quick_path / "forq.db.reserve"
+    left_behind.write_bytes(bytes(1_000))
+    SqliteEngine(str(quick_path / "forq.db"), EngineSettings()).close()
+    assert not left_behind.exists()
+
+
+def test_free_space_is_what_others_than_root_may_use(quick_path) -> None:
+    assert 0 < free_bytes_of(quick_path) < 2**60

@@ -1,0 +1,177 @@
+"""All dialects over the memory engine, with something in the queues to ask for, and one exchange over a socket."""
+
+import math
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import h11
+import trio
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.access import Access
+from forq_trio.http.forq_api import forq_routes
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.router import Route, make_handler
+from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
+from forq_trio.http.throttle import Throttle
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.connection import Connection, Services
+from forq_trio.http.transport.disconnects import DisconnectWatchers
+from forq_trio.http.transport.http2 import Hypercorn
+from forq_trio.http.transport.response_bytes import ResponseEncoder
+from forq_trio.http.transport.wire import SocketWire
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.messages import NewMessage
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.telemetry.counters import Tally
+from forq_trio.writer_actor import WriterActor
+from support.forq_api import SetClock
+
+SECRET = "s" * 32
+SECONDS_MAX = 10.0
+
+
+@dataclass(frozen=True)
+class WholeApp:
+    """queue `q` has ready messages and one that is held by `receipt`, `q-dlq` a dead letter called `dead_letter`."""
+
+    routes: list[Route]
+    handler: Handler
+    receipt: str
+    dead_letter: str
+
+
+@asynccontextmanager
+async def open_whole_app() -> AsyncIterator[WholeApp]:
+    """Made anew for each input, so that an input alone says what happens; without the document, which takes time."""
+    clock = SetClock()
+    engine = MemoryEngine(EngineSettings())
+    writer = WriterActor(engine, clock, Tally())
+    readers = ReaderPool(engine.open_reader, size=1, deadline_seconds=math.inf)
+    broker = Broker(writer, readers, clock)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(writer.run)
+        async with trio.open_nursery() as tasks:
+            await tasks.start(broker.redrives.run)
+            access = Access(SECRET, broker, Throttle())
+            routes = [
+                *forq_routes(broker, clock, access),
+                *sasquatch_routes(broker, clock, SasquatchOptions(), access, "1"),
+            ]
+            yield await _filled(broker, routes)
+            tasks.cancel_scope.cancel()
+        readers.close()
+        writer.stop()
+
+
+async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
+    await broker.produce("q", "dead", max_attempts=1)
+    (dead,) = await broker.receive("q")
+    await broker.nack("q", [dead.receipt], reason="it failed")
+    await broker.sweep(SweepKind.FAILED)
+    await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
+    (held,) = await broker.receive("q")
+    return WholeApp(routes, make_handler(routes), held.receipt, dead.id)
+
+
+@dataclass
+class Exchange:
+    """What came of some bytes: the answers as bytes, and the methods of the requests that were handled."""
+
+    received: bytes = b""
+    methods: list[str] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected TCP sockets that do not block."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ours = socket.create_connection(listener.getsockname())
+        theirs, _ = listener.accept()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    return ours, theirs
+
+
+async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[bytes]) -> Exchange:
+    """Send the pieces to a connection of the transport, then the end, and read until it has closed."""
+    seen = Exchange()
+
+    async def noting(request: Request) -> Response:
+        seen.methods.append(request.method)
+        return await handler(request)
+
+    budget = BodyBudget(config.bodies_bytes_max)
+    hypercorn = Hypercorn(noting, config, budget, seen.errors.append, lambda _: None)
+    watchers = DisconnectWatchers()
+    services = Services(
+        noting,
+        config,
+        None,
+        ResponseEncoder(),
+        budget,
+        watchers,
+        hypercorn,
+        trio.current_time,
+        seen.errors.append,
+        lambda _: None,
+    )
+    ours, theirs = socket_pair()
+    connection = Connection(services, SocketWire(theirs), "192.0.2.1")
+
+    async def send(stream: trio.SocketStream) -> None:
+        try:
+            for piece in pieces:
+                await stream.send_all(piece)
+                await trio.lowlevel.checkpoint()
+            await stream.send_eof()
+        except trio.BrokenResourceError:
+            return
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watchers.run)
+        async with trio.open_nursery() as exchanging:
+            exchanging.start_soon(connection.run)
+            stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
+            exchanging.start_soon(send, stream)
+            seen.received = await _until_end(stream)
+        await stream.aclose()
+        nursery.cancel_scope.cancel()
+    assert budget.bytes_held == 0, "a connection that has ended holds room for a body"
+    return seen
+
+
+async def _until_end(stream: trio.SocketStream) -> bytes:
+    received = bytearray()
+    try:
+        async for portion in stream:
+            received += portion
+    except trio.BrokenResourceError:
+        pass
+    return bytes(received)
+
+
+def check_answers(received: bytes, methods: Sequence[str]) -> list[int]:
+    """Read all answers as h11 does, which is strict; the last may be the transport's own. Returns their statuses."""
+    found = []
+    for method in [*methods, "GET"]:
+        if not received:
+            break
+        parser = h11.Connection(h11.CLIENT)
+        parser.send(
+            h11.Request(method="HEAD" if method == "HEAD" else "GET", target="/", headers=[("host", "x")])
+        )
+        parser.send(h11.EndOfMessage())
+        parser.receive_data(received)
+        while not isinstance(event := parser.next_event(), h11.EndOfMessage):
+            assert event is not h11.NEED_DATA, f"an answer breaks off: {received[-200:]!r}"
+            if isinstance(event, h11.Response):
+                found.append(event.status_code)
+        received = parser.trailing_data[0]
+    assert received == b"", f"more answers than requests: {received[:200]!r}"
+    return found

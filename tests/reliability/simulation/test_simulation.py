@@ -1,0 +1,55 @@
+"""Seeded trials of the writer on both engines: promises 1 to 4 of the design under cancels, faults and restarts.
+
+FORQ_TRIALS sets how many trials run per engine; FORQ_SEED repeats the one trial of that seed.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from forq_trio.storage.engine import Engine, EngineSettings
+from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from reliability.simulation.trial import run_trial
+
+TRIALS = int(os.environ.get("FORQ_TRIALS", "100"))
+SEED = os.environ.get("FORQ_SEED")
+
+
+@contextmanager
+def sqlite_store() -> Iterator[Callable[[], Engine]]:
+    with tempfile.TemporaryDirectory() as directory:
+        path = str(Path(directory) / "forq.db")
+        yield lambda: SqliteEngine(path, EngineSettings(), "normal")
+
+
+@contextmanager
+def memory_store() -> Iterator[Callable[[], Engine]]:
+    """What is committed outlives an engine; what is not does not."""
+    engines = []
+
+    def reopen() -> Engine:
+        engine = MemoryEngine(EngineSettings())
+        if engines:
+            engine._committed = engine._pending = engines[-1]._committed
+        engines.append(engine)
+        return engine
+
+    yield reopen
+
+
+@pytest.mark.parametrize("store", [memory_store, sqlite_store], ids=["memory", "sqlite"])
+def test_promises_hold_in_random_trials(store, seed) -> None:
+    seeds = [int(SEED)] if SEED else range(seed, seed + TRIALS)
+    for each in seeds:
+        try:
+            with store() as open_store:
+                run_trial(each, open_store)
+        except BaseException as error:
+            error.add_note(f"to repeat this trial: FORQ_SEED={each}")
+            print(f"FORQ_SEED={each}")
+            raise

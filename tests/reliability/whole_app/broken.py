@@ -1,0 +1,282 @@
+"""Engines and handlers with one fault each, to see that the checker finds it. All engines are the one in memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import trio
+
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.model.commands import Ack, Claim, Pause, Produce, Release, Sweep
+from forq_trio.model.messages import Delivery, QueueCounts, Receipt, Status
+from forq_trio.storage.engine import Batch, BatchResult
+from reliability.whole_app.engine import SENDS
+from reliability.whole_app.stores import MemoryStore
+
+
+class Broken:
+    """Does what the engine does, but for what a subclass spoils. pending: the state that will be committed."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    @property
+    def pending(self) -> Any:
+        return self._engine._pending
+
+    def execute_batch(self, batch: Batch) -> BatchResult:
+        result = self._engine.execute_batch(self.asked(batch))
+        self.spoil(batch, result)
+        return result
+
+    def asked(self, batch: Batch) -> Batch:
+        return batch
+
+    def spoil(self, batch: Batch, result: BatchResult) -> None:
+        """Do harm."""
+
+    def change(self, row: Any, **changes: Any) -> None:
+        self.pending.rows[row.seq] = msgspec.structs.replace(row, **changes)
+
+    def rows(self, status: Status) -> list[Any]:
+        return [row for row in self.pending.rows.values() if row.status is status]
+
+
+class LosesSends(Broken):
+    def spoil(self, batch, result):
+        for command, outcome in zip(batch.commands, result.outcomes, strict=True):
+            if isinstance(command, Produce) and not isinstance(outcome, Exception):
+                self.pending.rows.pop(outcome.sequence, None)
+
+
+class LosesWhatWaits(Broken):
+    def spoil(self, batch, result):
+        if not any(isinstance(command, SENDS) for command in batch.commands):
+            for row in self.rows(Status.READY)[2:]:
+                del self.pending.rows[row.seq]
+
+
+class StoresTwice(Broken):
+    def spoil(self, batch, result):
+        for command, outcome in zip(batch.commands, result.outcomes, strict=True):
+            if isinstance(command, Produce) and not isinstance(outcome, Exception):
+                row = self.pending.rows.get(outcome.sequence)
+                if row is not None:
+                    self.pending.last_seq += 1
+                    self.pending.rows[self.pending.last_seq] = msgspec.structs.replace(
+                        row, seq=self.pending.last_seq, id=row.id[:-1] + "x"
+                    )
+
+
+class LeasesTwice(Broken):
+    def spoil(self, batch, result):
+        for index, command in enumerate(batch.commands):
+            if not isinstance(command, Claim) or result.outcomes[index]:
+                continue
+            for row in self.rows(Status.PROCESSING):
+                held = self._engine._committed.rows.get(row.seq) is row and row.lease_until > batch.now_ms
+                if row.queue == command.queue and held:
+                    self.change(row, token=1, attempts=row.attempts + 1)
+                    again = Delivery(
+                        row.id,
+                        row.content,
+                        str(Receipt(row.seq, 1)),
+                        row.attempts + 1,
+                        row.seq,
+                        row.received_at,
+                        row.lease_until,
+                        row.priority,
+                        row.received_at,
+                    )
+                    result.outcomes[index] = (again,)
+                    return
+
+
+class TakesAnyReceipt(Broken):
+    def spoil(self, batch, result):
+        for index, command in enumerate(batch.commands):
+            if isinstance(command, Ack):
+                result.outcomes[index] = (True,) * len(command.receipts)
+
+
+class RefusesReceipts(Broken):
+    def spoil(self, batch, result):
+        for index, command in enumerate(batch.commands):
+            if isinstance(command, Ack):
+                result.outcomes[index] = (False,) * len(command.receipts)
+
+
+class CountsReleases(Broken):
+    def spoil(self, batch, result):
+        for command in batch.commands:
+            if isinstance(command, Release):
+                for receipt in command.receipts:
+                    row = self.pending.rows.get(receipt.seq)
+                    if row is not None and row.status is Status.READY:
+                        self.change(row, attempts=row.attempts + 1)
+
+
+class GoesOnTrying(Broken):
+    """Messages that have failed are ready again."""
+
+    def spoil(self, batch, result):
+        for row in self.rows(Status.FAILED):
+            self.change(row, status=Status.READY)
+
+
+class ServesAtRandom(Broken):
+    def asked(self, batch):
+        return Batch(
+            [
+                msgspec.structs.replace(command, shuffle=True) if isinstance(command, Claim) else command
+                for command in batch.commands
+            ],
+            batch.now_ms,
+            batch.parked,
+        )
+
+
+class ServesEarly(Broken):
+    """To a receiver that asks, not to one that waits."""
+
+    def asked(self, batch):
+        for command in batch.commands:
+            if isinstance(command, Claim):
+                rows = self._engine._committed.rows
+                for row in [row for row in rows.values() if row.queue == command.queue]:
+                    if row.status is Status.DELAYED:
+                        rows[row.seq] = msgspec.structs.replace(row, status=Status.READY)
+        return batch
+
+
+class ForgetsDelays(Broken):
+    def asked(self, batch):
+        commands = [
+            msgspec.structs.replace(each, message=msgspec.structs.replace(each.message, delay_ms=None))
+            if isinstance(each, Produce)
+            else each
+            for each in batch.commands
+        ]
+        return Batch(commands, batch.now_ms, batch.parked)
+
+
+class NeverPauses(Broken):
+    def asked(self, batch):
+        commands = [Pause(each.queue, False) if isinstance(each, Pause) else each for each in batch.commands]
+        return Batch(commands, batch.now_ms, batch.parked)
+
+    def rules(self, queue):
+        """As they would be."""
+        return msgspec.structs.replace(self._engine.rules(queue), paused=queue in self._paused)
+
+    _paused: frozenset[str] = frozenset()
+
+    def spoil(self, batch, result):
+        for command in batch.commands:
+            if isinstance(command, Pause):
+                paused = self._paused - {command.queue}
+                self._paused = paused | {command.queue} if command.paused else paused
+
+
+class ForgetsTime(Broken):
+    def spoil(self, batch, result):
+        result.next_due_ms = None
+
+
+class ForgetsReceivers(Broken):
+    def asked(self, batch):
+        return Batch(batch.commands, batch.now_ms, {})
+
+
+class LeasesToNobody(Broken):
+    def spoil(self, batch, result):
+        for row in self.rows(Status.READY)[2:]:
+            self.change(row, status=Status.PROCESSING, lease_until=batch.now_ms + 9_000_000, token=2)
+
+
+class Miscounts(Broken):
+    def counts(self):
+        return {queue: QueueCounts(ready=counts.ready + 1) for queue, counts in self._engine.counts().items()}
+
+
+class MiscountsEvents(Broken):
+    def spoil(self, batch, result):
+        result.events = result.events[1:]
+
+
+class ConfusesSweeps(Broken):
+    """Answers them with nothing, which no job expects."""
+
+    def spoil(self, batch, result):
+        for index, command in enumerate(batch.commands):
+            if isinstance(command, Sweep):
+                result.outcomes[index] = None
+
+
+class ForgetsLastCommit(MemoryStore):
+    """A store that a crash sets back."""
+
+    def open(self):
+        engine = super().open()
+        commit = engine.commit
+
+        def remembering() -> bool:
+            self._before = engine._committed
+            return commit()
+
+        self._before = engine._committed
+        engine.commit = remembering
+        return engine
+
+    def crash(self):
+        self._engine._committed = self._before
+
+
+def spoiling(spoil: Callable[[Request, Response], Response]) -> Callable[[Handler], Handler]:
+    """Handlers whose responses are spoiled."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def handle(request: Request) -> Response:
+            return spoil(request, await handler(request))
+
+        return handle
+
+    return wrap
+
+
+def forget_unsent(request: Request, response: Response) -> Response:
+    response.on_unsent = None
+    return response
+
+
+def say_it_was_sent(request: Request, response: Response) -> Response:
+    if request.path.endswith("/messages") and request.method == "POST" and response.status == 503:
+        return Response(204)
+    return response
+
+
+def say_it_was_acked(request: Request, response: Response) -> Response:
+    if request.path.endswith("/messages/ack"):
+        response.body = response.body.replace(b'"ok":false', b'"ok":true')
+    return response
+
+
+def never_answering(handler: Handler) -> Handler:
+    async def handle(request: Request) -> Response:
+        if request.path.endswith("/nack"):
+            await trio.sleep_forever()
+        return await handler(request)
+
+    return handle
+
+
+def crashing(handler: Handler) -> Handler:
+    async def handle(request: Request) -> Response:
+        if request.path.endswith("/extend"):
+            raise RuntimeError("nobody foresaw this")
+        return await handler(request)
+
+    return handle

@@ -1,0 +1,156 @@
+"""What a batch says it did, sorted by the message it did it to."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from forq_trio.model.commands import (
+    Ack,
+    AckById,
+    Claim,
+    Command,
+    Configure,
+    Delete,
+    Extend,
+    ForgetQueue,
+    Nack,
+    NackById,
+    Pause,
+    Produce,
+    ProduceMany,
+    Purge,
+    Redrive,
+    Release,
+    Resubmit,
+    Sweep,
+)
+from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
+from forq_trio.storage.engine import Batch, BatchResult
+from reliability.whole_app.stores import Table
+
+SETTLING = (Ack, Nack, Extend, Release)
+
+
+class Sent(NamedTuple):
+    """A message that was taken, into `queue`; produced: as the engine answered. copy: of a dead letter; of the message
+    only the content is known then."""
+
+    queue: str
+    message: NewMessage
+    produced: Produced
+    copy: bool = False
+
+
+class Settled(NamedTuple):
+    """What became of one receipt."""
+
+    command: Any
+    receipt: Receipt
+    worked: bool
+
+
+class Handed(NamedTuple):
+    """One receiver's messages."""
+
+    claim: Claim
+    deliveries: tuple[Delivery, ...]
+
+
+class Deeds:
+    """What one batch did. settled: everything about receipts; of a sequence: those that worked.
+
+    by_id: (queue, id) of messages that were settled without a receipt, and by what. moved_by_hand: ids that were
+    redriven; removed: ids that were deleted, or replaced by an edited copy.
+    """
+
+    def __init__(
+        self, batch: Batch, result: BatchResult, parked: Mapping[tuple[str, int], Claim], before: Table
+    ) -> None:
+        self._before = before
+        self.now_ms = batch.now_ms
+        self.sent: list[Sent] = []
+        self.settled: list[Settled] = []
+        self.worked: dict[int, list[Any]] = {}
+        self.by_id: dict[tuple[str, str], type] = {}
+        self.moved_by_hand: dict[str, str | None] = {}
+        self.removed: set[str] = set()
+        self.purges: list[Purge] = []
+        self.swept = False
+        self.reconfigured: set[str] = set()
+        self.handed: list[Handed] = []
+        for command, outcome in zip(batch.commands, result.outcomes, strict=True):
+            if not isinstance(outcome, Exception):
+                self._note(command, outcome)
+        # A batch runs kind by kind, not in the order in which it was asked.
+        self.sent.sort(key=lambda sent: (sent.produced.sequence, sent.produced.duplicate))
+        for queue, shares in result.served.items():
+            self.handed += [Handed(parked[queue, place], deliveries) for place, deliveries in shares]
+        self.delivered = {
+            Receipt.parse(delivery.receipt).seq: (handed.claim, delivery)
+            for handed in self.handed
+            for delivery in handed.deliveries
+        }
+
+    def touches(self, row: Any) -> bool:
+        """Whether somebody who holds the message settled it."""
+        return row.seq in self.worked or (row.queue, row.id) in self.by_id
+
+    def released(self, seq: int) -> bool:
+        return any(isinstance(command, Release) for command in self.worked.get(seq, ()))
+
+    def acked(self, row: Any) -> bool:
+        by_receipt = any(isinstance(command, Ack) for command in self.worked.get(row.seq, ()))
+        return by_receipt or self.by_id.get((row.queue, row.id)) is AckById
+
+    def _source(self, queue: str, message_id: str) -> str:
+        """Where a dead letter came from, perhaps in this very batch."""
+        row = next(row for row in self._before.values() if row.id == message_id)
+        return row.source_queue or queue if row.queue == queue else row.queue
+
+    def _note(self, command: Command[Any], outcome: Any) -> None:
+        match command:
+            case Produce():
+                self.sent.append(Sent(command.queue, command.message, outcome))
+            case ProduceMany():
+                for message, produced in zip(command.messages, outcome, strict=True):
+                    self.sent.append(Sent(command.queue, message, produced))
+            case Resubmit() if outcome is not None:
+                copy = NewMessage(command.content or "")
+                target = command.target or self._source(command.queue, command.message_id)
+                self.sent.append(Sent(target, copy, outcome, copy=True))
+                if command.remove:
+                    self.removed.add(command.message_id)
+            case Ack() | Nack() | Extend() | Release():
+                for receipt, told in zip(command.receipts, outcome, strict=True):
+                    worked = told is not None and told is not False
+                    self.settled.append(Settled(command, receipt, worked))
+                    if worked:
+                        self.worked.setdefault(receipt.seq, []).append(command)
+            case AckById() | NackById() if outcome:
+                self.by_id[command.queue, command.message_id] = type(command)
+            case Redrive():
+                done = zip(command.message_ids, outcome, strict=True)
+                self.moved_by_hand.update({each: command.target for each, moved in done if moved})
+            case Delete():
+                done = zip(command.message_ids, outcome, strict=True)
+                self.removed.update(each for each, removed in done if removed)
+            case _:
+                self._note_administration(command, outcome)
+
+    def _note_administration(self, command: Command[Any], outcome: Any) -> None:
+        match command:
+            case Purge():
+                self.purges.append(command)
+            case Sweep():
+                self.swept = True
+            case Configure() | Pause() | ForgetQueue():
+                self.reconfigured.add(command.queue)
+            case Claim():
+                if outcome:
+                    self.handed.append(Handed(command, outcome))
+
+
+def queues_reconfigured(batch: Batch) -> set[str]:
+    """The queues whose rules this batch may change."""
+    return {
+        command.queue for command in batch.commands if isinstance(command, Configure | Pause | ForgetQueue)
+    }

@@ -1,0 +1,40 @@
+"""The loader of named statements, and the rules it holds the files to."""
+
+import pytest
+
+from forq_trio.storage.sqlite import statements as sql
+
+
+def test_statements_are_found_by_name() -> None:
+    one = "-- name: one\n-- First.\nSELECT 1;\n"
+    two = "-- name: two\n-- Second.\nSELECT 2 -- why\nFROM t;\n"
+    assert sql.parse(f"-- A note.\n\n{one}\n{two}") == {"one": "SELECT 1", "two": "SELECT 2 -- why\nFROM t"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("SELECT 1;\n-- name: one\n-- First.\nSELECT 1;", "SQL before the first name"),
+        ("-- name: One\n-- First.\nSELECT 1;", "'One' is not a name"),
+        ("-- name: one\n-- First.\nSELECT 1;\n-- name: one\n-- Again.\nSELECT 1;", "one is named twice"),
+        ("-- name: one\nSELECT 1;", "one needs one line of description"),
+        ("-- name: one\n-- First.\n", "one needs one line of description"),
+        ("-- name: one\n-- First.\n-- More.\nSELECT 1;", "one needs one line of description"),
+    ],
+)
+def test_a_file_that_breaks_the_rules_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        sql.parse(text)
+
+
+def test_a_missing_file_is_an_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        sql.load("no_such_file")
+
+
+def test_the_file_is_named_in_the_complaint(tmp_path, monkeypatch) -> None:
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql" / "bad.sql").write_text("SELECT 1;")
+    monkeypatch.setattr(sql, "files", lambda package: tmp_path)
+    with pytest.raises(ValueError, match=r"bad\.sql: SQL before the first name"):
+        sql.load("bad")

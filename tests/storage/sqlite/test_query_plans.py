@@ -1,0 +1,169 @@
+"""Every statement touches rows by key or index: asserted on SQLite's own plans, with statistics and without."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import apsw
+import apsw.ext
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Configure, ProduceMany
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.files.open import open_reader
+from forq_trio.storage.sqlite.statements import load
+from support.actors import T0
+from support.batches import do, run
+from support.words import ack, claim, nack
+
+ENGINE = load("engine")
+READER = load("reader")
+SHUFFLE = load("shuffle")
+WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
+
+# What each statement is to use. "" stands for one that inserts, or reads a single value.
+EXPECTED = {
+    "last_sequence": "SCAN sqlite_sequence",
+    "load_counts": "SCAN queue_counts",
+    "save_counts": "",
+    "forget_counts": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
+    "load_settings": "SCAN queues",
+    "save_settings": "",
+    "forget_settings": "SEARCH queues USING PRIMARY KEY (queue=?)",
+    "load_tokens": "SCAN tokens",
+    "save_token": "",
+    "revoke_token": "SEARCH tokens USING PRIMARY KEY (name=?)",
+    "note_token_use": "SEARCH tokens USING PRIMARY KEY (name=?)",
+    "insert_message": "",
+    "insert_plain": "",
+    "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
+    "save_dedup": "",
+    "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
+    "select_ready": "SEARCH messages USING INDEX messages_claim (queue=?)",
+    "lease": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_by_id": "SEARCH messages USING INDEX messages_id (id=?)",
+    "delete_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "give_back": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "extend": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "next_due": "SEARCH messages USING INDEX messages_due (due_at>?)",
+    "select_due": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
+    "promote": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "select_failed": "SEARCH messages USING INDEX messages_failed (is_dlq=?)",
+    "dead_letter": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "join_turns": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
+    "last_of_group": "messages_group (queue=? AND group_id=? AND status=? AND priority=?)",
+    "next_priority": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority>?)",
+    "ready_newest_last": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
+    "ready_newest_first": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
+    "count_in_process": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
+    "let_group_go": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
+    "held_groups": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id>?)",
+    "select_held": "SEARCH messages USING COVERING INDEX messages_held (queue=? AND rowid>?)",
+    "let_go": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "hold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "select_drawn": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "redrive": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "read_message": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "select_purged": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
+    "ping": "SEARCH messages",
+    "queues": "SCAN queue_counts",
+    "queue": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
+    "oldest_ready": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
+    "message": "SEARCH messages USING INDEX messages_id (id=?)",
+    "peek": "SEARCH messages USING INDEX messages_claim (queue=?)",
+    "browse": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
+    "scan": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
+    "has_text": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "message_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "queues_of": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "ready_sequences": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
+    "ready_priorities": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
+    "ready_places": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
+    "ready_from_place": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
+}
+
+# Scans that are meant: of the one row about sequences, of one small row per queue at start (or to list the queues), of
+# the rows of a JSON list or a common table expression.
+ALLOWED_SCANS = (
+    "sqlite_sequence",
+    "queue_counts",
+    "queues",
+    "tokens",
+    "json_each",
+    "priorities",
+    "groups",
+    "SUBQUERY",
+    "(subquery-1)",
+    "CONSTANT ROW",
+)
+
+
+def fill(engine: SqliteEngine) -> None:
+    """10,000 messages in all states, in a few queues of very different sizes, with priorities, delays and deaths."""
+    for number in range(10):
+        plain = tuple(NewMessage(f"m{n}", priority=n % 3) for n in range(500))
+        delayed = tuple(
+            NewMessage(f"d{n}", T0 + 60_000 + n, deduplication_id=f"{number}.{n}") for n in range(500)
+        )
+        do(engine, ProduceMany("large", plain))
+        do(engine, ProduceMany(f"small-{number}", delayed))
+    deliveries = do(engine, claim(queue="large", most=2_000))
+    run(engine, ack(*deliveries[:500], queue="large"), nack(*deliveries[500:900], queue="large", delay_ms=5))
+    dying = limits.ATTEMPTS_MAX_DEFAULT
+    for _ in range(dying):
+        again = do(engine, claim(queue="large", most=50))
+        do(engine, nack(*again, queue="large", delay_ms=0))
+    do(engine, Configure("fair", SettingsChange(group_in_flight_max=2)))
+    for number in range(10):
+        in_groups = tuple(
+            NewMessage(f"g{n}", group=f"{number}.{n % 7}", attributes={"n": str(n)}) for n in range(100)
+        )
+        do(engine, ProduceMany("fair", in_groups))
+        do(engine, claim(queue="fair", most=100))
+    assert engine.counts()["fair"].held > 100
+
+
+@pytest.fixture(scope="module", params=["empty", "filled and analysed"])
+def connection(request, tmp_path_factory) -> Iterator[apsw.Connection]:
+    path = str(tmp_path_factory.mktemp("plans") / "forq.db")
+    with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
+        if request.param != "empty":
+            fill(engine)
+            engine._connection.execute("ANALYZE")
+    with closing(open_reader(path)) as connection:
+        yield connection
+
+
+def plan(connection: apsw.Connection, statement: str) -> list[str]:
+    bindings = ["[1, 2, 3]"] * apsw.ext.query_info(connection, statement).bindings_count
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
+
+
+STATEMENTS = [(name, sql) for name, sql in (ENGINE | READER | SHUFFLE).items() if name not in WITHOUT_PLAN]
+
+
+def test_every_statement_has_an_expected_plan() -> None:
+    assert len(ENGINE | READER | SHUFFLE) == len(ENGINE) + len(READER) + len(SHUFFLE)
+    assert set(EXPECTED) == {name for name, _ in STATEMENTS}
+
+
+@pytest.mark.parametrize(("name", "statement"), STATEMENTS, ids=[name for name, _ in STATEMENTS])
+def test_promise_5_a_statement_uses_its_index(connection, name, statement) -> None:
+    steps = plan(connection, statement)
+    assert EXPECTED[name] in "\n".join(steps), steps
+    for step in steps:
+        assert "TEMP B-TREE" not in step, steps
+        assert "AUTOMATIC" not in step, steps
+        if step.startswith("SCAN ") and not any(allowed in step for allowed in ALLOWED_SCANS):
+            pytest.fail(f"{name}: {step}")
+
+
+def test_a_bad_plan_would_be_seen(connection) -> None:
+    """The check itself can fail: this query has no index to go by."""
+    steps = plan(connection, "SELECT seq FROM messages WHERE attempts = ? ORDER BY updated_at")
+    assert any("SCAN messages" in step for step in steps)
+    assert any("TEMP B-TREE" in step for step in steps)

@@ -1,0 +1,137 @@
+"""One bad command in a batch fails alone; a database in trouble fails the batch whole, and nothing of it stays."""
+
+import apsw
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, Claim, Extend, Nack, ProduceMany, Sweep, SweepKind
+from forq_trio.model.errors import CommandRefused, Overloaded, StorageUnavailable
+from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
+from forq_trio.storage.engine import Batch
+from support.actors import T0
+from support.batches import do, run
+from support.words import ack, claim, contents, nack, receipts, send
+
+TOO_LARGE = 2**63
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        send("\ud800"),
+        send("x", queue="\ud800"),
+        send("x", deduplication_id="\ud800"),
+        send("x", process_after_ms=TOO_LARGE),
+        send("x", priority=TOO_LARGE),
+        ProduceMany("q", (NewMessage("first of two"), NewMessage("\udfff"))),
+    ],
+    ids=["content", "queue", "deduplication id", "due time", "priority", "one of many"],
+)
+def test_a_bad_send_fails_alone(engine, bad) -> None:
+    before, refused, after = run(engine, send("before"), bad, send("after")).outcomes
+    assert isinstance(refused, CommandRefused)
+    assert {before.sequence, after.sequence} == {1, 2}
+    assert sorted(contents(do(engine, claim(most=9)))) == ["after", "before"]
+    assert engine.counts() == {"q": QueueCounts(processing=2, bytes=11)}
+
+
+def test_a_bad_settlement_fails_alone(engine) -> None:
+    for number in range(4):
+        do(engine, send(str(number)))
+    first, second, third, fourth = do(engine, claim(most=4))
+    outcomes = run(
+        engine,
+        nack(first, delay_ms=TOO_LARGE),
+        Extend("q", receipts([second]), TOO_LARGE),
+        Nack("q", receipts([third]), 0, "\ud800"),
+        ack(fourth),
+    ).outcomes
+    assert [type(outcome) for outcome in outcomes[:3]] == [CommandRefused] * 3
+    assert outcomes[3] == (True,)
+    assert engine.counts() == {"q": QueueCounts(processing=3, bytes=3)}
+    assert do(engine, ack(first, second, third)) == (True, True, True)
+
+
+def test_a_claim_beyond_64_bits_fails_alone(engine) -> None:
+    do(engine, send())
+    refused, good = run(engine, Claim("q", 1, TOO_LARGE), claim(queue="other")).outcomes
+    assert isinstance(refused, CommandRefused)
+    assert good == ()
+    assert len(do(engine, claim())) == 1
+
+
+def test_a_parked_claim_beyond_64_bits_does_not_stop_the_queue(engine) -> None:
+    result = run(engine, send(), parked={"q": [Claim("q", 1, TOO_LARGE), claim()]})
+    assert result.outcomes[0].sequence == 1
+    assert [place for place, _ in result.served.get("q", [])] in ([], [1])
+
+
+def test_a_receipt_beyond_64_bits_names_nothing(engine) -> None:
+    do(engine, send())
+    (delivery,) = do(engine, claim())
+    strange = Ack("q", (Receipt(2**70, 2**70),))
+    outcomes = run(engine, strange, ack(delivery)).outcomes
+    assert outcomes == [(False,), (True,)]
+
+
+def test_a_database_in_trouble_fails_the_batch_whole(engine, tmp_path) -> None:
+    """Somebody else holds the write lock: refused after the busy wait, nothing changed, and it works again."""
+    do(engine, send("before"))
+    engine._connection.set_busy_timeout(1)
+    intruder = apsw.Connection(str(tmp_path / "forq.db"))
+    intruder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StorageUnavailable):
+        engine.execute_batch(Batch([send("refused")], T0))
+    intruder.execute("ROLLBACK")
+    intruder.close()
+    assert do(engine, send("after")).sequence == 2
+    assert contents(do(engine, claim(most=9))) == ["before", "after"]
+
+
+def test_a_full_database_fails_the_batch_and_goes_on_when_there_is_room(engine) -> None:
+    do(engine, send())
+    full = engine._connection.pragma("max_page_count", 1)
+    with pytest.raises(StorageUnavailable):
+        engine.execute_batch(Batch([send("x" * 200_000)], T0))
+    assert engine.counts() == {"q": QueueCounts(ready=1, bytes=1)}
+    assert len(do(engine, claim())) == 1
+    engine._connection.pragma("max_page_count", full * 1_000)
+    assert do(engine, send("x" * 200_000)).sequence == 2
+
+
+def test_the_bound_on_queues_refuses_sends_but_never_what_time_does(engine, monkeypatch) -> None:
+    """A message may always move to its dead-letter queue: refusing that would stop every later batch."""
+    monkeypatch.setattr(limits, "QUEUES_MAX", 2)
+    hour = limits.HOUR_MS
+    do(engine, send(queue="a"))
+    do(engine, send(queue="b"))
+    refused, known = run(engine, send(queue="c"), send(queue="a")).outcomes
+    assert isinstance(refused, Overloaded)
+    assert known.sequence == 3
+    run(engine, now_ms=T0 + 25 * hour)
+    assert {queue: counts.ready for queue, counts in engine.counts().items()} == {
+        "a": 0,
+        "a-dlq": 2,
+        "b": 0,
+        "b-dlq": 1,
+    }
+
+
+def test_queues_of_one_batch_count_once_towards_the_bound(engine, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "QUEUES_MAX", 3)
+    do(engine, send(queue="a"))
+    do(engine, send(queue="b"))
+    outcomes = run(engine, send(queue="a"), send(queue="b"), send(queue="c"), send(queue="d")).outcomes
+    assert [isinstance(outcome, Overloaded) for outcome in outcomes] == [False, False, False, True]
+
+
+def test_a_sweep_forgets_all_deduplication_ids_whose_window_is_over(engine, monkeypatch) -> None:
+    """However fast they come in: the sweep says that there is more until they are gone."""
+    monkeypatch.setattr(limits, "SWEEP_BATCH_MAX", 10)
+    for number in range(35):
+        do(engine, send(deduplication_id=str(number), deduplication_window_ms=1_000))
+    sweeps = 1
+    while do(engine, Sweep(SweepKind.EXPIRED), T0 + 1_000).more:
+        sweeps += 1
+    assert sweeps == 4
+    assert engine._connection.execute("SELECT count(*) FROM dedup").get == 0

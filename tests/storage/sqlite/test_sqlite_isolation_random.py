@@ -1,0 +1,57 @@
+"""A batch that has to run again, command by command, does what it would have done without the bad command.
+
+The conformance suite's random histories once more: every batch of SQLite also has a send that cannot be stored.
+"""
+
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from conformance.test_model_equivalence import PHASES, SMALL_BOUNDS, EnginesAgree
+from forq_trio.model import limits
+from forq_trio.model.commands import ProduceMany
+from forq_trio.model.errors import CommandRefused
+from forq_trio.model.messages import NewMessage
+from forq_trio.storage.engine import Batch, BatchResult
+from forq_trio.storage.sqlite.engine import SqliteEngine
+
+BAD = ProduceMany("a", (NewMessage("first of two", group="g", priority=7), NewMessage("\ud800")))
+
+
+class Disturbed:
+    """A SQLite engine that is asked for one bad thing more in every batch, and says nothing of it."""
+
+    def __init__(self, engine: SqliteEngine) -> None:
+        self._engine = engine
+
+    def execute_batch(self, batch: Batch) -> BatchResult:
+        result = self._engine.execute_batch(Batch([BAD, *batch.commands], batch.now_ms, batch.parked))
+        assert isinstance(result.outcomes.pop(0), CommandRefused)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+class DisturbedEnginesAgree(EnginesAgree):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sqlite.engine = Disturbed(self.sqlite.engine)
+
+
+def test_a_bad_command_changes_nothing_for_its_neighbours(monkeypatch) -> None:
+    for name, bound in SMALL_BOUNDS.items():
+        monkeypatch.setattr(limits, name, bound)
+    run_state_machine_as_test(
+        DisturbedEnginesAgree,
+        settings=settings(
+            max_examples=25,
+            stateful_step_count=30,
+            deadline=None,
+            database=None,
+            print_blob=True,
+            phases=PHASES,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

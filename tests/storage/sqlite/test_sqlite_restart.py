@@ -1,0 +1,194 @@
+"""What survives the end of the process, and what the engine keeps in memory beside its tables."""
+
+import random
+import uuid
+from collections import Counter
+from contextlib import closing
+
+import apsw
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Configure, Delete, Extend, Purge, Redrive, Release, Sweep, SweepKind
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.model.queue_settings import Overflow, SettingsChange
+from forq_trio.storage.engine import Batch, EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.files.check import check_file
+from forq_trio.storage.sqlite.ids import MessageIds
+from support.actors import T0
+from support.batches import do, run
+from support.words import ack, claim, contents, nack, receipts, send
+
+NAMES = {
+    Status.READY: "ready",
+    Status.PROCESSING: "processing",
+    Status.FAILED: "failed",
+    Status.DELAYED: "delayed",
+    Status.HELD: "held",
+}
+
+
+def counted(path: str) -> dict[str, dict[str, int]]:
+    """What is in the table, counted row by row; queues without messages left out."""
+    with apsw.Connection(path) as connection:
+        rows = connection.execute("SELECT queue, status FROM messages").fetchall()
+    connection.close()
+    counts: dict[str, Counter[str]] = {}
+    for queue, status in rows:
+        counts.setdefault(queue, Counter())[NAMES[Status(status)]] += 1
+    return {queue: dict(counter) for queue, counter in counts.items()}
+
+
+def kept(engine: SqliteEngine) -> dict[str, dict[str, int]]:
+    """What the engine says, in the same form."""
+    known = {
+        queue: {name: getattr(counts, name) for name in NAMES.values() if getattr(counts, name)}
+        for queue, counts in engine.counts().items()
+    }
+    return {queue: counts for queue, counts in known.items() if counts}
+
+
+def wander(engine: SqliteEngine, rng: random.Random, now_ms: int) -> int:
+    """A random history of a few hundred commands over some hours; returns its last moment."""
+    held = []
+    for _ in range(120):
+        now_ms += rng.choice((0, 1, 1_000, 30_000, 600_000))
+        queue = rng.choice(("a", "b", "a-dlq"))
+        commands = [
+            send(
+                rng.choice(("x", "größe")),
+                queue=rng.choice("ab"),
+                process_after_ms=rng.choice((None, now_ms + 5_000)),
+                group=rng.choice((None, "g", "h")),
+                attributes=rng.choice((None, {"schlüssel": "wert"})),
+            )
+            for _ in range(rng.randrange(4))
+        ]
+        commands.append(
+            claim(queue=queue, most=rng.randrange(1, 5), lease_ms=rng.choice((0, 1_000, 900_000)))
+        )
+        if held:
+            queue_of, deliveries = held.pop(rng.randrange(len(held)))
+            settle = rng.choice(
+                (
+                    ack(*deliveries, queue=queue_of),
+                    nack(*deliveries, queue=queue_of, delay_ms=rng.choice((None, 0))),
+                    Extend(queue_of, receipts(deliveries), rng.choice((0, 60_000))),
+                    Release(queue_of, receipts(deliveries)),
+                    Redrive(queue_of, tuple(each.id for each in deliveries)),
+                    Delete(queue_of, tuple(each.id for each in deliveries)),
+                )
+            )
+            commands.append(settle)
+        if rng.random() < 0.2:
+            commands.append(Sweep(rng.choice(list(SweepKind))))
+        if rng.random() < 0.1:
+            bounds = SettingsChange(
+                group_in_flight_max=rng.choice((None, 1, 3)),
+                max_messages=rng.choice((None, 20)),
+                overflow=DROP,
+            )
+            commands.append(rng.choice((Configure("a", bounds), Purge("b", engine.last_sequence()))))
+        outcomes = run(engine, *commands, now_ms=now_ms).outcomes
+        for command, outcome in zip(commands, outcomes, strict=True):
+            if type(command) is type(claim()) and outcome:
+                held.append((command.queue, outcome))
+    return now_ms
+
+
+DROP = Overflow.DROP_OLDEST
+
+
+def test_counts_are_those_of_the_table_after_any_history_and_after_reopening(tmp_path, rng) -> None:
+    path = str(tmp_path / "forq.db")
+    settings = EngineSettings(queue_ttl_ms=limits.HOUR_MS, attempts_max=3)
+    now_ms = T0
+    for _ in range(4):
+        with closing(SqliteEngine(path, settings, "normal")) as engine:
+            assert kept(engine) == counted(path)
+            now_ms = wander(engine, rng, now_ms)
+            assert kept(engine) == counted(path)
+            assert check_file(path).problems == []
+    with closing(SqliteEngine(path, settings, "normal")) as engine:
+        assert kept(engine) == counted(path) != {}
+
+
+def test_a_sequence_number_is_never_used_twice(tmp_path) -> None:
+    """Not even when every message is gone and the process starts over."""
+    used = []
+    for _ in range(3):
+        with closing(SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")) as engine:
+            used += [do(engine, send()).sequence for _ in range(5)]
+            assert all(do(engine, ack(*do(engine, claim(most=5)))))
+            assert engine.counts() == {"q": QueueCounts()}
+    assert used == list(range(1, 16))
+
+
+def test_a_batch_that_was_not_committed_never_happened(tmp_path) -> None:
+    """The process ends in the middle: the transaction is open, the connection just goes away."""
+    path = str(tmp_path / "forq.db")
+    engine = SqliteEngine(path, EngineSettings(), "full")
+    kept_message = do(engine, send("committed"))
+    (claimed,) = do(engine, claim(lease_ms=60_000))
+    engine.execute_batch(Batch([send("lost"), ack(claimed)], T0))
+    crash(engine)
+    with closing(SqliteEngine(path, EngineSettings(), "full")) as again:
+        assert again.counts() == {"q": QueueCounts(processing=1, bytes=9)}
+        assert do(again, send("next")).sequence == kept_message.sequence + 1
+        assert do(again, ack(claimed)) == (True,)
+        assert contents(do(again, claim(most=9))) == ["next"]
+
+
+def test_after_a_restart_leases_end_and_delays_pass_on_time(tmp_path) -> None:
+    path = str(tmp_path / "forq.db")
+    engine = SqliteEngine(path, EngineSettings(), "full")
+    do(engine, send("leased"))
+    do(engine, claim(lease_ms=5_000))
+    do(engine, send("delayed", process_after_ms=T0 + 7_000))
+    crash(engine)
+    with closing(SqliteEngine(path, EngineSettings(), "full")) as again:
+        assert run(again, now_ms=T0 + 1).next_due_ms == T0 + 5_000
+        assert run(again, now_ms=T0 + 5_000).next_due_ms == T0 + 7_000
+        assert contents(do(again, claim(most=9), T0 + 6_999)) == ["leased"]
+        assert contents(do(again, claim(most=9), T0 + 7_000)) == ["delayed"]
+
+
+def test_a_file_whose_tables_are_damaged_is_refused_and_let_go(tmp_path) -> None:
+    """The lock is not kept by a failed opening: the next try tells the same, not that the file is in use."""
+    path = tmp_path / "forq.db"
+    SqliteEngine(str(path), EngineSettings(), "full").close()
+    with apsw.Connection(str(path)) as connection:
+        connection.execute("DROP TABLE queue_counts")
+    connection.close()
+    for _ in range(2):
+        with pytest.raises(StorageOpenError) as refusal:
+            SqliteEngine(str(path), EngineSettings(), "full")
+        assert "in use" not in str(refusal.value)
+
+
+def test_f2_ids_are_uuids_of_version_7_and_grow(engine) -> None:
+    produced = [do(engine, send(), T0 + n // 7) for n in range(200)]
+    ids = [uuid.UUID(each.id) for each in produced]
+    assert {(each.version, each.variant) for each in ids} == {(7, uuid.RFC_4122)}
+    assert [str(each) for each in sorted(ids)] == [each.id for each in produced]
+
+
+def test_f2_ids_keep_their_form_and_order_in_a_long_millisecond(rng) -> None:
+    ids = MessageIds()
+    previous = ""
+    for now_ms in (T0, T0, T0 + 1, T0 - 5_000, T0 + 2):
+        ids.at(now_ms)
+        for _ in range(2_000):
+            made = ids.next()
+            assert made > previous
+            previous = made
+        assert (uuid.UUID(made).version, uuid.UUID(made).variant) == (7, uuid.RFC_4122)
+
+
+def crash(engine: SqliteEngine) -> None:
+    """End it as a killed process ends: nothing is committed, nothing is tidied up, the kernel closes the files."""
+    engine._connection.set_wal_hook(None)
+    engine._checkpointer.close()
+    engine._database.close()

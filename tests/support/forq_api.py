@@ -1,0 +1,146 @@
+"""The dialect without sockets: real broker, writer and readers over the memory engine, called like a transport."""
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any
+
+import msgspec
+import trio
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.access import Access
+from forq_trio.http.auth import ApiKeyGate
+from forq_trio.http.forq_api import forq_routes, openapi_routes
+from forq_trio.http.health import About, HealthCheck
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.metrics import Metrics
+from forq_trio.http.router import Route, make_handler
+from forq_trio.http.throttle import Throttle
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.telemetry.counters import Tally
+from forq_trio.writer_actor import WriterActor
+from support.actors import on_the_loop
+
+SECRET = "s" * 32
+METRICS_SECRET = "m" * 32
+START_MS = 1_700_000_000_000
+ABOUT = About(version="1.2.3", engine="memory", durability="none")
+
+
+class SetClock:
+    """A wall clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.ms = START_MS
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+class Seconds:
+    """A monotonic clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.value = 1_000.0
+
+    def __call__(self) -> float:
+        return self.value
+
+
+def not_watching() -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+def make_request(
+    method: str,
+    path: str,
+    body: bytes = b"",
+    headers: Mapping[bytes, bytes] | None = None,
+    client: str = "192.0.2.1",
+) -> Request:
+    """A request as a transport makes it. headers: None sends the right key and nothing else."""
+    path, _, query = path.partition("?")
+    if headers is None:
+        headers = {b"x-api-key": SECRET.encode()}
+    return Request(method, path, query, headers, body, client, not_watching)
+
+
+def json_of(response: Response) -> Any:
+    """The JSON of an answer that says it is JSON."""
+    assert response.content_type == b"application/json"
+    return msgspec.json.decode(response.body)
+
+
+class Api:
+    """The handler with everything behind it."""
+
+    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: SetClock, tally: Tally) -> None:
+        self.broker = Broker(writer, readers, clock)
+        self.writer = writer
+        self.readers = readers
+        self.clock = clock
+        self.tally = tally
+        self.seconds = Seconds()
+        self.throttle = Throttle(self.seconds)
+        self.routes: list[Route] = []
+        self.handler = self.serve()
+
+    def serve(self, *, require_receipt: bool = False, trust_proxy_headers: bool = False) -> Handler:
+        """The handler of a server that is set up like this."""
+        access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
+        metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
+        self.routes = [
+            *forq_routes(self.broker, self.clock, access, require_receipt=require_receipt),
+            *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
+            *Metrics(self.tally).routes(metrics_gate),
+        ]
+        self.routes += openapi_routes(self.routes, ABOUT.version)
+        self.handler = make_handler(self.routes)
+        return self.handler
+
+    async def call(
+        self, method: str, path: str, body: Any = b"", headers: Mapping[bytes, bytes] | None = None
+    ) -> Response:
+        """Ask for `path`, below the queues' prefix unless it is absolute; a body that is not bytes is sent as JSON."""
+        if not path.startswith("/"):
+            path = f"/api/v1/queues/{path}"
+        raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        return await self.handler(make_request(method, path, raw, headers))
+
+    async def code(self, method: str, path: str, body: Any = b"") -> tuple[int, str]:
+        """Status and error code of the answer."""
+        response = await self.call(method, path, body)
+        return response.status, json_of(response)["code"]
+
+    async def send(self, *contents: str, queue: str = "q") -> None:
+        for content in contents:
+            assert (await self.call("POST", f"{queue}/messages", {"content": content})).status == 204
+
+    async def receive(self, queue: str = "q") -> dict[str, str]:
+        """One message, which must be there."""
+        response = await self.call("GET", f"{queue}/messages")
+        assert response.status == 200
+        return json_of(response)
+
+
+@asynccontextmanager
+async def open_api() -> AsyncIterator[Api]:
+    """A running writer and readers with the API in front of them."""
+    clock = SetClock()
+    tally = Tally()
+    engine = MemoryEngine(EngineSettings())
+    writer = WriterActor(engine, clock, tally, policy=on_the_loop())
+    # No deadline: time may jump while they read.
+    readers = ReaderPool(engine.open_reader, size=2, deadline_seconds=math.inf)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(writer.run)
+        async with trio.open_nursery() as tasks:
+            api = Api(writer, readers, clock, tally)
+            await tasks.start(api.broker.redrives.run)
+            yield api
+            tasks.cancel_scope.cancel()
+        readers.close()
+        writer.stop()

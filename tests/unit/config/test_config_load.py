@@ -1,0 +1,361 @@
+"""Configuration (F16): precedence, forms of values, and that every problem is named at once."""
+
+import dataclasses
+import stat
+from pathlib import Path
+
+import pytest
+
+from forq_trio.config.load import DEFAULT, SETTINGS, Address, ConfigError, default_db_path, load, load_db_path
+from forq_trio.model import limits
+
+SECRET = "s" * limits.AUTH_SECRET_LENGTH_MIN
+OTHER_SECRET = "t" * limits.AUTH_SECRET_LENGTH_MIN
+MINIMAL = {"FORQ_AUTH_SECRET": SECRET}
+
+
+def problems(environ: dict[str, str], toml: Path | None = None, **options: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(options, environ, toml)
+    return list(caught.value.problems)
+
+
+def file_with(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "forq.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_defaults_need_nothing_but_the_secret():
+    loaded = load(environ=MINIMAL)
+    config = loaded.config
+    assert config.auth_secret == SECRET
+    assert (config.api_addr, config.ui_addr) == (Address("localhost", 8080), Address("localhost", 8081))
+    assert (config.queue_ttl_hours, config.dlq_ttl_hours) == (24, 168)
+    assert (config.env, config.durability, config.metrics_enabled) == ("pro", "full", False)
+    assert config.db_path == default_db_path()
+    assert loaded.sources["auth_secret"] == "FORQ_AUTH_SECRET"
+    assert {source for name, source in loaded.sources.items() if name != "auth_secret"} == {DEFAULT}
+
+
+def test_without_the_secret_nothing_starts():
+    assert problems({}) == [
+        "FORQ_AUTH_SECRET (or auth_secret in [server] of the TOML file): is not set;"
+        " allowed: at least 32 visible ASCII characters"
+    ]
+
+
+def test_the_configuration_cannot_be_changed():
+    config = load(environ=MINIMAL).config
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.env = "local"
+
+
+def test_no_secret_in_the_text_form():
+    environ = MINIMAL | {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": OTHER_SECRET}
+    text = repr(load(environ=environ))
+    assert SECRET not in text
+    assert OTHER_SECRET not in text
+
+
+def test_option_before_variable_before_file_before_default(tmp_path: Path):
+    toml = file_with(
+        tmp_path,
+        "[queue]\nqueue_ttl_hours = 1\ndlq_ttl_hours = 2\n[server]\nenv = 'local'\n[log]\nlog_level='debug'",
+    )
+    environ = MINIMAL | {"FORQ_QUEUE_TTL_HOURS": "3", "FORQ_ENV": "pro"}
+    loaded = load({"queue_ttl_hours": "4"}, environ, toml)
+    config, sources = loaded.config, loaded.sources
+    assert (config.queue_ttl_hours, sources["queue_ttl_hours"]) == (4, "--queue-ttl-hours")
+    assert (config.env, sources["env"]) == ("pro", "FORQ_ENV")
+    assert (config.dlq_ttl_hours, sources["dlq_ttl_hours"]) == (2, f"{toml} [queue] dlq_ttl_hours")
+    assert config.log_level == "debug"
+    assert (config.log_format, sources["log_format"]) == ("auto", DEFAULT)
+
+
+def test_a_bad_value_is_named_even_if_a_better_one_overrides_it(tmp_path: Path):
+    toml = file_with(tmp_path, "[queue]\nqueue_ttl_hours = 0\n")
+    assert problems(MINIMAL | {"FORQ_QUEUE_TTL_HOURS": "3"}, toml) == [
+        f"{toml} [queue] queue_ttl_hours: 0 is out of range; allowed: a whole number from 1 to 8784"
+    ]
+
+
+def test_forq_config_names_the_file(tmp_path: Path):
+    toml = file_with(tmp_path, f"[server]\nauth_secret = '{SECRET}'\ntrust_proxy_headers = true\n")
+    config = load(environ={"FORQ_CONFIG": str(toml)}).config
+    assert config.auth_secret == SECRET
+    assert config.trust_proxy_headers is True
+
+
+def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
+    values = {
+        "auth_secret": SECRET,
+        "metrics_auth_secret": OTHER_SECRET,
+        "env": "local",
+        "api_addr": ":0",
+        "ui_addr": "[::1]:0",
+        "trust_proxy_headers": True,
+        "require_receipt": True,
+        "queue_ttl_hours": 1,
+        "dlq_ttl_hours": 2,
+        "db_path": str(tmp_path / "a.db"),
+        "durability": "normal",
+        "memory": True,
+        "disk_reserve_mb": 0,
+        "reader_pool_size": 3,
+        "sasquatch_enabled": False,
+        "sasquatch_auth": False,
+        "sasquatch_max_queue_length": 1,
+        "sasquatch_max_message_size_kb": 2,
+        "sasquatch_max_request_body_size_kb": 3,
+        "sasquatch_default_visibility_timeout": 4,
+        "sasquatch_default_max_receives": 5,
+        "sasquatch_poison_max_receives": 6,
+        "sasquatch_default_retention_period": 70,
+        "sasquatch_default_wait_time_seconds": 8,
+        "sasquatch_default_dedup_time_period": 9,
+        "sasquatch_default_priority": 10,
+        "sasquatch_poison_cleanup_interval": 11,
+        "sasquatch_retention_cleanup_interval": 12,
+        "sasquatch_dedup_cleanup_interval": 13,
+        "metrics_enabled": True,
+        "log_level": "error",
+        "log_format": "json",
+    }
+    assert values.keys() | {"tls_cert", "tls_key"} == SETTINGS.keys()
+    text = "".join(
+        f"{SETTINGS[name].section}.{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}\n"
+        for name, value in values.items()
+    )
+    config = load(environ={}, file=file_with(tmp_path, text)).config
+    for name, value in values.items():
+        assert str(getattr(config, name)) == str(value)
+
+
+def test_an_empty_variable_counts_as_not_set():
+    assert load(environ=MINIMAL | {"FORQ_ENV": "", "FORQ_CONFIG": ""}).config.env == "pro"
+
+
+def test_everything_that_is_wrong_is_named_at_once(tmp_path: Path):
+    toml = file_with(
+        tmp_path, "[server]\nauth_secert = 'x'\napi_addr = 8080\n[quue]\n[log]\nlog_level = ['info']\n"
+    )
+    environ = {
+        "FORQ_AUTH_SECRET": "hunter2",
+        "FORQ_ENV": "production",
+        "FORQ_METRICS_ENABLED": "yes",
+        "FORQ_DLQ_TTL_HOUR": "1",
+        "FORQ_QUEUE_TTL_HOURS": "1.5",
+        "FORQ_TLS_KEY": str(tmp_path / "missing.pem"),
+        "FORQ_DB_PATH": str(tmp_path / "missing" / "forq.db"),
+    }
+    found = problems(environ, toml, durability="half")
+    assert [problem.partition(": ")[0] for problem in found] == [
+        "FORQ_DLQ_TTL_HOUR",
+        f"{toml} [server] auth_secert",
+        f"{toml}",
+        f"{toml} [log] log_level",
+        "--durability",
+        "FORQ_AUTH_SECRET",
+        "FORQ_DB_PATH",
+        "FORQ_ENV",
+        "FORQ_METRICS_ENABLED",
+        "FORQ_QUEUE_TTL_HOURS",
+        "FORQ_TLS_KEY",
+        f"{toml} [server] api_addr",
+        "FORQ_TLS_CERT",
+    ]
+    assert all("\n" not in problem for problem in found)
+    assert not any("hunter2" in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("FORQ_AUTH_SECRT", "FORQ_AUTH_SECRET"),
+        ("FORQ_API_ADDRESS", "FORQ_API_ADDR"),
+        ("FORQ_env", "FORQ_ENV"),
+    ],
+)
+def test_an_unknown_variable_is_told_its_nearest(variable: str, nearest: str):
+    (problem,) = problems(MINIMAL | {variable: "x"})
+    assert problem == f"{variable}: is not a known variable; nearest: {nearest}"
+
+
+def test_an_unknown_variable_without_a_near_one_is_told_all():
+    (problem,) = problems(MINIMAL | {"FORQ_QQQQQQQQ": "x"})
+    assert "known: FORQ_AUTH_SECRET, FORQ_ENV, " in problem
+
+
+def test_variables_that_are_not_meant_for_us_are_left_alone():
+    foreign = (
+        "FORQ_SERVICE_HOST",
+        "FORQ_SERVICE_PORT_API",
+        "FORQ_PORT",
+        "FORQ_PORT_8080_TCP_ADDR",
+        "FORQ_URL",
+    )
+    assert load(environ=MINIMAL | dict.fromkeys(foreign, "x")).config.env == "pro"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = [1\n", "is not valid TOML: Unclosed array (at end of document)"),
+        ("[log]\n[log]\n", "is not valid TOML: the section [log] is given twice (at line 2, column 5)"),
+        (
+            "[log]\nlog_level='info'\nlog_level='info'\n",
+            "is not valid TOML: a key is given twice (at line 3, column 17)",
+        ),
+        ("[logs]\n", "[logs] is not a known section; nearest: log"),
+        ("env = 'local'\n", "env stands outside a section; it belongs in [server]"),
+        ("server = 'x'\n", "server is not a section; allowed: [server] with keys below it"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be(tmp_path: Path, text: str, expected: str):
+    toml = file_with(tmp_path, text)
+    assert problems(MINIMAL, toml) == [f"{toml}: {expected}"]
+
+
+def test_a_key_in_the_wrong_section(tmp_path: Path):
+    toml = file_with(tmp_path, "[queue]\nlog_level = 'info'\n")
+    assert problems(MINIMAL, toml) == [
+        f"{toml} [queue] log_level: is in the wrong section; it belongs in [log]"
+    ]
+
+
+def test_a_misspelt_key_is_told_its_nearest_of_the_section(tmp_path: Path):
+    toml = file_with(tmp_path, "[queue]\nttl_hours = 1\n")
+    assert problems(MINIMAL, toml) == [
+        f"{toml} [queue] ttl_hours: is not a known key; nearest: dlq_ttl_hours"
+    ]
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path):
+    missing = tmp_path / "none.toml"
+    (problem,) = problems(MINIMAL, missing)
+    assert (
+        problem
+        == f"{missing}: cannot be read (No such file or directory); allowed: the path of a readable TOML file"
+    )
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff")
+    assert problems(MINIMAL, binary) == [f"{binary}: is not UTF-8; allowed: a TOML file in UTF-8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost:8080", ("localhost", 8080)),
+        (":9000", ("", 9000)),
+        ("0.0.0.0:0", ("0.0.0.0", 0)),
+        ("[::1]:65535", ("::1", 65535)),
+        ("queue.example.org:80", ("queue.example.org", 80)),
+    ],
+)
+def test_addresses(text: str, address: tuple[str, int]):
+    parsed = load(environ=MINIMAL | {"FORQ_API_ADDR": text}).config.api_addr
+    assert parsed == address
+    assert str(parsed) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "localhost",
+        "8080",
+        "localhost:",
+        "localhost:http",
+        "a:65536",
+        "a:-1",
+        "::1:80",
+        "[::1:80",
+        "[x]:80",
+        "a b:80",
+        "256.1.1.1:80",
+        "http://a:80",
+        "a..b:80",
+        "a:٣",
+        ":9999999999999",
+    ],
+)
+def test_what_is_no_address(text: str):
+    (problem,) = problems(MINIMAL | {"FORQ_API_ADDR": text})
+    assert problem.startswith(f"FORQ_API_ADDR: {text!r} ")
+    assert problem.endswith("; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one")
+
+
+@pytest.mark.parametrize(
+    "secret", ["short", "s" * 31, "s" * 31 + "é", " " + "s" * 32, "s" * 32 + "\n", "s\x00" * 32]
+)
+def test_what_is_no_secret(secret: str):
+    (problem,) = problems({"FORQ_AUTH_SECRET": secret})
+    assert problem.startswith("FORQ_AUTH_SECRET: has ")
+    assert secret.strip() not in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), ("TRUE", True), ("1", True), ("false", False), ("0", False)]
+)
+def test_booleans(text: str, value: bool):
+    assert load(environ=MINIMAL | {"FORQ_REQUIRE_RECEIPT": text}).config.require_receipt is value
+
+
+@pytest.mark.parametrize("hours", ["0", "-1", str(limits.TTL_HOURS_MAX + 1), "x", "1e3", "9" * 40])
+def test_hours_out_of_range(hours: str):
+    (problem,) = problems(MINIMAL | {"FORQ_DLQ_TTL_HOURS": hours})
+    assert problem.startswith("FORQ_DLQ_TTL_HOURS: ")
+
+
+def test_hours_at_both_bounds():
+    environ = MINIMAL | {"FORQ_DLQ_TTL_HOURS": str(limits.TTL_HOURS_MAX), "FORQ_QUEUE_TTL_HOURS": "1"}
+    config = load(environ=environ).config
+    assert (config.queue_ttl_hours, config.dlq_ttl_hours) == (1, limits.TTL_HOURS_MAX)
+
+
+def test_metrics_need_their_secret():
+    (problem,) = problems(MINIMAL | {"FORQ_METRICS_ENABLED": "true"})
+    assert problem.startswith("FORQ_METRICS_AUTH_SECRET: is needed when metrics are enabled")
+    (problem,) = problems(MINIMAL | {"FORQ_METRICS_ENABLED": "true", "FORQ_METRICS_AUTH_SECRET": "short"})
+    assert problem.startswith("FORQ_METRICS_AUTH_SECRET: has only 5 characters")
+
+
+def test_both_servers_cannot_have_one_address():
+    (problem,) = problems(MINIMAL | {"FORQ_UI_ADDR": "localhost:8080"})
+    assert problem.startswith("FORQ_UI_ADDR: localhost:8080 is the API's address too")
+    both_free = MINIMAL | {"FORQ_API_ADDR": "localhost:0", "FORQ_UI_ADDR": "localhost:0"}
+    assert load(environ=both_free).config.api_addr.port == 0
+
+
+def test_a_database_path_that_cannot_be_one(tmp_path: Path):
+    (problem,) = problems(MINIMAL | {"FORQ_DB_PATH": str(tmp_path)})
+    assert problem.startswith(f"FORQ_DB_PATH: {str(tmp_path)!r} is a directory")
+    (problem,) = problems(MINIMAL | {"FORQ_DB_PATH": str(tmp_path / "a" / "b")})
+    assert "lies in a directory that does not exist" in problem
+
+
+def test_the_database_path_alone(tmp_path: Path):
+    assert load_db_path(str(tmp_path / "a"), {"FORQ_DB_PATH": str(tmp_path / "b")}) == tmp_path / "a"
+    assert load_db_path(None, {"FORQ_DB_PATH": str(tmp_path / "b")}) == tmp_path / "b"
+    assert load_db_path(None, {}) == default_db_path()
+    with pytest.raises(ConfigError, match=r"^--db-path: .* is a directory"):
+        load_db_path(str(tmp_path), {})
+
+
+def test_the_default_database_lies_in_the_users_data_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_db_path() == tmp_path / "forq" / "forq.db"
+
+
+def test_an_unreadable_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    # The superuser may read everything, so the answer of the operating system is what is varied here.
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    cert = tmp_path / "cert.pem"
+    cert.touch(mode=stat.S_IWUSR)
+    found = problems(MINIMAL | {"FORQ_TLS_CERT": str(cert), "FORQ_TLS_KEY": str(cert)})
+    assert len(found) == 2
+    assert all(
+        "cannot be read: permission denied; allowed: the path of a readable file" in each for each in found
+    )
