@@ -10,8 +10,8 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from threading import Timer
 
 import trio
@@ -39,12 +39,12 @@ from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import ForqError
 from forq_trio.storage.engine import Engine, EngineSettings
-from forq_trio.storage.open import KEEP_NOTHING, SQLITE_PREFIX, open_engine, temporary_database
+from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
+from forq_trio.store import CommitFailed
 from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
 from forq_trio.telemetry.log import LogEvent
 from forq_trio.version import installed_version
-from forq_trio.writer_actor import CommitFailed
 
 FORCED_EXIT_CODE = 70
 FORCED_EXIT_SECONDS = limits.SHUTDOWN_SECONDS_MAX + 30.0
@@ -75,10 +75,10 @@ def run(config: Config) -> int:
 
 async def serve(config: Config) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, _database(config) as place:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         listeners = await _listen(config.api_addr)
         try:
-            engine = await _open_engine(config, *place)
+            engine = await _open_engine(config)
         except BaseException:
             for listener in listeners:
                 listener.close()
@@ -88,7 +88,7 @@ async def serve(config: Config) -> None:
             SystemClock(),
             reader_pool_size=config.reader_pool_size,
             sweep_seconds=_sweep_seconds(config),
-            disk_reserve_bytes=0 if config.memory else config.disk_reserve_mb * limits.MIB,
+            disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
         ) as system:
             server = _build_server(config, system, listeners)
             async with _serving(server, system):
@@ -125,22 +125,13 @@ async def _listen(address: Address) -> list[socket.socket]:
         raise StartFailed(f"cannot listen on {address}: {reason}") from None
 
 
-@contextmanager
-def _database(config: Config) -> Iterator[tuple[str, str]]:
-    """URL and durability of the database."""
-    if not config.memory:
-        yield f"{SQLITE_PREFIX}{config.db_path}", config.durability
-        return
-    with temporary_database() as url:
-        yield url, KEEP_NOTHING
-
-
-async def _open_engine(config: Config, url: str, durability: str) -> Engine:
+async def _open_engine(config: Config) -> Engine:
+    url = MEMORY_URL if config.memory else f"{SQLITE_PREFIX}{config.db_path}"
     settings = EngineSettings(
         queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS,
         dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS,
     )
-    return await trio.to_thread.run_sync(open_engine, url, settings, durability)
+    return await trio.to_thread.run_sync(open_engine, url, settings, config.durability)
 
 
 def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:

@@ -20,6 +20,7 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.supervisor import Job, supervise
@@ -29,8 +30,9 @@ from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.storage.engine import Engine, EngineSettings
+from forq_trio.storage.engine import KEEP_NOTHING, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
+from forq_trio.store import Store
 from forq_trio.telemetry.counters import Tally
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.writer_actor import WriterActor
@@ -66,7 +68,8 @@ async def open_system(
     CommitFailed inside an exception group.
     """
     tally = Tally()
-    writer = WriterActor(engine, clock, tally, policy=policy)
+    housekeeping = Housekeeping()
+    writer = WriterActor(Store(engine, policy), clock, tally, housekeeping)
     readers = ReaderPool(
         engine.open_reader,
         size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
@@ -79,7 +82,9 @@ async def open_system(
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
-                for job in _jobs(engine, writer, broker, gauges, sweep_seconds, disk_reserve_bytes):
+                for job in _jobs(
+                    engine, writer, broker, gauges, housekeeping, sweep_seconds, disk_reserve_bytes
+                ):
                     jobs.start_soon(supervise, job, name=job.name)
                 await jobs.start(broker.redrives.run)
                 try:
@@ -101,25 +106,20 @@ def _jobs(
     writer: WriterActor,
     broker: Broker,
     gauges: QueueGauges,
+    housekeeping: Housekeeping,
     sweep_seconds: Mapping[SweepKind, float],
     disk_reserve_bytes: int,
 ) -> list[Job]:
+    """All jobs of the system; those that the writer's progress concerns are told by `housekeeping`."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
-
-    def nudge() -> None:
-        for kind in NUDGED_KINDS:
-            sweeps[kind].nudge()
-
-    writer.on_failed_queued = nudge
-    place = engine.reserve_path
-    return [
-        *([] if place is None else [DiskGuard(place, writer, disk_reserve_bytes)]),
-        *sweeps.values(),
-        optimize_job(broker),
-        token_uses_job(broker),
-        gauges_job(gauges),
-        Checkpointer(engine, writer),
-    ]
+    housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
+    jobs: list[Job] = [*sweeps.values(), optimize_job(broker), token_uses_job(broker), gauges_job(gauges)]
+    if engine.log is None:
+        return jobs
+    reserve_bytes = 0 if engine.durability == KEEP_NOTHING else disk_reserve_bytes
+    guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
+    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer)
+    return [guard, *jobs, checkpointer]
 
 
 @asynccontextmanager
@@ -134,11 +134,11 @@ async def open_broker(
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
 
-    url: `sqlite:///<path>` (created if missing) or `memory:`. durability: "full" fsyncs before a send is answered;
-    "normal" may lose the last commits at a power cut, never at a crash. Only one process at a time may open a file.
-    disk_reserve_mb: MiB of disk that sends leave free, and as much again lies in a file beside the database while it is
-    open, so that the rest goes on when the disk is full; 0 for neither. clock: the wall clock for messages, None for
-    the system's.
+    url: `sqlite:///<path>` (created if missing), or `memory:` for one that keeps nothing. durability: "full" fsyncs
+    before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
+    a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again lies in a file beside
+    the database while it is open, so that the rest goes on when the disk is full; 0 for neither. clock: the wall clock
+    for messages, None for the system's.
 
     Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the
     commit under way and refuses the rest with Stopping.

@@ -8,7 +8,8 @@ nothing: parked ->) resolved. Its caller may leave at any moment by cancellation
 - while its batch runs, it is executed; `resolve` then returns False and the writer gives back what it claimed.
 
 A parked receiver belongs to one queue and waits in line, first come first served, until the writer resolves it with
-messages or its time is over. Waiting is measured on trio's clock.
+messages or its time is over. Waiting is measured on trio's clock. The engine is offered the receivers as values with
+ids: who leaves while a batch runs changes nothing of what the batch was given.
 
 A watch is less than a parked receiver: it is told that messages of a queue became ready, and claims nothing.
 
@@ -16,14 +17,16 @@ An outcome travels in a slot, never in a channel: resolving a call whose caller 
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, islice
-from typing import Any, Generic, overload
+from typing import Any, Generic
 
 import trio
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command, OutcomeT
+from forq_trio.storage.engine import Receiver
 
 _UNRESOLVED: Any = object()
 
@@ -72,34 +75,18 @@ class Call(Generic[OutcomeT]):
         return trio.lowlevel.Abort.SUCCEEDED
 
 
-class ParkedQueue(Sequence[Claim]):
-    """The line of one queue, as the engine sees it: a sequence of claims, the longest waiting first.
+class ParkedQueue:
+    """The line of one queue, the longest waiting first."""
 
-    What was last looked at is remembered, so that the engine's answer "the i-th is served" still means the same
-    receiver when others have left in the meantime.
-    """
+    __slots__ = ("line", "owner", "queue")
 
     def __init__(self, queue: str, owner: "ParkedReceivers") -> None:
         self.queue = queue
         self.owner = owner
-        self.line: dict[Call[Any], Claim] = {}
-        self.offered: list[Call[Any]] = []
+        self.line: dict[Call[Any], Receiver] = {}
 
     def __len__(self) -> int:
         return len(self.line)
-
-    @overload
-    def __getitem__(self, index: int) -> Claim: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Claim]: ...
-    def __getitem__(self, index: int | slice) -> Claim | Sequence[Claim]:
-        stop = index.stop if isinstance(index, slice) else index + 1
-        self.offered = list(islice(self.line, stop))
-        return list(islice(self.line.values(), stop))[index]
-
-    def __iter__(self) -> Iterator[Claim]:
-        self.offered = list(self.line)
-        return iter(list(self.line.values()))
 
 
 class ParkedReceivers(Mapping[str, ParkedQueue]):
@@ -107,10 +94,12 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
 
     def __init__(self, limit: int) -> None:
         self._queues: dict[str, ParkedQueue] = {}
+        self._calls: dict[int, Call[Any]] = {}
+        self._offer: dict[str, tuple[Receiver, ...]] = {}
+        self._changed: set[str] = set()
         self._deadlines: list[tuple[float, int, Call[Any]]] = []
-        self._order = count()
+        self._ids = count()
         self._limit = limit
-        self._total = 0
 
     def __getitem__(self, queue: str) -> ParkedQueue:
         return self._queues[queue]
@@ -121,13 +110,34 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def __len__(self) -> int:
         return len(self._queues)
 
+    def offer(self) -> Mapping[str, tuple[Receiver, ...]]:
+        """The receivers of each queue, the longest waiting first, at most RECEIVERS_OFFERED_MAX of each.
+
+        What is returned never changes: a receiver that comes or leaves is seen in the next offer.
+        """
+        if self._changed:
+            offer = self._offer.copy()
+            for queue in self._changed:
+                parked = self._queues.get(queue)
+                if parked is None:
+                    offer.pop(queue, None)
+                else:
+                    offer[queue] = tuple(islice(parked.line.values(), limits.RECEIVERS_OFFERED_MAX))
+            self._offer = offer
+            self._changed.clear()
+        return self._offer
+
+    def find(self, receiver_id: int) -> Call[Any] | None:
+        """The call of a receiver; None when it does not wait any more."""
+        return self._calls.get(receiver_id)
+
     @property
     def total(self) -> int:
-        return self._total
+        return len(self._calls)
 
     @property
     def full(self) -> bool:
-        return self._total >= self._limit
+        return self.total >= self._limit
 
     def count(self, queue: str) -> int:
         """How many receivers wait on `queue`."""
@@ -139,11 +149,13 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         parked = self._queues.get(claim.queue)
         if parked is None:
             parked = self._queues[claim.queue] = ParkedQueue(claim.queue, self)
-        parked.line[call] = claim
+        receiver = Receiver(next(self._ids), claim)
+        parked.line[call] = receiver
         call.parked_in = parked
-        self._total += 1
-        heapq.heappush(self._deadlines, (deadline, next(self._order), call))
-        if len(self._deadlines) > 2 * self._total + 1_000:
+        self._calls[receiver.id] = call
+        self._changed.add(claim.queue)
+        heapq.heappush(self._deadlines, (deadline, receiver.id, call))
+        if len(self._deadlines) > 2 * self.total + 1_000:
             self._deadlines = [entry for entry in self._deadlines if entry[2].parked_in is not None]
             heapq.heapify(self._deadlines)
 
@@ -153,8 +165,8 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         if parked is None:
             return
         call.parked_in = None
-        del parked.line[call]
-        self._total -= 1
+        del self._calls[parked.line.pop(call).id]
+        self._changed.add(parked.queue)
         if not parked.line:
             del self._queues[parked.queue]
 

@@ -275,11 +275,11 @@ class Broker(Administration, DeadLetters, Tokens):
 
     def counts(self) -> Mapping[str, QueueCounts]:
         """Messages by status of every known queue, as of the last commit; from memory, no database involved."""
-        return self._writer.counts()
+        return dict(self._writer.snapshot().counts)
 
     def counts_of(self, queue: str) -> QueueCounts:
         """The same of one queue; zeros for one that nobody ever used."""
-        return self._writer.counts_of(queue) or QueueCounts()
+        return self._writer.snapshot().counts.get(queue) or QueueCounts()
 
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""

@@ -29,7 +29,7 @@ class DeadLetters:
     def takes_dead_letters(self, queue: str) -> bool:
         """True for a queue whose name ends in -dlq, and for one that another queue's settings send dead letters to."""
         return is_dead_letter_queue(queue) or any(
-            settings.dead_letter_queue == queue for settings in self._writer.settings().values()
+            settings.dead_letter_queue == queue for settings in self._writer.snapshot().settings.values()
         )
 
     def check_dead_letter_queue(self, queue: str) -> None:

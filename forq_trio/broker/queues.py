@@ -31,15 +31,15 @@ class Administration:
 
     def settings(self, queue: str) -> QueueSettings:
         """What is set for a queue; nothing for one that is virtual. Raises InvalidQueueName."""
-        return self._writer.settings_of(check_queue_name(queue)) or QueueSettings()
+        return self._writer.snapshot().settings.get(check_queue_name(queue)) or QueueSettings()
 
     def all_settings(self) -> Mapping[str, QueueSettings]:
         """The queues for which something is set."""
-        return self._writer.settings()
+        return dict(self._writer.snapshot().settings)
 
     def rules(self, queue: str) -> QueueRules:
         """What holds for a queue, defaults filled in. Raises InvalidQueueName."""
-        return self._writer.rules(check_queue_name(queue))
+        return self._writer.snapshot().rules(check_queue_name(queue))
 
     async def pause(self, queue: str) -> None:
         """Hand out no messages of this queue until `resume`; sends go on, receivers wait. Raises InvalidQueueName."""
@@ -55,14 +55,14 @@ class Administration:
         Done in parts, between which others are served; cancelled, what was removed stays removed.
         Deduplication ids are remembered all the same. Raises InvalidQueueName.
         """
-        check_queue_name(queue)
-        purge = commands.Purge(queue, self._writer.last_sequence())
+        purge = commands.Purge(check_queue_name(queue))
         removed = 0
         while True:
-            swept = await self._writer.execute(purge)
-            removed += swept.count
-            if not swept.more:
+            purged = await self._writer.execute(purge)
+            removed += purged.count
+            if purged.up_to is None:
                 return removed
+            purge = commands.Purge(queue, purged.up_to)
 
     async def forget_queue(self, queue: str) -> None:
         """Take an empty queue off the list, and forget its settings. Raises InvalidQueueName, QueueNotEmpty."""

@@ -6,8 +6,8 @@ what can be moved, one transaction (`commands.Redrive`) after the other.
 Rules
 - Each move is a transaction. Whatever ends a task, it ends between two of them: a message is where it was or where
   it goes. What was not moved is still in the dead-letter queue, for the next task.
-- Only what was there at the start is looked at, and the walk only goes down in sequence, which a message keeps when it
-  is moved. So no task moves a message twice, however soon that one fails again.
+- Only what was dead-lettered before the start is moved, and the walk only goes down in sequence, which a message keeps
+  when it is moved. So no task moves a message twice, however soon that one fails again.
 - At a rate the moves are spread evenly, in steps of a tenth of a second or of single messages: `Pace`.
 - A move that was asked for is waited for even when the task is cancelled meanwhile, so that `moved` is exact. It is one
   commit; the writer answers it also when it stops.
@@ -112,9 +112,8 @@ class Pace:
 class _Run:
     """A task on its way: how it stands, how to stop it, and when it ended."""
 
-    def __init__(self, task: RedriveTask, before_sequence: int) -> None:
+    def __init__(self, task: RedriveTask) -> None:
         self.task = task
-        self.before_sequence = before_sequence
         self.scope = trio.CancelScope()
         self.ended = trio.Event()
 
@@ -174,7 +173,7 @@ class Redrives:
             raise Stopping
         if sum(run.running for run in self._runs.values()) >= limits.REDRIVES_RUNNING_MAX:
             raise TooManyRedrives
-        counts = self._writer.counts().get(queue)
+        counts = self._writer.snapshot().counts.get(queue)
         task = RedriveTask(
             id=str(uuid.uuid4()),
             queue=queue,
@@ -185,7 +184,7 @@ class Redrives:
             started_at=self._clock.now_ms(),
             total=0 if counts is None else counts.total,
         )
-        run = self._runs[task.id] = _Run(task, self._writer.last_sequence() + 1)
+        run = self._runs[task.id] = _Run(task)
         self._nursery.start_soon(self._run, run)
         return task
 
@@ -241,8 +240,8 @@ class Redrives:
             until_ms = min(until_ms, task.wanted.until_ms)
         wanted = msgspec.structs.replace(task.wanted, until_ms=until_ms)
         pace = Pace(task.rate_per_second, limits.SEARCH_PAGE_MAX)
-        before_sequence: int | None = run.before_sequence
-        while before_sequence is not None:
+        before_sequence: int | None = None
+        while True:
             search = partial(
                 self._letters.search,
                 task.queue,
@@ -259,6 +258,8 @@ class Redrives:
             )
             if not task.dry_run:
                 await self._move(run, movable, pace)
+            if found.next_before is None:
+                return
             before_sequence = found.next_before
 
     async def _move(self, run: _Run, message_ids: Sequence[str], pace: Pace) -> None:

@@ -70,7 +70,7 @@ class KnownTokens:
         """The tokens by hash; uses of those that are gone are forgotten, so a new one of the name starts unused."""
         changes = self._writer.token_changes
         if changes != self._changes_seen:
-            self._by_digest = {token.digest: token for token in self._writer.tokens().values()}
+            self._by_digest = {token.digest: token for token in self._writer.snapshot().tokens.values()}
             self._used_at = {shown: at for shown, at in self._used_at.items() if shown in self._by_digest}
             self._changes_seen = changes
         return self._by_digest

@@ -12,7 +12,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
-from forq_trio.storage.engine import CheckpointResult, Engine
+from forq_trio.storage.engine import CheckpointResult, WriteAheadLog
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 
@@ -22,20 +22,20 @@ class Checkpointer:
 
     name = "checkpoint"
 
-    def __init__(self, engine: Engine, writer: WriterActor) -> None:
-        self._engine = engine
+    def __init__(self, wal: WriteAheadLog, writer: WriterActor) -> None:
+        self._wal = wal
         self._writer = writer
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
         self._commits = 0
         self._log_pages = 0
         self._moved_pages = 0
-        writer.on_committed = self._note_commit
 
-    def _note_commit(self, log_pages: int) -> None:
+    def note_commit(self) -> None:
+        """A batch was committed: look how long the log is now."""
         self._commits += 1
-        self._log_pages = log_pages
-        if log_pages < self._moved_pages:
+        self._log_pages = self._wal.pages()
+        if self._log_pages < self._moved_pages:
             self._moved_pages = 0  # the log has started over
         if self._has_grown():
             self._grew.set()
@@ -84,13 +84,12 @@ class Checkpointer:
         """One checkpoint in a thread; None when the database refuses it (a reader in the way)."""
         try:
             result = await trio.to_thread.run_sync(
-                lambda: self._engine.checkpoint(truncate=truncate), limiter=self._limiter
+                lambda: self._wal.checkpoint(truncate=truncate), limiter=self._limiter
             )
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
             if isinstance(error, StorageFull):
-                self._writer.sends_refused = True
-                self._writer.on_storage_full()
+                self._writer.note_storage_full()
             return None
         if truncate:
             self._log_pages = 0

@@ -48,7 +48,6 @@ class DiskGuard:
         self._woken = trio.Event()
         self._has_reserve = False
         self._told_refused = False
-        writer.on_storage_full = self._make_room
 
     async def run(self) -> None:
         try:
@@ -84,8 +83,8 @@ class DiskGuard:
             event = LogEvent.DISK_FULL if self._told_refused else LogEvent.DISK_ROOM
             log(event, spare_bytes=spare, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
 
-    def _make_room(self) -> bool:
-        """The disk is full: give up the reserve, if there is one, and look after things soon."""
+    def make_space(self) -> bool:
+        """The disk is full: give up the reserve, and look at the disk soon. False if there was no reserve."""
         self._woken.set()
         return self._give_up_reserve()
 

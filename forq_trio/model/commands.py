@@ -174,11 +174,25 @@ class Pause(Command[None], frozen=True, gc=False):
     paused: bool
 
 
-class Purge(Command[Swept], frozen=True, gc=False):
-    """Remove up to PURGE_BATCH_MAX messages of a queue, in whatever status, whose sequence is at most `up_to`."""
+class Purged(Struct, frozen=True, gc=False):
+    """One part of a purge: how many messages were removed, and what the next part is to be asked with.
+
+    up_to: for `Purge.up_to`; None when nothing is left.
+    """
+
+    count: int
+    up_to: int | None
+
+
+class Purge(Command[Purged], frozen=True, gc=False):
+    """Remove up to PURGE_BATCH_MAX messages of a queue, in whatever status.
+
+    up_to: None begins a purge of all that are in the queue before this batch; the outcome says how to go on, so that
+    what is sent meanwhile stays.
+    """
 
     queue: str
-    up_to: int
+    up_to: int | None = None
 
 
 class ForgetQueue(Command[bool], frozen=True, gc=False):

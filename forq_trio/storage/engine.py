@@ -9,15 +9,17 @@ Rules every engine keeps; the conformance suite checks them on each:
    back, nothing of it is or will be on disk, and the engine is as before the batch. If `commit` raises anything else,
    what is on disk is unknown and the engine must not be used again.
 4. Time is only what the batch says: `now_ms`. First the engine settles what fell due by then (delayed messages become
-   ready, leases end, messages expire; at most DUE_BATCH_MAX of them), then the commands, then the claims: parked
-   receivers before the batch's own claims, each in order. Rule 9 says more.
+   ready, leases end, messages expire; at most DUE_BATCH_MAX of them), then the commands, then the claims: the
+   receivers that wait before the batch's own claims, each in order. Rule 9 says more. A message that cannot be
+   settled when it falls due, or in a sweep, is set aside for SET_ASIDE_RETRY_MS and told of in `BatchResult.set_aside`;
+   the others are settled all the same.
 5. Every change to a claimed message is fenced by its receipt. The current receipt is the one of the latest claim; it
    stays current after its lease ended until the message is claimed again, settled or moved.
 6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
    its sequence number, in a LIFO queue the negative of it; for a message with a group see `rules.group_position`. Once
    a message with a group was sent to a FIFO queue the queue is grouped, and sends without one take turns as the group
    NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
-7. A paused queue hands out nothing, to parked receivers neither; the batch that resumes it serves them.
+7. A paused queue hands out nothing, to waiting receivers neither; the batch that resumes it serves them.
 8. Where a queue has a bound on messages of one group in process, what is above it is HELD: it is ready for nobody until
    one of its group is settled. A claim that meets such a message holds it and goes on; the claims of a queue end for
    this batch once SET_ASIDE_BATCH_MAX of its messages were held.
@@ -32,11 +34,13 @@ Rules every engine keeps; the conformance suite checks them on each:
    in which something became ready.
 10. What the claims themselves leave to be done, the next batch does, and `next_due_ms` asks for it at once: a queue
    whose claims ended early by rule 8 and has ready messages left, and one that a poison rule moved messages to, count
-   as woken in it; a group of which a poison rule took a ready message is let go in it.
+   as woken in it; a group of which a poison rule took a ready message is let go in it. A queue that has ready messages
+   left when all of RECEIVERS_OFFERED_MAX receivers that the batch offered were served counts as woken, too.
+11. Every change of a message's state is one of `transitions.TRANSITIONS`, and is noted in one function of the engine.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -56,16 +60,23 @@ class EngineSettings(Struct, frozen=True, gc=False):
     backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
 
 
+class Receiver(NamedTuple):
+    """Somebody who waits for messages: what it claims, and the id by which `BatchResult.served` names it."""
+
+    id: int
+    claim: Claim
+
+
 class Batch(Struct, frozen=True, gc=False):
     """What the writer wants done in one transaction.
 
-    parked: per queue the receivers that wait for a message, first come first; the engine looks only at queues that
-    have ready messages after the commands ran and that this batch touched.
+    receivers: by queue those that wait for a message, first come first, at most RECEIVERS_OFFERED_MAX of each; the
+    engine looks only at queues in which this batch made something ready.
     """
 
     commands: Sequence[Command[Any]]
     now_ms: int
-    parked: Mapping[str, Sequence[Claim]] = {}
+    receivers: Mapping[str, Sequence[Receiver]] = {}
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -98,6 +109,15 @@ EVENT_KINDS = (
     CLEANED_UP,
 )
 
+
+class SetAside(NamedTuple):
+    """A message that time should have changed and that could not be: it stays as it is until it is tried again."""
+
+    queue: str
+    sequence: int
+    error: str
+
+
 WAIT = "wait"
 END_TO_END = "end_to_end"
 DURATION_KINDS = (WAIT, END_TO_END)
@@ -108,21 +128,51 @@ class BatchResult(Struct, gc=False):
     """What came of a batch.
 
     outcomes: one per command, in order; an exception is the outcome of a command that failed alone.
-    served: deliveries for parked receivers, by queue, as (index into parked[queue], deliveries).
+    served: what waiting receivers get, as (id of the receiver, deliveries), in no particular order.
     next_due_ms: no later than the next moment something falls due (it may be earlier: then the next batch finds
     nothing and says better); None when nothing ever will.
     failed_queued: failed messages now wait to be moved or deleted: nudge the sweeps.
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
+    set_aside: messages that could not be settled when they fell due.
+    commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 
     outcomes: list[Any]
-    served: dict[str, list[tuple[int, tuple[Delivery, ...]]]]
+    served: list[tuple[int, tuple[Delivery, ...]]]
     next_due_ms: int | None
     events: list[Event]
     failed_queued: bool = False
     woken: Set[str] = frozenset()
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
+    set_aside: Sequence[SetAside] = ()
+    commit_seconds: float | None = None
+
+
+class Snapshot(Protocol):
+    """What the engine knows without asking its store, as of the last commit. Looking costs nothing.
+
+    It is not a copy: the next commit changes it. Copy what has to stay as it is while others run.
+    """
+
+    @property
+    def counts(self) -> Mapping[str, QueueCounts]:
+        """Messages by status of every known queue."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, QueueSettings]:
+        """The queues for which something is set."""
+        ...
+
+    @property
+    def tokens(self) -> Mapping[str, AccessToken]:
+        """All access tokens by name."""
+        ...
+
+    def rules(self, queue: str) -> QueueRules:
+        """What holds for a queue, defaults filled in."""
+        ...
 
 
 class CheckpointResult(Struct, frozen=True, gc=False):
@@ -174,15 +224,45 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
+class WriteAheadLog(Protocol):
+    """The log of an engine that has one: what is committed is moved from it into the database, beside the writer."""
+
+    @property
+    def reserve_path(self) -> str:
+        """Where a file may lie that holds disk space ready for this store (jobs/disk_guard.py).
+
+        What a killed process left there is removed when the store is opened: it may be what makes room for that.
+        """
+        ...
+
+    def pages(self) -> int:
+        """Pages in the log after the last commit."""
+        ...
+
+    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
+        """Move the log into the database, on a connection of its own; callable from any thread.
+
+        truncate: also empty the log, which needs that no batch runs meanwhile. Raises StorageUnavailable.
+        """
+        ...
+
+
+KEEP_NOTHING = "none"
+"""The durability of a store that is thrown away with its process."""
+
+
 class Engine(Protocol):
-    """A store of messages; used from one thread at a time, except `checkpoint`."""
+    """A store of messages; used from one thread at a time, except its log."""
 
-    durability: str
-    """What an answered command can rely on, in the words of FORQ_DURABILITY; "none" for memory."""
+    @property
+    def durability(self) -> str:
+        """What an answered command can rely on, in the words of FORQ_DURABILITY, or KEEP_NOTHING."""
+        ...
 
-    reserve_path: str | None
-    """Where a file may lie that keeps disk space ready for this store (disk_guard.py); None for one not on a disk.
-    What a killed process left there is removed when the store is opened: it may be what makes room for that."""
+    @property
+    def log(self) -> WriteAheadLog | None:
+        """None for an engine without a write-ahead log of its own."""
+        ...
 
     def execute_batch(self, batch: Batch) -> BatchResult: ...
 
@@ -190,39 +270,10 @@ class Engine(Protocol):
         """Make the batch durable. False when the batch changed nothing and there was nothing to do."""
         ...
 
-    def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue, as of the last batch. Costs nothing: kept in memory."""
-        ...
-
-    def settings(self) -> Mapping[str, QueueSettings]:
-        """The queues for which something is set, as of the last commit. Costs nothing: kept in memory."""
-        ...
-
-    def rules(self, queue: str) -> QueueRules:
-        """What holds for a queue, as of the last commit. Costs nothing."""
-        ...
-
-    def tokens(self) -> Mapping[str, AccessToken]:
-        """All access tokens by name, as of the last commit. Costs nothing."""
-        ...
-
-    def last_sequence(self) -> int:
-        """The highest sequence number given out, as of the last commit."""
-        ...
+    def snapshot(self) -> Snapshot: ...
 
     def open_reader(self) -> Reader: ...
 
-    def log_pages(self) -> int:
-        """Pages in the write-ahead log after the last commit; 0 for an engine without one."""
-        ...
-
-    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
-        """Move the log into the database, on a connection of its own; callable from any thread.
-
-        truncate: also empty the log, which needs that no batch runs meanwhile.
-        """
-        ...
-
     def close(self) -> None:
-        """Checkpoint and close. Nothing may be called afterwards."""
+        """Move the log into the database, where there is one, and close. Nothing may be called afterwards."""
         ...

@@ -64,6 +64,11 @@ class LogEvent(StrEnum):
         "A commit failed, its outcome is unknown; the process ends.",
     )
     WRITER_OVERLOADED = "writer.overloaded", "warning", "The inbox stayed full and calls were refused."
+    MESSAGE_SET_ASIDE = (
+        "message.set_aside",
+        "error",
+        "A message that fell due could not be settled; it stays as it is and is tried again later.",
+    )
     DEAD_LETTERS_LOST = (
         "dead_letters.lost",
         "warning",

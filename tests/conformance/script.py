@@ -20,7 +20,8 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
-from forq_trio.storage.engine import Batch, BatchResult, Engine
+from forq_trio.storage.engine import BatchResult, Engine
+from support import batches
 
 T0 = 1_700_000_000_000
 LEASE_MS = 300_000
@@ -34,10 +35,8 @@ def run(
     now: int = T0,
     parked: Mapping[str, Sequence[Claim]] | None = None,
 ) -> BatchResult:
-    """Execute one batch and commit it."""
-    result = engine.execute_batch(Batch(commands, now, parked or {}))
-    engine.commit()
-    return result
+    """See `support.batches.run`."""
+    return batches.run(engine, *commands, now_ms=now, parked=parked)
 
 
 def do(engine: Engine, command: Command[Any], now: int = T0) -> Any:
@@ -145,7 +144,7 @@ def fail(engine: Engine, *, queue: str = "q", now: int = T0, attempts: int = 5) 
 
 def counted(engine: Engine) -> dict[str, QueueCounts]:
     """Messages by status of every known queue, their bytes aside."""
-    return {queue: replace(counts, bytes=0) for queue, counts in engine.counts().items()}
+    return {queue: replace(counts, bytes=0) for queue, counts in engine.snapshot().counts.items()}
 
 
 def send_dead_letter(engine: Engine, content: str = "x", *, now: int = T0, **fields: Any) -> Produced:

@@ -47,11 +47,11 @@ def test_they_go_where_the_message_goes(engine):
 def test_their_bytes_count_and_go_with_the_message(engine):
     produced = send(engine, "ab", attributes={"k": "ü"})
     assert look(engine, produced.id).bytes == 5
-    assert engine.counts() == {"q": QueueCounts(ready=1, bytes=5)}
+    assert engine.snapshot().counts == {"q": QueueCounts(ready=1, bytes=5)}
     fail(engine)
-    assert engine.counts()["q"].bytes == 5
+    assert engine.snapshot().counts["q"].bytes == 5
     sweep(engine, SweepKind.FAILED)
-    assert engine.counts() == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1, bytes=5)}
+    assert engine.snapshot().counts == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=1, bytes=5)}
     _, receipt = receive_one(engine, queue="q-dlq")
     assert ack(engine, receipt, queue="q-dlq")
-    assert engine.counts()["q-dlq"] == QueueCounts()
+    assert engine.snapshot().counts["q-dlq"] == QueueCounts()

@@ -45,7 +45,7 @@ def test_a_queue_may_name_another_one(engine):
     fail(engine)
     assert run(engine, Sweep(SweepKind.FAILED)).events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
     assert look(engine, produced.id, "hospital").source_queue == "q"
-    assert "q-dlq" not in engine.counts()
+    assert "q-dlq" not in engine.snapshot().counts
 
 
 def test_it_lives_as_long_as_its_new_queue_says(engine):
@@ -71,7 +71,7 @@ def test_without_one_messages_are_deleted(engine, own):
     assert result.events == [Event(CLEANED_UP, "q", 1, "failed")]
     send(engine, ttl_ms=10, **fields)
     assert run(engine, now=T0 + 10).events == [Event(CLEANED_UP, "q", 1, "expired")]
-    assert engine.counts() == {"q": QueueCounts()}
+    assert engine.snapshot().counts == {"q": QueueCounts()}
 
 
 def test_a_message_goes_before_its_queue(engine):
@@ -94,7 +94,7 @@ def test_the_way_of_its_own_is_gone_once(engine):
     assert look(engine, produced.id, "own-dlq").source_queue == "own"
     fail(engine, queue="own-dlq")
     assert sweep(engine, SweepKind.FAILED_DLQ).count == 1
-    assert sum(counts.total for counts in engine.counts().values()) == 0
+    assert sum(counts.total for counts in engine.snapshot().counts.values()) == 0
 
 
 def test_a_message_that_names_its_own_queue_is_deleted(engine):
@@ -135,9 +135,9 @@ def test_a_circle_is_refused_and_changes_nothing(engine):
     configure(engine, "b", dead_letter_queue="c", lease_ms=1)
     change = SettingsChange(dead_letter_queue="a", lease_ms=2)
     assert refused(engine, Configure("c", change)) == "deadLetterQueue"
-    assert "c" not in engine.settings()
+    assert "c" not in engine.snapshot().settings
     assert refused(engine, Configure("b", change)) == "deadLetterQueue"
-    assert engine.settings()["b"] == QueueSettings(dead_letter_queue="c", lease_ms=1)
+    assert engine.snapshot().settings["b"] == QueueSettings(dead_letter_queue="c", lease_ms=1)
 
 
 def test_a_circle_by_the_default_is_refused(engine):
@@ -150,7 +150,7 @@ def test_a_circle_by_the_default_is_refused(engine):
         ForgetQueue("q"),
     ):
         assert refused(engine, command) == "deadLetterQueue"
-    assert engine.rules("q").dead_letter_queue == ""
+    assert engine.snapshot().rules("q").dead_letter_queue == ""
 
 
 def test_of_two_that_would_make_a_circle_in_one_batch_the_first_wins(engine):

@@ -15,7 +15,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.storage.engine import END_TO_END, WAIT, Batch
+from forq_trio.storage.engine import END_TO_END, WAIT
 
 from .script import T0, ack, claim, nack, receipts, receive, receive_one, run, send
 
@@ -120,14 +120,3 @@ def test_what_comes_back_wakes_at_once_or_later(engine, delay_ms, woken):
         run(engine, now=T0 + 5)
         (delivery,) = receive(engine, now=T0 + 5)
         assert ack(engine, receipts([delivery])[0], now=T0 + 5)
-
-
-def test_the_last_sequence_is_the_highest_ever_given_out(engine):
-    assert engine.last_sequence() == 0
-    assert send(engine).sequence == engine.last_sequence() == 1
-    assert ack(engine, receive_one(engine)[1])
-    assert engine.last_sequence() == 1
-    engine.execute_batch(Batch([Produce("q", NewMessage("x"))], T0))
-    assert engine.last_sequence() == 1
-    engine.commit()
-    assert engine.last_sequence() == 2

@@ -33,6 +33,7 @@ from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from support.batches import served_by_queue, waiting
 
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
@@ -100,7 +101,8 @@ class Side:
     def run(self, batch: list[Any], parked: dict[str, list[Claim]], now_ms: int) -> tuple[Any, int | None]:
         """Execute and commit; what came of it without what only this side can know, and the next due time."""
         translated = [self.translate(command, now_ms) for command in batch]
-        result = self.engine.execute_batch(Batch(translated, now_ms, parked))
+        receivers = waiting(parked)
+        result = self.engine.execute_batch(Batch(translated, now_ms, receivers))
         self.engine.commit()
         for outcome in result.outcomes:
             self._learn_ids(outcome)
@@ -110,7 +112,7 @@ class Side:
         ]
         served = {
             queue: [(place, self._take(queue, deliveries)) for place, deliveries in parts]
-            for queue, parts in sorted(result.served.items())
+            for queue, parts in sorted(served_by_queue(result, receivers).items())
         }
         durations = {key: sorted(values) for key, values in result.durations.items()}
         said = (outcomes, served, result.events, result.failed_queued, result.woken, durations)
@@ -154,9 +156,13 @@ class Side:
             shuffled = [message.sequence for message in self.reader.peek_shuffled(queue, 1_000)]
             assert sorted(shuffled) == sorted(peeked)
             info = msgspec.structs.replace(self.reader.queue(queue), oldest_ready_at=None)
-            seen.append((info, _anonymous(everything), peeked, self.engine.rules(queue)))
+            seen.append((info, _anonymous(everything), peeked, self.engine.snapshot().rules(queue)))
         engine = self.engine
-        known = dict(engine.counts()), dict(engine.settings()), dict(engine.tokens()), engine.last_sequence()
+        known = (
+            dict(engine.snapshot().counts),
+            dict(engine.snapshot().settings),
+            dict(engine.snapshot().tokens),
+        )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids))
 
     def search(self, queue: str, *how: Any) -> Any:
@@ -221,7 +227,7 @@ class EnginesAgree(RuleBasedStateMachine):
         queue=queues, wanted=filters, age=st.integers(0, 20), limit=st.integers(1, 3), scan=st.integers(1, 9)
     )
     def search(self, queue, wanted, age, limit, scan):
-        before = None if age == 0 else self.memory.last_sequence() - age
+        before = None if age == 0 else max(self.model.ids, default=0) - age
         found = self.sqlite.search(queue, wanted, before, limit, scan)
         assert found == self.model.search(queue, wanted, before, limit, scan)
 

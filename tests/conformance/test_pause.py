@@ -60,7 +60,7 @@ def test_the_last_word_of_a_batch_counts(engine):
 def test_twice_is_once(engine):
     for paused in (True, True, False, False):
         assert do(engine, Pause("q", paused)) is None
-        assert engine.rules("q").paused is paused
+        assert engine.snapshot().rules("q").paused is paused
     assert run(engine, Pause("q", paused=False)).woken == frozenset()
 
 
@@ -93,17 +93,17 @@ def test_what_becomes_ready_in_a_paused_queue_waits_for_it(engine, delay_ms):
 
 def test_settings_come_and_go_without_it(engine):
     pause(engine)
-    assert engine.settings() == {"q": QueueSettings(paused=True)}
+    assert engine.snapshot().settings == {"q": QueueSettings(paused=True)}
     configure(engine, lease_ms=1)
-    assert engine.settings() == {"q": QueueSettings(lease_ms=1, paused=True)}
+    assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=1, paused=True)}
     assert do(engine, Configure("q", None)) == QueueSettings(paused=True)
     pause(engine, paused=False)
-    assert engine.settings() == {}
+    assert engine.snapshot().settings == {}
 
 
 def test_a_queue_nobody_used_can_be_paused_and_stays_unlisted(engine):
     pause(engine)
-    assert engine.counts() == {}
+    assert engine.snapshot().counts == {}
     assert engine.open_reader().queues() == []
 
 

@@ -1,7 +1,7 @@
 """Removing messages: all of a queue up to now, some by their ids, and the queue itself once it is empty."""
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Swept
+from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Purged
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.engine import CLEANED_UP, Event
@@ -23,7 +23,7 @@ from .script import (
 
 
 def purge(engine, up_to=None):
-    return do(engine, Purge("q", engine.last_sequence() if up_to is None else up_to))
+    return do(engine, Purge("q", up_to))
 
 
 def test_whatever_their_status(engine):
@@ -36,17 +36,23 @@ def test_whatever_their_status(engine):
     send(engine)
     send(engine, queue="other")
     assert counted(engine)["q"] == QueueCounts(ready=1, processing=1, failed=1, delayed=1, held=1)
-    result = run(engine, Purge("q", engine.last_sequence()))
-    assert result.outcomes == [Swept(5, more=False)]
+    result = run(engine, Purge("q"))
+    assert result.outcomes == [Purged(5, None)]
     assert result.events == [Event(CLEANED_UP, "q", 5, "deleted_by_user")]
-    assert engine.counts() == {"q": QueueCounts(), "other": QueueCounts(ready=1, bytes=1)}
+    assert engine.snapshot().counts == {"q": QueueCounts(), "other": QueueCounts(ready=1, bytes=1)}
 
 
 def test_what_is_sent_later_stays(engine):
-    send(engine, "old")
-    up_to = engine.last_sequence()
+    up_to = send(engine, "old").sequence
     send(engine, "new")
-    assert purge(engine, up_to) == Swept(1, more=False)
+    assert purge(engine, up_to) == Purged(1, None)
+    assert drain(engine) == ["new"]
+
+
+def test_what_is_sent_in_the_same_batch_stays(engine):
+    send(engine, "old")
+    outcomes = run(engine, Produce("q", NewMessage("new")), Purge("q")).outcomes
+    assert outcomes[1] == Purged(1, None)
     assert drain(engine) == ["new"]
 
 
@@ -54,17 +60,17 @@ def test_it_is_done_in_parts_the_oldest_first(engine, monkeypatch):
     monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 2)
     for content in "abcd":
         send(engine, content)
-    up_to = engine.last_sequence()
+    first = purge(engine)
+    assert first.count == 2
     send(engine, "new")
-    assert purge(engine, up_to) == Swept(2, more=True)
     assert counted(engine)["q"].ready == 3
-    assert purge(engine, up_to) == Swept(2, more=False)
+    assert purge(engine, first.up_to) == Purged(2, None)
     assert drain(engine) == ["new"]
 
 
 def test_nothing_there_is_nothing_done(engine):
-    assert purge(engine) == Swept(0, more=False)
-    assert engine.counts() == {}
+    assert purge(engine) == Purged(0, None)
+    assert engine.snapshot().counts == {}
 
 
 def test_a_receipt_of_a_purged_message_is_good_for_nothing(engine):
@@ -78,7 +84,7 @@ def test_a_receipt_of_a_purged_message_is_good_for_nothing(engine):
 def test_settlements_of_the_same_batch_come_first(engine):
     send(engine)
     _, receipt = receive_one(engine)
-    assert run(engine, Purge("q", 9), Ack("q", (receipt,))).outcomes == [Swept(0, more=False), (True,)]
+    assert run(engine, Purge("q", 9), Ack("q", (receipt,))).outcomes == [Purged(0, None), (True,)]
 
 
 def test_a_claim_of_the_same_batch_finds_nothing(engine):
@@ -99,19 +105,19 @@ def test_an_empty_queue_can_be_forgotten(engine):
     assert ack(engine, receive_one(engine)[1])
     configure(engine, lease_ms=5)
     assert do(engine, ForgetQueue("q")) is True
-    assert engine.counts() == {}
-    assert engine.settings() == {}
-    assert engine.rules("q").lease_ms != 5
+    assert engine.snapshot().counts == {}
+    assert engine.snapshot().settings == {}
+    assert engine.snapshot().rules("q").lease_ms != 5
     assert engine.open_reader().queues() == []
     send(engine)
-    assert engine.counts() == {"q": QueueCounts(ready=1, bytes=1)}
+    assert engine.snapshot().counts == {"q": QueueCounts(ready=1, bytes=1)}
 
 
 def test_one_that_holds_messages_cannot(engine):
     send(engine, delay_ms=5)
     configure(engine, lease_ms=5)
     assert do(engine, ForgetQueue("q")) is False
-    assert engine.settings() == {"q": QueueSettings(lease_ms=5)}
+    assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=5)}
     assert counted(engine) == {"q": QueueCounts(delayed=1)}
 
 
@@ -119,14 +125,14 @@ def test_one_that_nobody_used_is_forgotten_too(engine):
     configure(engine, lease_ms=5)
     assert do(engine, ForgetQueue("q")) is True
     assert do(engine, ForgetQueue("q")) is True
-    assert engine.settings() == {}
+    assert engine.snapshot().settings == {}
 
 
 def test_purged_and_forgotten_in_one_batch(engine):
     send(engine)
     outcomes = run(engine, ForgetQueue("q"), Purge("q", 1)).outcomes
-    assert outcomes == [True, Swept(1, more=False)]
-    assert engine.counts() == {}
+    assert outcomes == [True, Purged(1, None)]
+    assert engine.snapshot().counts == {}
 
 
 def test_sent_to_and_forgotten_in_one_batch_stays(engine):

@@ -20,7 +20,7 @@ def test_s5_acks_of_several_queues_at_once(engine):
     result = run(engine, Ack(None, (*ids, Receipt(99, 1), ids[0])))
     assert result.outcomes == [(True, True, False, False)]
     assert result.events == [Event(ACKED, "a", 1), Event(ACKED, "b", 1)]
-    assert engine.counts() == {"a": QueueCounts(), "b": QueueCounts()}
+    assert engine.snapshot().counts == {"a": QueueCounts(), "b": QueueCounts()}
 
 
 def test_s5_leases_of_several_queues_at_once(engine):

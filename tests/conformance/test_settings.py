@@ -26,8 +26,8 @@ EVERYTHING = {
 
 def test_every_setting_is_kept_and_in_force(engine):
     assert configure(engine, **EVERYTHING) == QueueSettings(**EVERYTHING)
-    assert engine.settings() == {"q": QueueSettings(**EVERYTHING)}
-    rules = engine.rules("q")
+    assert engine.snapshot().settings == {"q": QueueSettings(**EVERYTHING)}
+    rules = engine.snapshot().rules("q")
     assert {name: getattr(rules, name) for name in EVERYTHING} == EVERYTHING
     assert set(EVERYTHING) == set(SettingsChange.__struct_fields__)
 
@@ -36,8 +36,8 @@ def test_a_queue_without_settings_has_the_defaults(make_engine):
     defaults = EngineSettings(queue_ttl_ms=1, dlq_ttl_ms=2, attempts_max=3, backoff_ms=(4,))
     engine = make_engine(defaults)
     for queue in ("q", "q-dlq", "q_lifo"):
-        assert engine.rules(queue) == rules_of(queue, None, defaults)
-    assert engine.settings() == {}
+        assert engine.snapshot().rules(queue) == rules_of(queue, None, defaults)
+    assert engine.snapshot().settings == {}
 
 
 def test_members_that_are_not_named_stay(engine):
@@ -48,32 +48,32 @@ def test_members_that_are_not_named_stay(engine):
 def test_null_goes_back_to_the_default(engine):
     configure(engine, lease_ms=1, ttl_ms=2)
     assert configure(engine, lease_ms=None) == QueueSettings(ttl_ms=2)
-    assert engine.rules("q").lease_ms == rules_of("q", None, EngineSettings()).lease_ms
+    assert engine.snapshot().rules("q").lease_ms == rules_of("q", None, EngineSettings()).lease_ms
 
 
 def test_when_nothing_is_set_any_more_nothing_is_kept(engine):
     configure(engine, lease_ms=1)
     assert configure(engine, lease_ms=None) == QueueSettings()
-    assert engine.settings() == {}
+    assert engine.snapshot().settings == {}
     configure(engine, lease_ms=1)
     assert do(engine, Configure("q", None)) == QueueSettings()
-    assert engine.settings() == {}
+    assert engine.snapshot().settings == {}
 
 
 def test_no_change_is_none(engine):
     assert configure(engine) == QueueSettings()
-    assert engine.settings() == {}
+    assert engine.snapshot().settings == {}
 
 
 def test_queues_do_not_mix(engine):
     configure(engine, "a", lease_ms=1)
     configure(engine, "A", lease_ms=2)
-    assert [engine.rules(queue).lease_ms for queue in ("a", "A")] == [1, 2]
+    assert [engine.snapshot().rules(queue).lease_ms for queue in ("a", "A")] == [1, 2]
 
 
 def test_setting_makes_no_queue(engine):
     configure(engine, **EVERYTHING)
-    assert engine.counts() == {}
+    assert engine.snapshot().counts == {}
     assert engine.open_reader().queues() == []
 
 
@@ -98,10 +98,10 @@ def test_several_of_a_batch_add_up_in_their_order(engine):
 def test_only_what_is_committed_is_told(engine):
     configure(engine, lease_ms=1)
     engine.execute_batch(Batch([Configure("q", SettingsChange(lease_ms=2))], T0))
-    assert engine.settings() == {"q": QueueSettings(lease_ms=1)}
-    assert engine.rules("q").lease_ms == 1
+    assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=1)}
+    assert engine.snapshot().rules("q").lease_ms == 1
     engine.commit()
-    assert engine.rules("q").lease_ms == 2
+    assert engine.snapshot().rules("q").lease_ms == 2
 
 
 def test_a_lease_of_the_queue_is_for_claims_that_do_not_say(engine):
@@ -130,4 +130,4 @@ def test_a_pause_and_settings_do_not_disturb_each_other(engine):
     pause(engine)
     configure(engine, lease_ms=1)
     pause(engine, paused=False)
-    assert engine.settings() == {"q": QueueSettings(lease_ms=1)}
+    assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=1)}

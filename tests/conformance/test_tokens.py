@@ -25,18 +25,18 @@ def token(name="ci", **fields):
 @pytest.mark.parametrize("stored", [token(), token(expires_at=T0 + 5, last_used_at=T0 + 1), token(scopes=())])
 def test_a_token_is_kept_as_it_is(engine, stored):
     assert do(engine, SaveToken(stored)) is None
-    assert engine.tokens() == {"ci": stored}
+    assert engine.snapshot().tokens == {"ci": stored}
 
 
 def test_a_name_is_taken_until_it_is_revoked(engine):
     do(engine, SaveToken(token()))
     assert isinstance(do(engine, SaveToken(token(queues="*", digest="another"))), TokenExists)
-    assert engine.tokens() == {"ci": token()}
+    assert engine.snapshot().tokens == {"ci": token()}
     assert do(engine, RevokeToken("ci")) is True
     assert do(engine, RevokeToken("ci")) is False
-    assert engine.tokens() == {}
+    assert engine.snapshot().tokens == {}
     do(engine, SaveToken(token(queues="*")))
-    assert engine.tokens()["ci"].queues == "*"
+    assert engine.snapshot().tokens["ci"].queues == "*"
 
 
 def test_of_two_of_one_name_in_a_batch_the_first_is_stored(engine):
@@ -45,7 +45,7 @@ def test_of_two_of_one_name_in_a_batch_the_first_is_stored(engine):
     ).outcomes
     assert (first, other) == (None, None)
     assert isinstance(second, TokenExists)
-    assert engine.tokens() == {"ci": token(), "other": token("other")}
+    assert engine.snapshot().tokens == {"ci": token(), "other": token("other")}
 
 
 def test_there_is_a_bound(engine, monkeypatch):
@@ -64,19 +64,19 @@ def test_its_use_is_noted_and_only_moves_forward(engine):
     used = []
     for at in (T0 + 5, T0 + 3, T0 + 9):
         assert do(engine, NoteTokenUse({"a": at, "gone": at})) is None
-        used.append(engine.tokens()["a"].last_used_at)
+        used.append(engine.snapshot().tokens["a"].last_used_at)
     assert used == [T0 + 5, T0 + 5, T0 + 9]
-    assert engine.tokens()["b"].last_used_at is None
-    assert set(engine.tokens()) == {"a", "b"}
+    assert engine.snapshot().tokens["b"].last_used_at is None
+    assert set(engine.snapshot().tokens) == {"a", "b"}
 
 
 def test_a_use_is_noted_of_a_token_of_the_same_batch(engine):
     run(engine, NoteTokenUse({"ci": T0 + 5}), SaveToken(token()))
-    assert engine.tokens()["ci"].last_used_at == T0 + 5
+    assert engine.snapshot().tokens["ci"].last_used_at == T0 + 5
 
 
 def test_only_what_is_committed_is_told(engine):
     engine.execute_batch(Batch([SaveToken(token())], T0))
-    assert engine.tokens() == {}
+    assert engine.snapshot().tokens == {}
     engine.commit()
-    assert engine.tokens() == {"ci": token()}
+    assert engine.snapshot().tokens == {"ci": token()}

@@ -14,7 +14,7 @@ GROUPS = {
     "config": {"config"},
     "seam": {"storage.engine"},
     "storage": {"storage"},
-    "actors": {"writer_actor", "waiters", "commit_policy", "readers"},
+    "actors": {"writer_actor", "waiters", "inbox", "store", "commit_policy", "readers"},
     "broker": {"broker"},
     "jobs": {"jobs"},
     "http": {"http"},

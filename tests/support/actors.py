@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from math import inf
 
@@ -10,15 +10,13 @@ import trio
 import trio.testing
 
 from forq_trio.commit_policy import CommitPolicy
-from forq_trio.model.access import AccessToken
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, Engine, Reader
+from forq_trio.storage.engine import Batch, BatchResult, Engine, Reader, Snapshot
+from forq_trio.store import Store
 from forq_trio.telemetry.counters import Tally
-from forq_trio.writer_actor import WriterActor
+from forq_trio.writer_actor import WriterActor, WriterListener
 
 T0 = 1_700_000_000_000
 
@@ -60,7 +58,7 @@ class ObservedEngine:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.durability = engine.durability
-        self.reserve_path = engine.reserve_path
+        self.log = engine.log
         self.batches: list[Batch] = []
         self.commits = 0
         self.closes = 0
@@ -81,34 +79,37 @@ class ObservedEngine:
         self.commits += changed
         return changed
 
-    def counts(self) -> Mapping[str, QueueCounts]:
-        return self._engine.counts()
-
-    def settings(self) -> Mapping[str, QueueSettings]:
-        return self._engine.settings()
-
-    def rules(self, queue: str) -> QueueRules:
-        return self._engine.rules(queue)
-
-    def tokens(self) -> Mapping[str, AccessToken]:
-        return self._engine.tokens()
-
-    def last_sequence(self) -> int:
-        return self._engine.last_sequence()
+    def snapshot(self) -> Snapshot:
+        return self._engine.snapshot()
 
     def open_reader(self) -> Reader:
         return self._engine.open_reader()
 
-    def log_pages(self) -> int:
-        self.after_answers()
-        return self._engine.log_pages()
-
-    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
-        return self._engine.checkpoint(truncate=truncate)
-
     def close(self) -> None:
         self.closes += 1
         self._engine.close()
+
+
+class Observing(WriterListener):
+    """Calls `after_answers` of an observed engine when its writer has answered a batch."""
+
+    def __init__(self, engine: ObservedEngine) -> None:
+        self._engine = engine
+
+    def committed(self) -> None:
+        self._engine.after_answers()
+
+
+def tell_answers(engine: ObservedEngine, writer: WriterActor) -> None:
+    """Call `after_answers` of an observed engine when a writer that has a listener already has answered a batch."""
+    listener = writer._listener
+    committed = listener.committed
+
+    def tell() -> None:
+        engine.after_answers()
+        committed()
+
+    listener.committed = tell
 
 
 class SlowCommit:
@@ -141,15 +142,16 @@ async def running_writer(
     *,
     clock: Clock | None = None,
     policy: CommitPolicy | None = None,
+    listener: WriterListener | None = None,
     inbox_calls_max: int = 4_096,
     parked_max: int = 20_000,
 ) -> AsyncIterator[WriterActor]:
     """A writer around `engine`, past its first batch; stopped in order when the body ends, cancelled when it fails."""
     writer = WriterActor(
-        engine,
+        Store(engine, policy or on_the_loop()),
         clock or TrioClock(),
         Tally(),
-        policy=policy or on_the_loop(),
+        listener or (Observing(engine) if isinstance(engine, ObservedEngine) else None),
         inbox_calls_max=inbox_calls_max,
         parked_max=parked_max,
     )

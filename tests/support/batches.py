@@ -1,11 +1,40 @@
 """Driving an engine by hand, without actors."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
+from msgspec.structs import replace
+
 from forq_trio.model.commands import Claim, Command
-from forq_trio.storage.engine import Batch, BatchResult, Engine
+from forq_trio.model.messages import Delivery
+from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
 from support.actors import T0
+
+Receivers = Mapping[str, Sequence[Receiver]]
+
+
+def waiting(claims: Mapping[str, Sequence[Claim]]) -> dict[str, tuple[Receiver, ...]]:
+    """These claims as receivers that wait, by queue."""
+    ids = count(1)
+    return {queue: tuple(Receiver(next(ids), claim) for claim in some) for queue, some in claims.items()}
+
+
+def served_by_queue(
+    result: BatchResult, receivers: Receivers
+) -> dict[str, list[tuple[int, tuple[Delivery, ...]]]]:
+    """What the receivers got: by queue, as (place in its line, deliveries), in the order of the line."""
+    places = {
+        receiver.id: (queue, place)
+        for queue, line in receivers.items()
+        for place, receiver in enumerate(line)
+    }
+    assert len({receiver for receiver, _ in result.served}) == len(result.served), "somebody was served twice"
+    served: dict[str, list[tuple[int, tuple[Delivery, ...]]]] = {}
+    for receiver, deliveries in sorted(result.served, key=lambda each: places[each[0]]):
+        queue, place = places[receiver]
+        served.setdefault(queue, []).append((place, deliveries))
+    return served
 
 
 def run(
@@ -14,10 +43,11 @@ def run(
     now_ms: int = T0,
     parked: Mapping[str, Sequence[Claim]] | None = None,
 ) -> BatchResult:
-    """Execute one batch and commit it."""
-    result = engine.execute_batch(Batch(commands, now_ms, parked or {}))
+    """Execute one batch and commit it. `served` is by queue here, as (place in parked[queue], deliveries)."""
+    receivers = waiting(parked or {})
+    result = engine.execute_batch(Batch(commands, now_ms, receivers))
     engine.commit()
-    return result
+    return replace(result, served=served_by_queue(result, receivers))
 
 
 def do(engine: Engine, command: Command[Any], now_ms: int = T0) -> Any:

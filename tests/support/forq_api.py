@@ -20,6 +20,7 @@ from forq_trio.http.throttle import Throttle
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.store import Store
 from forq_trio.telemetry.counters import Tally
 from forq_trio.writer_actor import WriterActor
 from support.actors import on_the_loop
@@ -132,7 +133,7 @@ async def open_api() -> AsyncIterator[Api]:
     clock = SetClock()
     tally = Tally()
     engine = MemoryEngine(EngineSettings())
-    writer = WriterActor(engine, clock, tally, policy=on_the_loop())
+    writer = WriterActor(Store(engine, on_the_loop()), clock, tally)
     # No deadline: time may jump while they read.
     readers = ReaderPool(engine.open_reader, size=2, deadline_seconds=math.inf)
     async with trio.open_nursery() as nursery:

@@ -10,10 +10,10 @@ from forq_trio.model.commands import (
     NoteTokenUse,
     Pause,
     Purge,
+    Purged,
     Redrive,
     RevokeToken,
     SaveToken,
-    Swept,
 )
 from forq_trio.model.errors import TokenExists, TooManyTokens
 from forq_trio.model.messages import Status
@@ -49,12 +49,13 @@ def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
     rules.check_dead_letters_end(queue, lambda name: tx.rules(name).dead_letter_queue)
 
 
-def purge(tx: Transaction, command: Purge) -> Swept:
-    rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= command.up_to]
+def purge(tx: Transaction, command: Purge) -> Purged:
+    up_to = tx.newest_before if command.up_to is None else command.up_to
+    rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
     purged = rows[: limits.PURGE_BATCH_MAX]
     for row in purged:
         tx.clean_up(row, "deleted_by_user")
-    return Swept(len(purged), more=len(rows) > len(purged))
+    return Purged(len(purged), up_to if len(rows) > len(purged) else None)
 
 
 def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:

@@ -9,30 +9,35 @@ from forq_trio.model.commands import Claim, Poison
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
+from forq_trio.storage.engine import Receiver
 from forq_trio.storage.memory.groups import must_be_held, note_round
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.transitions import HELD_BACK
 
 Deliveries = tuple[Delivery, ...]
 
 
 def serve(
-    tx: Transaction, claims: Mapping[int, Claim], parked: Mapping[str, Sequence[Claim]]
-) -> tuple[dict[int, Deliveries], dict[str, list[tuple[int, Deliveries]]]]:
-    """Deal every queue's ready messages, first to its parked receivers, then to the batch's own claims.
+    tx: Transaction, claims: Mapping[int, Claim], receivers: Mapping[str, Sequence[Receiver]]
+) -> tuple[dict[int, Deliveries], list[tuple[int, Deliveries]]]:
+    """Deal every queue's ready messages, first to the receivers that wait, then to the batch's own claims.
 
     claims: the own ones by their place in the batch, as are the deliveries returned for them.
     """
     outcomes: dict[int, Deliveries] = {}
-    served: dict[str, list[tuple[int, Deliveries]]] = {}
+    served: list[tuple[int, Deliveries]] = []
     for queue in sorted({claim.queue for claim in claims.values()} | tx.woken):
-        waiting = parked.get(queue, ())
+        waiting = receivers.get(queue, ())
         own = {index: claim for index, claim in claims.items() if claim.queue == queue}
-        dealt = _QueueClaims(tx, queue).deal([*waiting, *own.values()])
+        dealt = _QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
         outcomes.update(zip(own, dealt[len(waiting) :], strict=True))
-        found = [(place, deliveries) for place, deliveries in enumerate(dealt[: len(waiting)]) if deliveries]
-        if found:
-            served[queue] = found
+        found = [
+            (receiver.id, got) for receiver, got in zip(waiting, dealt[: len(waiting)], strict=True) if got
+        ]
+        served += found
+        if len(found) == limits.RECEIVERS_OFFERED_MAX and tx.state.claimable(queue):
+            tx.state.wake.add(queue)
     return outcomes, served
 
 
@@ -63,7 +68,7 @@ class _QueueClaims:
                 self._remove_poison(row, claim.poison)
                 self._count_set_aside()
             elif must_be_held(self.tx, row):
-                self.tx.change(row, status=Status.HELD)
+                self.tx.change(HELD_BACK, row, status=Status.HELD)
                 self._count_set_aside()
             else:
                 deliveries.append(self._deliver(row, claim))
@@ -92,6 +97,7 @@ class _QueueClaims:
         lease_until = tx.now_ms + lease_ms
         first_received_at = tx.now_ms if row.first_received_at is None else row.first_received_at
         claimed = tx.change(
+            engine.CONSUMED,
             row,
             status=Status.PROCESSING,
             attempts=row.attempts + 1,
@@ -101,7 +107,6 @@ class _QueueClaims:
             token=token,
         )
         note_round(tx, row)
-        tx.count(engine.CONSUMED, row.queue)
         waited_ms = rules.waited_ms(row.process_after, row.received_at, tx.now_ms)
         tx.measure(engine.WAIT, row.queue, waited_ms)
         return Delivery(

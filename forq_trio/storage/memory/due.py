@@ -14,6 +14,7 @@ from forq_trio.model.messages import (
 from forq_trio.storage import engine
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.transitions import PROMOTED
 
 
 def settle(tx: Transaction) -> None:
@@ -41,7 +42,7 @@ def _settle_row(tx: Transaction, row: Row) -> None:
     elif row.status is Status.PROCESSING:
         _recover(tx, row)
     else:
-        tx.change(row, status=Status.READY)
+        tx.change(PROMOTED, row, status=Status.READY)
 
 
 def _expire(tx: Transaction, row: Row) -> None:
@@ -49,8 +50,7 @@ def _expire(tx: Transaction, row: Row) -> None:
 
 
 def _recover(tx: Transaction, row: Row) -> None:
-    tx.end_lease(row, failures=tx.failures_with(row, LEASE_ENDED))
-    tx.count(engine.STALE_RECOVERED, row.queue)
+    tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
 
 
 def _bury_failed(tx: Transaction, row: Row) -> None:

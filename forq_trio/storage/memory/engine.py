@@ -4,16 +4,13 @@ All state is one `State` of immutable rows. A batch works on a copy of it, and `
 place of the original: so a batch that raises changes nothing, and readers see only what is committed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from forq_trio.model import commands
-from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import QueueCounts
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.storage.engine import Batch, BatchResult, CheckpointResult, EngineSettings
+from forq_trio.storage.engine import KEEP_NOTHING, Batch, BatchResult, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import send as memory_send
@@ -21,7 +18,7 @@ from forq_trio.storage.memory import settle as memory_settle
 from forq_trio.storage.memory.claim import serve
 from forq_trio.storage.memory.groups import let_go
 from forq_trio.storage.memory.reader import MemoryReader
-from forq_trio.storage.memory.state import State
+from forq_trio.storage.memory.state import Committed, State
 from forq_trio.storage.memory.transaction import Transaction
 
 
@@ -60,15 +57,15 @@ _PLACES = {kind: place for place, kind in enumerate(_OPERATIONS)}
 class MemoryEngine:
     """Keeps messages in memory only: for tests, and to say what is right. See `storage.engine.Engine`."""
 
-    durability = "none"
-    reserve_path: str | None = None
+    durability = KEEP_NOTHING
+    log = None
 
     def __init__(self, settings: EngineSettings) -> None:
         self._committed = State(settings)
         self._pending = self._committed
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        tx = Transaction(self._committed.copy(), batch.now_ms)
+        tx = Transaction(self._committed.copy(), batch.now_ms, self._committed.last_seq)
         tx.woken, tx.state.wake = tx.state.wake, set()
         memory_due.settle(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
@@ -77,7 +74,7 @@ class MemoryEngine:
         for index in sorted(others, key=lambda index: _PLACES[type(batch.commands[index])]):
             tx, outcomes[index] = _execute(tx, batch.commands[index])
         let_go(tx)
-        delivered, served = serve(tx, claims, batch.parked)
+        delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():
             outcomes[index] = deliveries
         self._pending = tx.state
@@ -96,30 +93,11 @@ class MemoryEngine:
         self._committed = self._pending
         return changed
 
-    def counts(self) -> Mapping[str, QueueCounts]:
-        state = self._committed
-        return {queue: state.counts(queue) for queue in state.queues}
-
-    def settings(self) -> Mapping[str, QueueSettings]:
-        return self._committed.settings
-
-    def rules(self, queue: str) -> QueueRules:
-        return self._committed.rules(queue)
-
-    def tokens(self) -> Mapping[str, AccessToken]:
-        return self._committed.tokens
-
-    def last_sequence(self) -> int:
-        return self._committed.last_seq
+    def snapshot(self) -> Committed:
+        return Committed(self._committed)
 
     def open_reader(self) -> MemoryReader:
         return MemoryReader(lambda: self._committed)
-
-    def log_pages(self) -> int:
-        return 0
-
-    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
-        return CheckpointResult(0, 0)
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -11,6 +11,7 @@ from forq_trio.model.queue_settings import Order
 from forq_trio.storage import rules
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.transitions import LET_GO
 
 
 def group_and_position(tx: Transaction, queue: str, message: NewMessage, seq: int) -> tuple[str | None, int]:
@@ -53,19 +54,19 @@ def must_be_held(tx: Transaction, row: Row) -> bool:
 
 
 def let_go(tx: Transaction) -> None:
-    """Make held messages ready for which there is room now (engine.py, rule 8)."""
+    """Make held messages ready whose group is below its limit again (engine.py, rule 8)."""
     freed, tx.state.freed = tx.state.freed, set()
     for queue, group in sorted(freed):
         bound = tx.rules(queue).group_in_flight_max
         if bound is not None:
             held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
             for row in held[: max(bound - tx.state.in_process(queue, group), 0)]:
-                tx.change(row, status=Status.READY)
+                tx.change(LET_GO, row, status=Status.READY)
     left = limits.DUE_BATCH_MAX
     for queue, reached in sorted(tx.state.letting_go.items()):
         held = [row for row in tx.state.of_queue(queue, Status.HELD) if row.seq > reached]
         for row in held[:left]:
-            tx.change(row, status=Status.READY)
+            tx.change(LET_GO, row, status=Status.READY)
             tx.state.letting_go[queue] = row.seq
         if len(held) <= left:
             del tx.state.letting_go[queue]

@@ -1,4 +1,4 @@
-"""The reference engine: sends, the bounds they are held against, and the room that may be made for them."""
+"""The reference engine: sends, the bounds they are held against, and what is evicted for them."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
 
 
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
-    """The original is taken away first, so it neither stands in the way of its copy nor makes room for it."""
+    """The original is taken away first, so it neither takes the space its copy needs nor is evicted for it."""
     row = next((row for row in tx.state.of_queue(command.queue) if row.id == command.message_id), None)
     if row is None or (command.remove and row.status is Status.PROCESSING):
         return None
@@ -61,7 +61,7 @@ def _send(
 ) -> tuple[Produced, ...]:
     """Store all messages or none: what can be refused is refused before the first one is stored.
 
-    newest: the last sequence given out before this command; what it sends itself makes no room. messages_max: one
+    newest: the last sequence given out before this command; what it sends itself is not evicted. messages_max: one
     more bound of the sender's own, by which messages are only ever refused.
     """
     if queue not in tx.state.queues and len(tx.state.queues) >= limits.QUEUES_MAX:
@@ -71,7 +71,7 @@ def _send(
             message.content.encode()
     except UnicodeEncodeError:
         raise InvalidContent from None
-    _make_room(tx, queue, _not_known_yet(tx, queue, messages), newest, messages_max)
+    _evict_for(tx, queue, _not_known_yet(tx, queue, messages), newest, messages_max)
     return tuple(_store(tx, queue, message) for message in messages)
 
 
@@ -94,10 +94,10 @@ def _first_send(tx: Transaction, queue: str, key: str) -> FirstSend | None:
     return first if first is not None and first.expires_at > tx.now_ms else None
 
 
-def _make_room(
+def _evict_for(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None
 ) -> None:
-    """Raise QueueFull, or make room as the queue's settings say, so that all messages find it."""
+    """Raise QueueFull, or evict as the queue's settings say, so that there is space for all messages."""
     if not messages:
         return
     counts = tx.state.counts(queue)
@@ -111,15 +111,15 @@ def _make_room(
         raise QueueFull
     victims = _victims(tx, queue, newest) if held_to.overflow is not Overflow.REJECT else []
     total, stored_bytes = counts.total, counts.bytes
-    making_room = []
+    evicted = []
     while total > room or stored_bytes > room_bytes:
         if not victims:
             raise QueueFull
         victim = victims.pop(0)
-        making_room.append(victim)
+        evicted.append(victim)
         total -= 1
         stored_bytes -= victim.bytes
-    for victim in making_room:
+    for victim in evicted:
         if held_to.overflow is Overflow.DROP_OLDEST:
             tx.clean_up(victim, "overflow")
         else:
@@ -127,7 +127,7 @@ def _make_room(
 
 
 def _victims(tx: Transaction, queue: str, newest: int) -> list[Row]:
-    """The ready messages that may make room: lowest priority first, in it the one that arrived first."""
+    """The ready messages that may be evicted: lowest priority first, in it the one that arrived first."""
     lifo = tx.rules(queue).order is Order.LIFO
     ready = [row for row in tx.state.claimable(queue) if row.seq <= newest]
     if lifo:
@@ -167,6 +167,5 @@ def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
         window_ms = message.deduplication_window_ms
         window_ms = held_to.deduplication_window_ms if window_ms is None else window_ms
         tx.state.first_sends[queue, key] = FirstSend(row.id, row.seq, tx.now_ms + window_ms)
-    tx.put(row)
-    tx.count(engine.PRODUCED, queue)
+    tx.transition(engine.PRODUCED, None, row)
     return Produced(row.id, row.seq)

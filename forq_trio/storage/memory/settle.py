@@ -5,6 +5,7 @@ from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.transitions import EXTENDED, SHORTENED
 
 
 def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:
@@ -65,8 +66,7 @@ def _in_process(tx: Transaction, queue: str, message_id: str) -> Row | None:
 def _ack(tx: Transaction, row: Row | None) -> bool:
     if row is None:
         return False
-    tx.remove(row)
-    tx.count(engine.ACKED, row.queue)
+    tx.transition(engine.ACKED, row, None)
     tx.measure(engine.END_TO_END, row.queue, max(tx.now_ms - row.received_at, 0))
     return True
 
@@ -75,10 +75,10 @@ def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | 
     if row is None:
         return False
     held_to = tx.rules(row.queue)
-    fate = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, held_to)
+    returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, held_to)
     last_error = row.last_error if reason is None else reason
-    tx.give_back(row, fate, last_error=last_error, failures=tx.failures_with(row, reason))
-    tx.count(engine.NACKED, row.queue)
+    failures = tx.failures_with(row, reason)
+    tx.give_back(engine.NACKED, row, returned, last_error=last_error, failures=failures)
     return True
 
 
@@ -87,18 +87,18 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
     if row is None:
         return None
     if lease_ms == 0:
-        tx.end_lease(row)
+        tx.end_lease(SHORTENED, row)
         return tx.now_ms
     started_at = tx.now_ms if row.processing_started_at is None else row.processing_started_at
     lease_until = tx.now_ms + lease_ms
-    tx.change(row, status=Status.PROCESSING, lease_until=lease_until, processing_started_at=started_at)
+    leased = {"status": Status.PROCESSING, "lease_until": lease_until, "processing_started_at": started_at}
+    tx.change(EXTENDED, row, **leased)
     return lease_until
 
 
 def _release(tx: Transaction, row: Row | None, delay_ms: int) -> bool:
     if row is None:
         return False
-    fate = rules.after_release(delay_ms, tx.now_ms)
-    tx.give_back(row, fate, attempts=rules.uncounted(row.attempts))
-    tx.count(engine.RELEASED, row.queue)
+    returned = rules.after_release(delay_ms, tx.now_ms)
+    tx.give_back(engine.RELEASED, row, returned, attempts=rules.uncounted(row.attempts))
     return True

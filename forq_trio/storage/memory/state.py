@@ -195,3 +195,19 @@ class State:
             held=counts.held,
             bytes=counts.bytes,
         )
+
+
+class Committed:
+    """The `Snapshot` of a committed state, which nobody changes any more."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.settings = state.settings
+        self.tokens = state.tokens
+
+    @property
+    def counts(self) -> dict[str, QueueCounts]:
+        return {queue: self._state.counts(queue) for queue in self._state.queues}
+
+    def rules(self, queue: str) -> QueueRules:
+        return self._state.rules(queue)

@@ -1,7 +1,8 @@
 """One batch of the reference engine: the state it works on, and the few ways in which messages change.
 
-Everything goes through `put` and `remove`, so that what follows from a change (who is woken, whose group has room) is
-noted in one place. The commands are functions over a `Transaction`, in modules of their own.
+Every change of a message goes through `transition`, so that what follows from it (who is woken, whose group may have
+another message claimed, what is counted) is noted in one place. The commands are functions over a `Transaction`, in
+modules of their own.
 """
 
 from collections import Counter
@@ -16,14 +17,19 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.engine import Event
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import Returned
+from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
 
 @dataclass
 class Transaction:
-    """One batch at work on a state that it owns. woken: queues in which a message became ready, or that resumed."""
+    """One batch at work on a state that it owns. woken: queues in which a message became ready, or that resumed.
+
+    newest_before: the last sequence given out before this batch.
+    """
 
     state: State
     now_ms: int
+    newest_before: int
     failed_queued: bool = False
     woken: set[str] = field(default_factory=set)
     durations: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -35,6 +41,7 @@ class Transaction:
         return Transaction(
             self.state.copy(),
             self.now_ms,
+            self.newest_before,
             self.failed_queued,
             self.woken.copy(),
             durations,
@@ -54,64 +61,73 @@ class Transaction:
     def rules(self, queue: str) -> QueueRules:
         return self.state.rules(queue)
 
-    def count(self, kind: str, queue: str, reason: str = "") -> None:
-        self.counted[kind, queue, reason] += 1
-
     def measure(self, kind: str, queue: str, ms: int) -> None:
         self.durations.setdefault((kind, queue), []).append(ms)
 
-    def put(self, row: Row) -> None:
-        """Store a row, new or in the place of the one it was."""
-        self._leave(self.state.rows.get(row.seq), row)
-        self.state.rows[row.seq] = row
-        self.state.queues.add(row.queue)
-        if row.status is Status.READY:
-            self.woken.add(row.queue)
-        elif row.status is Status.FAILED:
-            self.failed_queued = True
+    def transition(self, change: str, old: Row | None, new: Row | None, reason: str = "") -> None:
+        """Store a message in its new state: the one way in which messages change.
 
-    def change(self, row: Row, **changes: Any) -> Row:
-        changed = msgspec.structs.replace(row, updated_at=self.now_ms, **changes)
-        self.put(changed)
-        return changed
+        change: one of transitions.TRANSITIONS. old: None for one that was not stored; new: None for one that goes.
+        reason: for the event that is counted.
+        """
+        source = None if old is None else int(old.status)
+        target = None if new is None else int(new.status)
+        assert (change, source, target) in TRANSITIONS, (change, source, target)
+        if old is not None:
+            self._free_group(old, target, moved=new is not None and new.queue != old.queue)
+        if new is None:
+            assert old is not None
+            del self.state.rows[old.seq]
+        else:
+            self.state.rows[new.seq] = new
+            self.state.queues.add(new.queue)
+            if new.status is Status.READY:
+                self.woken.add(new.queue)
+            elif new.status is Status.FAILED:
+                self.failed_queued = True
+        if change in engine.EVENT_KINDS:
+            named = new if change == engine.REQUEUED or old is None else old
+            assert named is not None
+            self.counted[change, named.queue, reason] += 1
 
-    def remove(self, row: Row) -> None:
-        self._leave(row, None)
-        del self.state.rows[row.seq]
-
-    def _leave(self, old: Row | None, new: Row | None) -> None:
-        """Note the group of a message that is in process, or ready, no more. A claim itself gives nobody room."""
-        if old is None or not old.group or old.status not in (Status.READY, Status.PROCESSING):
-            return
-        kept = (old.status, Status.PROCESSING, Status.HELD)
-        stays = new is not None and new.queue == old.queue and new.status in kept
-        if not stays and self.rules(old.queue).group_in_flight_max is not None:
+    def _free_group(self, old: Row, target: int | None, *, moved: bool) -> None:
+        """Note the group of a message that is in process, or ready, no more."""
+        has_limit = self.rules(old.queue).group_in_flight_max is not None
+        if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.state.freed.add((old.queue, old.group))
+
+    def change(self, change: str, row: Row, **changes: Any) -> Row:
+        """Store a message with these members changed."""
+        changed = msgspec.structs.replace(row, updated_at=self.now_ms, **changes)
+        self.transition(change, row, changed)
+        return changed
 
     # What several commands, and time, do to a message
 
-    def give_back(self, row: Row, fate: Returned, **changes: Any) -> None:
+    def give_back(self, change: str, row: Row, returned: Returned, **changes: Any) -> None:
         """It comes back from a consumer."""
+        process_after = row.process_after if returned.process_after is None else returned.process_after
         self.change(
+            change,
             row,
-            status=fate.status,
-            process_after=row.process_after if fate.process_after is None else fate.process_after,
+            status=returned.status,
+            process_after=process_after,
             processing_started_at=None,
             lease_until=None,
             **{"token": None, **changes},
         )
 
-    def end_lease(self, row: Row, **changes: Any) -> None:
+    def end_lease(self, change: str, row: Row, **changes: Any) -> None:
         """Its lease ends: the receipt stays good until the next claim, unless the message failed."""
-        fate = rules.after_lease_end(row.attempts, row.max_attempts, self.now_ms, self.rules(row.queue))
-        token = row.token if fate.status is Status.READY else None
-        self.give_back(row, fate, token=token, **changes)
+        returned = rules.after_lease_end(row.attempts, row.max_attempts, self.now_ms, self.rules(row.queue))
+        token = row.token if returned.status is Status.READY else None
+        self.give_back(change, row, returned, token=token, **changes)
 
     def failures_with(self, row: Row, reason: str | None) -> tuple[Failure, ...]:
         return rules.failed_again(row.failures, Failure(row.attempts, self.now_ms, reason))
 
     def bury(self, row: Row, event_reason: str, failure_reason: str) -> None:
-        """It failed, expired or makes room: to the dead-letter queue that holds for it, or away."""
+        """It failed, expired or is evicted: to the dead-letter queue that holds for it, or away."""
         target = rules.dead_letter_target(row.queue, row.dead_letter_queue, self.rules(row.queue))
         if target == NO_DEAD_LETTERS:
             self.clean_up(row, event_reason)
@@ -119,13 +135,11 @@ class Transaction:
             self.dead_letter(row, target, event_reason, failure_reason)
 
     def clean_up(self, row: Row, event_reason: str) -> None:
-        self.remove(row)
-        self.count(engine.CLEANED_UP, row.queue, event_reason)
+        self.transition(engine.CLEANED_UP, row, None, event_reason)
 
     def dead_letter(self, row: Row, target: str, event_reason: str, failure_reason: str) -> None:
         """Move it to a dead-letter queue. A target of its own is used once: nothing is sent round."""
-        self.count(engine.MOVED_TO_DLQ, row.queue, event_reason)
-        self._move(
+        moved = self._moved(
             row,
             target,
             ttl_ms=self.rules(target).ttl_ms,
@@ -135,11 +149,11 @@ class Transaction:
             source_queue=row.queue,
             source_attempts=row.attempts,
         )
+        self.transition(engine.MOVED_TO_DLQ, row, moved, event_reason)
 
     def requeue(self, row: Row, target: str) -> None:
         """Move a dead letter back among the living, as an administrator wishes."""
-        self.count(engine.REQUEUED, target)
-        self._move(
+        moved = self._moved(
             row,
             target,
             ttl_ms=self.rules(target).ttl_ms if row.ttl_ms is None else row.ttl_ms,
@@ -148,10 +162,11 @@ class Transaction:
             source_queue=None,
             source_attempts=None,
         )
+        self.transition(engine.REQUEUED, row, moved)
 
-    def _move(self, row: Row, target: str, *, ttl_ms: int, **changes: Any) -> None:
-        """Make it ready in another queue, as if it had never been tried."""
-        changed = msgspec.structs.replace(
+    def _moved(self, row: Row, target: str, *, ttl_ms: int, **changes: Any) -> Row:
+        """The message ready in another queue, as if it had never been tried."""
+        moved = msgspec.structs.replace(
             row,
             queue=target,
             status=Status.READY,
@@ -164,4 +179,4 @@ class Transaction:
             lease_until=None,
             token=None,
         )
-        self.put(msgspec.structs.replace(changed, **changes))
+        return msgspec.structs.replace(moved, **changes)

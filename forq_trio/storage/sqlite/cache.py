@@ -4,6 +4,8 @@ All of it can be had again from the file, but for the rounds that grouped queues
 with the first ready message (`rules.group_position`).
 """
 
+from collections.abc import Sequence
+
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import QueueCounts
@@ -17,12 +19,13 @@ Group = tuple[str, str]
 """Queue and group."""
 
 
-class Kept:
-    """The engine's memory. A batch changes nothing in here; its commit does.
+class Cache:
+    """The engine's memory and its `Snapshot`. A batch changes nothing in here; its commit does.
 
     grouped: queues that got messages with a group. letting_go: queues whose held messages are all to become ready, and
     the last one that did. rounds: the highest position claimed of a grouped queue and priority. wake_next, free_next:
-    queues and groups that the next batch has to look at, as if it had made something ready or room there.
+    queues and groups that the next batch has to look at, as if it had made something ready or freed a message there.
+    set_aside: messages, by sequence, that could not be settled when they fell due, and when to try them again.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:
@@ -35,6 +38,7 @@ class Kept:
         self.wake_next: set[str] = set()
         self.free_next: set[Group] = set()
         self.rounds: dict[Round, int] = {}
+        self.set_aside: dict[int, int] = {}
         self.settings: dict[str, QueueSettings] = {}
         self.tokens: dict[str, AccessToken] = {}
         self._set_rules: dict[str, QueueRules] = {}
@@ -63,6 +67,11 @@ class Kept:
         else:
             self.settings[queue] = settings
             self._set_rules[queue] = rules_of(queue, settings, self.defaults)
+
+    def put_aside(self, sequences: Sequence[int], now_ms: int) -> None:
+        """Leave these messages alone for a while; those whose time has come are forgotten."""
+        self.set_aside = {seq: retry_at for seq, retry_at in self.set_aside.items() if retry_at > now_ms}
+        self.set_aside.update(dict.fromkeys(sequences, now_ms + limits.SET_ASIDE_RETRY_MS))
 
     def reach(self, rounds: dict[Round, int]) -> None:
         """Take over the rounds that a batch reached."""

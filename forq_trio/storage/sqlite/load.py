@@ -4,35 +4,35 @@ import apsw
 
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.sqlite.cache import Kept
+from forq_trio.storage.sqlite.cache import Cache
 from forq_trio.storage.sqlite.operations.tokens import read_token
 from forq_trio.storage.sqlite.row import read_settings
 from forq_trio.storage.sqlite.transaction import SQL
 
 
-def load(connection: apsw.Connection, defaults: EngineSettings) -> Kept:
+def load(connection: apsw.Connection, defaults: EngineSettings) -> Cache:
     """What the tables say. Costs a row per queue, not per message, and a few steps per group that has held ones.
 
     Those groups are looked at again: where a crash came between the batch that made room and the one that uses it,
     nothing else would.
     """
-    kept = Kept(defaults)
+    cache = Cache(defaults)
     for queue, grouped, letting_go, *counts in connection.execute(SQL["load_counts"]):
-        kept.counts[queue] = QueueCounts(*counts)
+        cache.counts[queue] = QueueCounts(*counts)
         if grouped:
-            kept.grouped.add(queue)
+            cache.grouped.add(queue)
         if letting_go is not None:
-            kept.letting_go[queue] = letting_go
+            cache.letting_go[queue] = letting_go
     for queue, settings in connection.execute(SQL["load_settings"]):
-        kept.set(queue, read_settings(settings))
+        cache.set(queue, read_settings(settings))
     for row in connection.execute(SQL["load_tokens"]):
         token = read_token(row)
-        kept.tokens[token.name] = token
-    for queue, counts in kept.counts.items():
-        if counts.held and queue not in kept.letting_go:
-            kept.free_next.update(
+        cache.tokens[token.name] = token
+    for queue, counts in cache.counts.items():
+        if counts.held and queue not in cache.letting_go:
+            cache.free_next.update(
                 (queue, group_id) for (group_id,) in connection.execute(SQL["held_groups"], (queue,))
             )
-    kept.last_seq = connection.execute(SQL["last_sequence"]).get
-    kept.next_due_ms = connection.execute(SQL["next_due"]).get
-    return kept
+    cache.last_seq = connection.execute(SQL["last_sequence"]).get
+    cache.next_due_ms = connection.execute(SQL["next_due"]).get
+    return cache

@@ -15,7 +15,7 @@ _SETTINGS = msgspec.json.Decoder(QueueSettings)
 _encode = msgspec.json.Encoder().encode
 
 
-class Stored(NamedTuple):
+class Row(NamedTuple):
     """What settling, burying and moving a message need to know of it: the columns of `find_by_sequence`, in order."""
 
     seq: int
@@ -47,9 +47,9 @@ class Stored(NamedTuple):
         return _encode([(each.attempt, each.at, each.reason) for each in failures]).decode()
 
 
-def stored(rows: Sequence[tuple[object, ...]]) -> list[Stored]:
+def rows_of(rows: Sequence[tuple[object, ...]]) -> list[Row]:
     """The messages of the rows of a statement that returns these columns."""
-    return [Stored._make(row) for row in rows]
+    return [Row._make(row) for row in rows]
 
 
 def read_failures(column: str | None) -> tuple[Failure, ...]:

@@ -1,11 +1,12 @@
 """The state of one batch while it runs; thrown away whole when the batch is rolled back.
 
-The operations (produce.py, claim.py, settle.py, due.py and the others) are functions over a Transaction: they run
-statements and note what changed. Counts, sequence numbers, ids and settings live in memory: a Transaction is what this
-batch changes of them, looked at through what is kept (kept.py), and `adopt` is how a commit takes it over.
+The operations are functions over a Transaction: they run statements, and note every change of a message by
+`transition`, from which counts, events, wake-ups, due times and freed groups follow. Counts, sequence numbers, ids and
+settings live in memory: a Transaction is what this batch changes of them, looked at through the cache (cache.py), and
+`adopt` is how a commit takes it over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apsw
@@ -15,38 +16,57 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.storage.engine import Event
+from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event, SetAside
 from forq_trio.storage.rules import rules_of
-from forq_trio.storage.sqlite.cache import Group, Kept, Round
+from forq_trio.storage.sqlite.cache import Cache, Group, Round
+from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS
 from forq_trio.storage.sqlite.ids import MessageIds
-from forq_trio.storage.sqlite.row import Stored, write_settings
+from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
+from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
 SQL = load("engine") | load("shuffle")
 
 _BYTES = len(Status)
 _NO_CHANGE = [0] * (len(Status) + 1)
-_MAKES_ROOM = (Status.READY, Status.PROCESSING)
+_COUNTED = frozenset(EVENT_KINDS)
+_READY = int(Status.READY)
+_FAILED = int(Status.FAILED)
 
 
 class Transaction:
     """What one batch has changed so far.
 
-    woken: queues in which messages became ready, or that were resumed. due_ms: the earliest moment that this batch made
+    newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
+    became ready, or that were resumed. due_ms: the earliest moment that this batch made
     something due. due_settled: due messages were looked at, so the next due time has to be read from the index.
     next_due_ms: that time, once the batch has run.
     inserts, plain_inserts: rows that are yet to be written. freed: groups that may have room in process. wake_next,
     free_next: what the next batch has to count as woken and freed. rounds: those that grouped queues reached.
-    last_of_group, first_ready: places by queue, group and priority, while messages are sent. durations: see
-    BatchResult. tokens: those that were changed, None for one that was revoked.
+    last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
+    BatchResult. tokens: those that were changed, None for one that was revoked. isolated: what may fail is to run in
+    savepoints of its own (`attempt`). set_aside: due messages that failed in one. retry_later: what is left of the work
+    that time brings is not to be tried again at once.
     """
 
-    def __init__(self, connection: apsw.Connection, kept: Kept, now_ms: int, ids: MessageIds) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        cache: Cache,
+        now_ms: int,
+        ids: MessageIds,
+        *,
+        isolated: bool = False,
+    ) -> None:
         self.connection = connection
         self.now_ms = now_ms
+        self.isolated = isolated
+        self.set_aside: list[SetAside] = []
+        self.retry_later = False
         self.ids = ids
-        self.last_seq = kept.last_seq
-        self.woken: set[str] = set(kept.wake_next)
+        self.newest_before = cache.last_seq
+        self.last_seq = cache.last_seq
+        self.woken: set[str] = set(cache.wake_next)
         self.wake_next: set[str] = set()
         self.due_ms: int | None = None
         self.due_settled = False
@@ -54,14 +74,14 @@ class Transaction:
         self.failed_queued = False
         self.inserts: list[tuple[Any, ...]] = []
         self.plain_inserts: list[tuple[Any, ...]] = []
-        self.freed: set[Group] = set(kept.free_next)
+        self.freed: set[Group] = set(cache.free_next)
         self.free_next: set[Group] = set()
         self.rounds: dict[Round, int] = {}
         self.last_of_group: dict[tuple[str, str, int], int | None] = {}
         self.first_ready: dict[Round, int | None] = {}
         self.durations: dict[tuple[str, str], list[int]] = {}
         self.tokens: dict[str, AccessToken | None] = {}
-        self._kept = kept
+        self._cache = cache
         self._changes: dict[str, list[int]] = {}
         self._forgotten: set[str] = set()
         self._grouped: set[str] = set()
@@ -102,21 +122,21 @@ class Transaction:
 
         Only sends ask: what time does to messages, such as moving them to a dead-letter queue, cannot be refused.
         """
-        kept = self._kept.counts
-        if queue in kept or queue in self._changes:
+        cache = self._cache.counts
+        if queue in cache or queue in self._changes:
             return None
-        new = sum(1 for changed in self._changes if changed not in kept)
-        if len(kept) + new < limits.QUEUES_MAX:
+        new = sum(1 for changed in self._changes if changed not in cache)
+        if len(cache) + new < limits.QUEUES_MAX:
             return None
         return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
 
     def rules(self, queue: str) -> QueueRules:
         """What holds for a queue, as of the last command."""
-        return (self._rules.get(queue) if self._rules else None) or self._kept.rules(queue)
+        return (self._rules.get(queue) if self._rules else None) or self._cache.rules(queue)
 
     def settings(self, queue: str) -> QueueSettings:
         """What is set for a queue, as of the last command."""
-        known = self._settings[queue] if queue in self._settings else self._kept.settings.get(queue)
+        known = self._settings[queue] if queue in self._settings else self._cache.settings.get(queue)
         return known or QueueSettings()
 
     def set(self, queue: str, settings: QueueSettings) -> None:
@@ -131,32 +151,32 @@ class Transaction:
 
     def rules_with(self, queue: str, settings: QueueSettings) -> QueueRules:
         """What would hold for a queue with these settings."""
-        return rules_of(queue, settings, self._kept.defaults)
+        return rules_of(queue, settings, self._cache.defaults)
 
     def grouped(self, queue: str) -> bool:
         """True if messages with a group were sent to `queue` while it was first in, first out."""
-        return queue in self._grouped or (queue in self._kept.grouped and queue not in self._forgotten)
+        return queue in self._grouped or (queue in self._cache.grouped and queue not in self._forgotten)
 
     def make_grouped(self, queue: str) -> None:
         self._grouped.add(queue)
-        self._changes.setdefault(queue, [*_NO_CHANGE])
+        self._changes_of(queue)
 
     def letting_go(self, queue: str) -> int | None:
         """The last message that was let go because the bound of its group changed; None when no more are to be."""
-        return self._letting_go[queue] if queue in self._letting_go else self._kept.letting_go.get(queue)
+        return self._letting_go[queue] if queue in self._letting_go else self._cache.letting_go.get(queue)
 
     def all_letting_go(self) -> list[str]:
         """The queues of which all held messages are to become ready, by name."""
-        if not self._kept.letting_go and not self._letting_go:
+        if not self._cache.letting_go and not self._letting_go:
             return []
         return sorted(
-            q for q in {*self._kept.letting_go, *self._letting_go} if self.letting_go(q) is not None
+            q for q in {*self._cache.letting_go, *self._letting_go} if self.letting_go(q) is not None
         )
 
     def let_go(self, queue: str, last: int | None) -> None:
         """Note up to which message held ones were let go; 0 to begin with it, None to end it."""
         self._letting_go[queue] = last
-        self._changes.setdefault(queue, [*_NO_CHANGE])
+        self._changes_of(queue)
 
     def forget(self, queue: str) -> None:
         """Forget that there ever was a queue of this name, which is empty."""
@@ -169,17 +189,17 @@ class Transaction:
     def round_of(self, queue: str, priority: int) -> int | None:
         """The round that a grouped queue has reached in this priority, None if nothing was claimed since the start."""
         reached = self.rounds.get((queue, priority))
-        return self._kept.rounds.get((queue, priority)) if reached is None else reached
+        return self._cache.rounds.get((queue, priority)) if reached is None else reached
 
     # Access tokens
 
     def token(self, name: str) -> AccessToken | None:
         """The token of this name, as of the last command."""
-        return self.tokens[name] if name in self.tokens else self._kept.tokens.get(name)
+        return self.tokens[name] if name in self.tokens else self._cache.tokens.get(name)
 
     def token_count(self) -> int:
         """How many tokens there are, as of the last command."""
-        names = {*self._kept.tokens, *self.tokens}
+        names = {*self._cache.tokens, *self.tokens}
         return sum(1 for name in names if self.token(name) is not None)
 
     def reach_round(self, queue: str, priority: int, position: int) -> None:
@@ -193,28 +213,104 @@ class Transaction:
         self.last_of_group.clear()
         self.first_ready.clear()
 
-    # Counts
+    # Changes of messages
 
-    def add(self, queue: str, status: int, count: int = 1, size: int = 0) -> None:
-        """Note that `queue` has `count` more (or fewer) messages in `status`, and `size` more bytes."""
+    def transition(
+        self,
+        change: str,
+        queue: str,
+        source: int | None,
+        target: int | None,
+        messages: Sequence[Any],
+        *,
+        size: int = 0,
+        due_ms: int | None = None,
+        to: str | None = None,
+        reason: str = "",
+    ) -> None:
+        """Note that `messages` of `queue` go from one status to another: the one way in which messages change.
+
+        change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
+        messages: their rows, each beginning with its sequence number; a `Row` where it may free its group's limit.
+        size: the bytes of all of them, where they come, go or move. due_ms: when the clock next concerns the first of
+        them. to: the queue they move to, None for the same. reason: for the event that is counted.
+        """
+        assert (change, source, target) in TRANSITIONS, (change, source, target)
+        count = len(messages)
+        if source != target or to is not None:
+            self._count(queue, source, to or queue, target, count, size)
+            if frees_group(source, target, moved=to is not None):
+                self._free_groups(queue, messages)
+        if target == _READY:
+            self.woken.add(to or queue)
+        elif target == _FAILED:
+            self.failed_queued = True
+        if due_ms is not None and (self.due_ms is None or due_ms < self.due_ms):
+            self.due_ms = due_ms
+        if change in _COUNTED:
+            key = (change, to or queue if change == REQUEUED else queue, reason)
+            self._events[key] = self._events.get(key, 0) + count
+
+    def _count(
+        self, queue: str, source: int | None, to: str, target: int | None, count: int, size: int
+    ) -> None:
+        """Messages by status: `count` fewer in one, as many more in the other; bytes where they come, go or move."""
+        stays = source is not None and target is not None and to == queue
+        if source is not None:
+            changes = self._changes_of(queue)
+            changes[source] -= count
+            changes[_BYTES] -= 0 if stays else size
+        if target is not None:
+            changes = self._changes_of(to)
+            changes[target] += count
+            changes[_BYTES] += 0 if stays else size
+
+    def _changes_of(self, queue: str) -> list[int]:
+        """How many messages more (or fewer) the queue has in each status, and bytes, because of this batch."""
         changes = self._changes.get(queue)
         if changes is None:
             changes = self._changes[queue] = [*_NO_CHANGE]
-        changes[status] += count
-        changes[_BYTES] += size
-        if status == 0 and count > 0:
-            self.woken.add(queue)
+        return changes
 
-    def move(self, queue: str, source: int, target: int) -> None:
-        """Note that a message of `queue` went from one status to another."""
-        self.add(queue, source, -1)
-        self.add(queue, target)
+    def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
+        """The groups of these messages may have room for another one."""
+        if self.rules(queue).group_in_flight_max is not None:
+            self.freed.update((queue, message.group_id) for message in messages if message.group_id)
 
-    def leave(self, message: Stored) -> None:
-        """Note that a message stops being in process, or ready unclaimed: its group may have room for another one."""
-        queue, group_id = message.queue, message.group_id
-        if group_id and message.status in _MAKES_ROOM and self.rules(queue).group_in_flight_max is not None:
-            self.freed.add((queue, group_id))
+    def attempt(self, work: Callable[[], None]) -> Exception | None:
+        """Run `work` in a savepoint; what it raises is returned, and then nothing of it is left.
+
+        Errors of the database itself are raised: they are no fault of the work.
+        """
+        notes = self.savepoint()
+        try:
+            with self.connection:
+                work()
+        except STORAGE_ERRORS:
+            raise
+        except Exception as error:
+            self.restore(notes)
+            return error
+        return None
+
+    def put_aside(self, message: Row, error: Exception) -> None:
+        """A message could not be settled when it fell due: leave it alone for a while, or try all again a bit later."""
+        if len(self.left_alone()) < limits.SET_ASIDE_MESSAGES_MAX:
+            self.set_aside.append(SetAside(message.queue, message.seq, f"{type(error).__name__}: {error}"))
+        else:
+            self.retry_later = True
+
+    def left_alone(self) -> list[int]:
+        """The messages that are set aside, by sequence."""
+        earlier = [seq for seq, retry_at in self._cache.set_aside.items() if retry_at > self.now_ms]
+        return earlier + [message.sequence for message in self.set_aside]
+
+    def next_retry_ms(self) -> int:
+        """When the first of the messages that are set aside is to be tried again."""
+        retries = [retry_at for retry_at in self._cache.set_aside.values() if retry_at > self.now_ms]
+        return min(retries, default=self.now_ms + limits.SET_ASIDE_RETRY_MS)
+
+    # Counts
 
     def counted(self, queue: str) -> QueueCounts:
         """The counts of a queue as of the last command."""
@@ -223,17 +319,12 @@ class Transaction:
     def ready(self, queue: str) -> int:
         """How many messages of `queue` could be claimed now."""
         changes = self._changes.get(queue)
-        known = None if queue in self._forgotten else self._kept.counts.get(queue)
+        known = None if queue in self._forgotten else self._cache.counts.get(queue)
         return (known.ready if known else 0) + (changes[0] if changes else 0)
 
     def unfinished(self) -> bool:
         """True if the next batch has something to do at once."""
         return bool(self.wake_next or self.free_next or self.all_letting_go())
-
-    def note(self, kind: str, queue: str, count: int = 1, reason: str = "") -> None:
-        """Count an event."""
-        key = (kind, queue, reason)
-        self._events[key] = self._events.get(key, 0) + count
 
     def measured(self, kind: str, queue: str) -> list[int]:
         """The durations of a kind, to add some."""
@@ -243,17 +334,12 @@ class Transaction:
             durations = self.durations[key] = []
         return durations
 
-    def due(self, at_ms: int) -> None:
-        """Note that something falls due then."""
-        if self.due_ms is None or at_ms < self.due_ms:
-            self.due_ms = at_ms
-
     def events(self) -> list[Event]:
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._events.items())]
 
     def _with_changes(self, queue: str, changes: Sequence[int]) -> QueueCounts:
         ready, processing, failed, delayed, held, size = changes
-        old = None if queue in self._forgotten else self._kept.counts.get(queue)
+        old = None if queue in self._forgotten else self._cache.counts.get(queue)
         if old is None:
             return QueueCounts(ready, processing, failed, delayed, held, size)
         return QueueCounts(
@@ -284,33 +370,35 @@ class Transaction:
         self.run("save_counts", rows)
 
     def adopt(self) -> None:
-        """Make what is noted part of what is kept: the batch was committed."""
-        kept = self._kept
-        kept.last_seq = self.last_seq
-        kept.next_due_ms = self.next_due_ms
+        """Make what is noted part of what is cache: the batch was committed."""
+        cache = self._cache
+        cache.last_seq = self.last_seq
+        cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
-            kept.counts.pop(queue, None)
-            kept.grouped.discard(queue)
-            kept.letting_go.pop(queue, None)
-            kept.forget_rounds(queue)
-        kept.counts.update(self._counts)
-        kept.grouped |= self._grouped
+            cache.counts.pop(queue, None)
+            cache.grouped.discard(queue)
+            cache.letting_go.pop(queue, None)
+            cache.forget_rounds(queue)
+        cache.counts.update(self._counts)
+        cache.grouped |= self._grouped
         for queue, last in self._letting_go.items():
             if last is None:
-                kept.letting_go.pop(queue, None)
+                cache.letting_go.pop(queue, None)
             else:
-                kept.letting_go[queue] = last
-        kept.wake_next = self.wake_next
-        kept.free_next = self.free_next
+                cache.letting_go[queue] = last
+        cache.wake_next = self.wake_next
+        cache.free_next = self.free_next
         if self.rounds:
-            kept.reach(self.rounds)
+            cache.reach(self.rounds)
         for queue, settings in self._settings.items():
-            kept.set(queue, settings)
+            cache.set(queue, settings)
+        if cache.set_aside or self.set_aside:
+            cache.put_aside([message.sequence for message in self.set_aside], self.now_ms)
         for name, token in self.tokens.items():
             if token is None:
-                kept.tokens.pop(name, None)
+                cache.tokens.pop(name, None)
             else:
-                kept.tokens[name] = token
+                cache.tokens[name] = token
 
     def savepoint(self) -> dict[str, Any]:
         """What `restore` needs to undo the notes (not the statements) made after this."""
@@ -320,7 +408,7 @@ class Transaction:
         vars(self).update(state)
 
 
-_SHARED = ("connection", "ids", "_kept")
+_SHARED = ("connection", "ids", "_cache")
 
 
 def _copy(value: Any) -> Any:

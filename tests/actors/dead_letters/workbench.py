@@ -15,7 +15,7 @@ from forq_trio.model.messages import Delivery, MessageFilter, MessageInfo, NewMe
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system
-from support.actors import T0, ObservedEngine, TrioClock, all_idle, on_the_loop, until
+from support.actors import T0, ObservedEngine, TrioClock, all_idle, on_the_loop, tell_answers, until
 
 QUEUE = "orders"
 DEAD = "orders-dlq"
@@ -124,4 +124,5 @@ async def open_workbench(url: str) -> AsyncIterator[Workbench]:
     engine = ObservedEngine(open_engine(url, EngineSettings(), "normal"))
     with real_deadline(REAL_SECONDS_MAX):
         async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+            tell_answers(engine, system.writer)
             yield Workbench(system, engine)

@@ -1,6 +1,7 @@
 """A checkpoint that is under way when the system stops has ended before the engine is closed."""
 
 import threading
+from pathlib import Path
 
 import trio
 import trio.testing
@@ -14,14 +15,16 @@ from support.actors import ObservedEngine, until
 
 
 class SlowCheckpoints(ObservedEngine):
-    """Every checkpoint waits until it is told to end; says in `order` what ended when."""
+    """With a log of which every checkpoint waits until it is told to end; says in `order` what ended when."""
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
         super().__init__(MemoryEngine(EngineSettings()))
+        self.log = self
+        self.reserve_path = str(directory / "reserve")
         self.order: list[str] = []
         self.begun, self.may_end = threading.Event(), threading.Event()
 
-    def log_pages(self) -> int:
+    def pages(self) -> int:
         return limits.CHECKPOINT_PAGES
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
@@ -35,8 +38,8 @@ class SlowCheckpoints(ObservedEngine):
         super().close()
 
 
-async def test_the_engine_is_closed_after_the_checkpoint_that_runs() -> None:
-    engine = SlowCheckpoints()
+async def test_the_engine_is_closed_after_the_checkpoint_that_runs(tmp_path) -> None:
+    engine = SlowCheckpoints(tmp_path)
 
     async def end_the_checkpoint_once_everything_waits_for_it() -> None:
         await trio.testing.wait_all_tasks_blocked(0.05)

@@ -8,11 +8,13 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.jobs.checkpointer import Checkpointer
+from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.supervisor import supervise
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import CheckpointResult, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine, all_idle, running_writer, until
 from support.words import ack, claim, send
 
@@ -20,25 +22,43 @@ BODY = "x" * 20_000  # five pages, and one or two for the tree
 
 
 class Checkpointed(ObservedEngine):
-    """Notes every checkpoint, and refuses some."""
+    """An engine and its log in one, which notes every checkpoint, and refuses some."""
 
     def __init__(self, engine: SqliteEngine) -> None:
         super().__init__(engine)
+        self.log = self
+        self._log = engine.log
+        self.reserve_path = engine.log.reserve_path
         self.checkpoints: list[tuple[bool, CheckpointResult]] = []
         self.checkpoint_refusals = 0
         self.refused_checkpoints = 0
+
+    def pages(self) -> int:
+        return self._log.pages()
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         if self.checkpoint_refusals > 0:
             self.checkpoint_refusals -= 1
             raise StorageUnavailable("database is locked")
         try:
-            result = super().checkpoint(truncate=truncate)
+            result = self._log.checkpoint(truncate=truncate)
         except StorageUnavailable:
             self.refused_checkpoints += 1
             raise
         self.checkpoints.append((truncate, result))
         return result
+
+
+def start_checkpointer(
+    nursery: trio.Nursery, house: Housekeeping, engine: Checkpointed, writer: WriterActor
+) -> None:
+    house.checkpointer = Checkpointer(engine.log, writer)
+    nursery.start_soon(supervise, house.checkpointer)
+
+
+@pytest.fixture
+def house() -> Housekeeping:
+    return Housekeeping()
 
 
 @pytest.fixture(autouse=True)
@@ -65,46 +85,46 @@ def log_bytes(path) -> int:
     return path.with_name(path.name + "-wal").stat().st_size
 
 
-async def test_the_log_starts_over_again_and_again_under_continuous_commits(engine, path) -> None:
+async def test_the_log_starts_over_again_and_again_under_continuous_commits(engine, path, house) -> None:
     """How long it becomes meanwhile depends on how fast the thread is; that it does not grow for ever does not."""
-    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        start_checkpointer(nursery, house, engine, writer)
         pages, restarts = 0, 0
         with trio.fail_after(120):
             while restarts < 3:
                 await writer.execute(send(BODY))
-                restarts += engine.log_pages() < pages
-                pages = engine.log_pages()
+                restarts += engine.log.pages() < pages
+                pages = engine.log.pages()
         assert any(not truncate for truncate, _ in engine.checkpoints)
         nursery.cancel_scope.cancel()
 
 
-async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, monkeypatch) -> None:
+async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, house, monkeypatch) -> None:
     """One for every CHECKPOINT_PAGES added to the log, not one after every commit on a long log."""
     monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 100_000)
     monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
-    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        start_checkpointer(nursery, house, engine, writer)
         pages = 0
         for _ in range(100):
-            before = engine.log_pages()
+            before = engine.log.pages()
             await writer.execute(send(BODY))
             await all_idle()
             pages += max(
-                engine.log_pages() - before, engine.log_pages() if engine.log_pages() < before else 0
+                engine.log.pages() - before, engine.log.pages() if engine.log.pages() < before else 0
             )
         assert 1 <= len(engine.checkpoints) <= pages // limits.CHECKPOINT_PAGES + 1
         nursery.cancel_scope.cancel()
 
 
 async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_starts_over(
-    engine, monkeypatch
+    engine, house, monkeypatch
 ) -> None:
     monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
-    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        while engine.log_pages() < limits.CHECKPOINT_HOLD_PAGES:
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        while engine.log.pages() < limits.CHECKPOINT_HOLD_PAGES:
             await writer.execute(send(BODY))
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
+        start_checkpointer(nursery, house, engine, writer)
         await wait_all_tasks_blocked()
         await writer.execute(send(BODY))
         with trio.fail_after(120):
@@ -114,27 +134,27 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
         assert first.log_pages >= limits.CHECKPOINT_HOLD_PAGES
         assert last.moved_pages == last.log_pages
         await writer.execute(send(BODY))
-        assert engine.log_pages() < limits.CHECKPOINT_PAGES
+        assert engine.log.pages() < limits.CHECKPOINT_PAGES
         nursery.cancel_scope.cancel()
 
 
-async def test_the_log_is_emptied_when_nothing_was_committed_for_a_while(engine, path) -> None:
-    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
-        while engine.log_pages() < 50:
+async def test_the_log_is_emptied_when_nothing_was_committed_for_a_while(engine, path, house) -> None:
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        start_checkpointer(nursery, house, engine, writer)
+        while engine.log.pages() < 50:
             await writer.execute(send(BODY))
         with trio.fail_after(120):
             await until(lambda: any(truncate for truncate, _ in engine.checkpoints))
         assert log_bytes(path) == 0
-        assert engine.log_pages() == 0
+        assert engine.log.pages() == 0
         assert (await writer.execute(send("after"))).sequence > 0
         nursery.cancel_scope.cancel()
 
 
-async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine) -> None:
+async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine, house) -> None:
     engine.checkpoint_refusals = 3
-    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        start_checkpointer(nursery, house, engine, writer)
         with trio.fail_after(120):
             while not engine.checkpoints:
                 await writer.execute(send(BODY))
@@ -142,13 +162,13 @@ async def test_a_refused_checkpoint_is_survived_and_asked_for_again(engine) -> N
         nursery.cancel_scope.cancel()
 
 
-async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path) -> None:
+async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path, house) -> None:
     """Emptying the log is tried again until the reader is out of the way, and the writer never waits for it."""
     with closing(engine.open_reader()) as reader:
         reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
-        async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-            nursery.start_soon(supervise, Checkpointer(engine, writer))
-            while engine.log_pages() < limits.CHECKPOINT_PAGES:
+        async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+            start_checkpointer(nursery, house, engine, writer)
+            while engine.log.pages() < limits.CHECKPOINT_PAGES:
                 await writer.execute(send(BODY))
             with trio.fail_after(120):
                 await until(lambda: engine.refused_checkpoints >= 3)
@@ -162,21 +182,21 @@ async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path) -
 
 
 async def test_on_a_full_disk_the_log_starts_over_early_and_keeps_its_length(
-    engine, path, monkeypatch
+    engine, path, house, monkeypatch
 ) -> None:
     """What acks write then needs no new space, and what there is nobody else gets."""
     monkeypatch.setattr(limits, "CHECKPOINT_PAGES", 10_000)
     monkeypatch.setattr(limits, "CHECKPOINT_FULL_DISK_PAGES", 20)
-    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        nursery.start_soon(supervise, Checkpointer(engine, writer))
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        start_checkpointer(nursery, house, engine, writer)
         for number in range(40):
             await writer.execute(send(f"{number} {BODY}"))
-        length, pages = log_bytes(path), engine.log_pages()
+        length, pages = log_bytes(path), engine.log.pages()
         assert engine.checkpoints == []
         writer.sends_refused = True
         with trio.fail_after(120):
-            while engine.log_pages() >= pages:
-                pages = engine.log_pages()
+            while engine.log.pages() >= pages:
+                pages = engine.log.pages()
                 await writer.execute(ack(*await writer.execute(claim())))
                 await all_idle()
         assert log_bytes(path) >= length

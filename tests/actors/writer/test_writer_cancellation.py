@@ -123,7 +123,7 @@ async def test_an_ack_cancelled_during_its_commit_happens_all_the_same(engine, m
         await acking.finished()
         slow.go_on()
         assert await writer.execute(ack(delivery)) == (False,)
-        assert writer.counts()["q"].total == 0
+        assert writer.snapshot().counts["q"].total == 0
 
 
 async def test_a_call_that_is_resolved_and_cancelled_in_the_same_tick_has_its_outcome(

@@ -7,7 +7,7 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.model import limits
 from forq_trio.model.commands import Release
 from forq_trio.model.errors import OutcomeUnknown, Stopping, StorageUnavailable
-from forq_trio.writer_actor import CommitFailed
+from forq_trio.store import CommitFailed
 from support.actors import T0, SlowCommit, TrioClock, elapse, in_a_thread, running_writer
 from support.words import Pending, ack, claim, contents, send
 
@@ -58,7 +58,7 @@ async def test_when_it_is_tried_again_does_not_depend_on_the_wall_clock(engine, 
         clock.ahead_ms = 3_600_000
         batches = len(engine.batches)
         await elapse(2 * limits.STORAGE_RETRY_SECONDS)
-        assert engine.counts()["q"].ready == 1
+        assert engine.snapshot().counts["q"].ready == 1
         assert len(engine.batches) == batches + 1
 
 

@@ -24,7 +24,9 @@ from forq_trio.model.messages import Delivery, NewMessage
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.store import Store
 from forq_trio.telemetry.counters import Tally
+from forq_trio.waiters import Call
 from forq_trio.writer_actor import WriterActor
 from reliability.whole_app.replay import run_seeded
 from support.actors import ObservedEngine, TrioClock, elapse, in_a_thread
@@ -85,8 +87,7 @@ class NotedEngine(ObservedEngine):
         result = super().execute_batch(batch)
         self.done += zip(batch.commands, result.outcomes, strict=True)
         self.handed += deliveries_in(result.outcomes)
-        for shares in result.served.values():
-            self.handed += deliveries_in([deliveries for _, deliveries in shares])
+        self.handed += deliveries_in([deliveries for _, deliveries in result.served])
         return result
 
     def outcomes_of(self, command: Any) -> list[Any]:
@@ -104,9 +105,10 @@ class Play:
         self.said: list[Any] = []
 
     async def run(self, script: Sequence[Step]) -> None:
-        writer = self._make_writer(self.engine, self.clock, Tally(), policy=in_a_thread())
+        policy = in_a_thread()
         # The policy learns from commits; these take no time, and it would move them to the loop.
-        writer._policy.record = lambda seconds: None
+        policy.record = lambda seconds: None
+        writer = self._make_writer(Store(self.engine, policy), self.clock, Tally())
         async with trio.open_nursery() as nursery:
             await nursery.start(writer.run)
             for step in script:
@@ -223,10 +225,10 @@ class Keeps(WriterActor):
 class TakesAll(WriterActor):
     """Executes also what was withdrawn."""
 
-    async def _execute_batch(self, calls: list[Any]) -> None:
-        for call in calls:
+    def _sort_out(self, taken: Sequence[Call[Any]]) -> list[Call[Any]]:
+        for call in taken:
             call.abandoned = False
-        await super()._execute_batch(calls)
+        return super()._sort_out(taken)
 
 
 @pytest.mark.parametrize("writer", [Keeps, TakesAll])

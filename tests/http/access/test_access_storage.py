@@ -91,7 +91,7 @@ async def test_uses_are_saved_once_a_minute_and_only_where_there_were_any(engine
         last_used_at = TrioClock().now_ms() - 1_000
         await elapse(MINUTE)
         assert saves(engine) == [NoteTokenUse({"a": last_used_at})]
-        assert system.writer.tokens()["a"].last_used_at == last_used_at
+        assert system.writer.snapshot().tokens["a"].last_used_at == last_used_at
         await elapse(3 * MINUTE)
         assert len(saves(engine)) == 1
         broker.use_token(other)
@@ -111,7 +111,7 @@ async def test_a_use_while_others_are_saved_is_not_lost(engine, autojump_clock):
         engine.before_commit = lambda: None
         assert len(saves(engine)) == 1
         await broker.save_token_uses()
-        assert system.writer.tokens()["a"].last_used_at == T0 + round(trio.current_time() * 1_000)
+        assert system.writer.snapshot().tokens["a"].last_used_at == T0 + round(trio.current_time() * 1_000)
 
 
 async def test_what_the_database_refuses_is_saved_later(engine, autojump_clock, monkeypatch):
@@ -129,7 +129,7 @@ async def test_what_the_database_refuses_is_saved_later(engine, autojump_clock, 
         used_at = TrioClock().now_ms()
         await elapse(2 * MINUTE)
         assert len(saves(engine)) == 2
-        assert system.writer.tokens()["a"].last_used_at == used_at
+        assert system.writer.snapshot().tokens["a"].last_used_at == used_at
 
 
 async def test_the_use_of_a_revoked_token_is_forgotten(engine, autojump_clock):

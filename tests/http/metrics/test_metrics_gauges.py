@@ -20,6 +20,7 @@ from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Reader
+from forq_trio.store import Store
 from forq_trio.telemetry.counters import Tally
 from forq_trio.writer_actor import WriterActor
 from support.actors import T0, on_the_loop
@@ -84,7 +85,7 @@ async def queues(engine) -> AsyncIterator[Queues]:
 @asynccontextmanager
 async def open_queues(engine) -> AsyncIterator[Queues]:
     clock, tally = SetClock(), Tally()
-    writer = WriterActor(engine, clock, tally, policy=on_the_loop())
+    writer = WriterActor(Store(engine, on_the_loop()), clock, tally)
     readers = CountedReads(engine.open_reader, size=2)
     broker = Broker(writer, readers, clock)
     async with trio.open_nursery() as nursery:

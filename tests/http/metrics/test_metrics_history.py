@@ -9,6 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model.commands import Claim, Ping, Poison, ProduceMany
 from forq_trio.model.messages import NewMessage
+from forq_trio.store import Store
 from forq_trio.telemetry.counters import Tally
 from forq_trio.writer_actor import WriterActor
 from support.actors import SlowCommit, TrioClock, elapse, in_a_thread, on_the_loop
@@ -23,7 +24,8 @@ END_TO_END = "forq_message_end_to_end_seconds"
 async def recorded(engine, **options) -> AsyncIterator[tuple[WriterActor, Tally]]:
     """A running writer with the tally it feeds."""
     tally = Tally()
-    writer = WriterActor(engine, TrioClock(), tally, **{"policy": on_the_loop(), **options})
+    policy = options.pop("policy", None) or on_the_loop()
+    writer = WriterActor(Store(engine, policy), TrioClock(), tally, **options)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         await writer.execute(Ping())

@@ -28,6 +28,7 @@ from forq_trio.model.messages import NewMessage, QueueInfo
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.store import Store
 from forq_trio.system import open_system
 from forq_trio.telemetry.counters import Tally
 from forq_trio.telemetry.rejections import Cause, cause_of
@@ -44,7 +45,8 @@ def counted(tally: Tally) -> dict[Cause, int]:
 @asynccontextmanager
 async def counting(engine, **options) -> AsyncIterator[tuple[WriterActor, Tally]]:
     tally = Tally()
-    writer = WriterActor(engine, TrioClock(), tally, **{"policy": on_the_loop(), **options})
+    policy = options.pop("policy", None) or on_the_loop()
+    writer = WriterActor(Store(engine, policy), TrioClock(), tally, **options)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         await writer.execute(Ping())

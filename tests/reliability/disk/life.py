@@ -160,10 +160,10 @@ class Life:
 
     def _read(self) -> None:
         with closing(self._running().open_reader()) as reader:
-            assert len(reader.browse(QUEUE, None, 10)) == self._running().counts()[QUEUE].total
+            assert len(reader.browse(QUEUE, None, 10)) == self._running().snapshot().counts[QUEUE].total
 
     def _checkpoint(self, *, truncate: bool) -> None:
-        self._running().checkpoint(truncate=truncate)
+        self._running().log.checkpoint(truncate=truncate)
 
     def _back_up(self) -> None:
         target = self._directory / "backup" / "forq.db"
@@ -186,7 +186,7 @@ class Life:
         counts = {row[1]: row[2:] for row in self.state if row[0] == "counts"}
         known = {
             queue: (each.ready, each.processing, each.failed, each.delayed, each.held, each.bytes)
-            for queue, each in self._running().counts().items()
+            for queue, each in self._running().snapshot().counts.items()
         }
         assert known == counts
 

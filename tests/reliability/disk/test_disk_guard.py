@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from forq_trio.jobs.disk_guard import DiskGuard, free_bytes_of
+from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull
 from forq_trio.storage.engine import EngineSettings
@@ -30,8 +31,9 @@ class Place:
         self.full = False
         self.looks = 0
         self.engine = ObservedEngine(SqliteEngine(str(directory / "forq.db"), EngineSettings()))
-        self.reserve = Path(str(self.engine.reserve_path))
+        self.reserve = Path(str(self.engine.log.reserve_path))
         self.writer: WriterActor
+        self.house = Housekeeping()
         disk.is_full = lambda _: self.full and self.reserve.exists()
 
     def free_bytes(self, directory: Path) -> int:
@@ -40,7 +42,8 @@ class Place:
         return self.free
 
     async def guarded(self, nursery: trio.Nursery, keep_bytes: int = KEEP) -> None:
-        nursery.start_soon(DiskGuard(str(self.reserve), self.writer, keep_bytes, self.free_bytes).run)
+        self.house.disk_guard = DiskGuard(str(self.reserve), self.writer, keep_bytes, self.free_bytes)
+        nursery.start_soon(self.house.disk_guard.run)
         wanted = keep_bytes if self.free >= 2 * keep_bytes > 0 else 0
         await until(lambda: self.looks > 0 and self.reserved_bytes() >= wanted)
 
@@ -52,7 +55,7 @@ class Place:
 async def place(quick_path, autojump_clock) -> AsyncIterator[Place]:
     with FaultyDisk().in_use() as disk:
         place = Place(quick_path, disk)
-        async with running_writer(place.engine) as place.writer:
+        async with running_writer(place.engine, listener=place.house) as place.writer:
             yield place
             place.full = False
 
@@ -117,7 +120,7 @@ async def test_a_batch_that_finds_the_disk_full_runs_again_without_its_sends(pla
         assert [len(batch.commands) for batch in place.engine.batches] == [4, 2]
         assert writer.sends_refused
         assert not place.reserve.exists()
-        assert writer.counts()["q"].total == 1
+        assert writer.snapshot().counts["q"].total == 1
         nursery.cancel_scope.cancel()
 
 

@@ -77,7 +77,7 @@ def live(disk: Disk, path: Path, durability: str, commits: int, rng: random.Rand
                 held += outcome
         chance = rng.random()
         if chance < 0.1:
-            engine.checkpoint(truncate=chance < 0.03)
+            engine.log.checkpoint(truncate=chance < 0.03)
         elif chance < 0.12:
             engine.close()
             engine = SqliteEngine(str(path), SETTINGS, durability)

@@ -148,8 +148,7 @@ class History:
             for delivery in outcome
             if isinstance(delivery, Delivery)
         ]
-        for shares in result.served.values():
-            deliveries += [delivery for _, share in shares for delivery in share]
+        deliveries += [delivery for _, share in result.served for delivery in share]
         for delivery in sorted(deliveries, key=lambda delivery: delivery.sequence):
             self._delivered(delivery, now_ms)
 
@@ -169,9 +168,9 @@ class History:
 
     def check_parked(self, engine: Engine, writer: WriterActor) -> None:
         """After the answers of a batch: nobody waits on a queue in which a message is ready, unless it is paused."""
-        counts = engine.counts()
+        counts = engine.snapshot().counts
         for queue in writer.parked:
-            if engine.rules(queue).paused:
+            if engine.snapshot().rules(queue).paused:
                 continue
             ready = counts.get(queue, QueueCounts()).ready
             assert ready == 0, f"{writer.parked.count(queue)} wait on {queue} with {ready} ready"
@@ -202,7 +201,7 @@ class History:
 
     def _check_counts(self, engine: Engine, stored: Sequence[MessageInfo]) -> None:
         counted = Counter((message.queue, message.status) for message in stored)
-        for queue, counts in engine.counts().items():
+        for queue, counts in engine.snapshot().counts.items():
             in_table = QueueCounts(
                 counted[queue, Status.READY],
                 counted[queue, Status.PROCESSING],
@@ -233,7 +232,7 @@ def _stored(engine: Engine) -> list[MessageInfo]:
     reader = engine.open_reader()
     try:
         stored = []
-        for queue in engine.counts():
+        for queue in engine.snapshot().counts:
             before = None
             while page := reader.browse(queue, before, 100):
                 stored += page

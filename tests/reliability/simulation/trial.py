@@ -21,22 +21,25 @@ from forq_trio.model.messages import Delivery, NewMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
+from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.counters import Tally
-from forq_trio.writer_actor import CommitFailed, WriterActor
+from forq_trio.writer_actor import WriterActor
 from reliability.simulation.history import History, RecordedEngine
-from support.actors import TrioClock, elapse
+from support.actors import Observing, TrioClock, elapse
 
 QUEUES = ("a", "b", "grouped")
 GROUPS = ("x", "y")
 TRIAL_SECONDS_MAX = 7 * 86_400
 
 
-class SimulatedWriter(WriterActor):
-    """A writer whose commits sometimes take simulated time, as if they ran in a thread, while others go on."""
+class SimulatedStore(Store):
+    """A store whose commits sometimes take simulated time, as if they ran in a thread, while others go on."""
 
-    rng: random.Random
+    def __init__(self, engine: Engine, rng: random.Random) -> None:
+        super().__init__(engine)
+        self.rng = rng
 
-    async def _commit(self) -> bool:
+    async def _commit(self) -> float | None:
         if self.rng.random() < 0.4:
             with trio.CancelScope(shield=True):
                 await elapse(self.rng.choice((0, 0.001, 0.02)))
@@ -66,10 +69,14 @@ class Trial:
         engine = RecordedEngine(self._open_store(), self.history)
         clock = TrioClock()
         inbox = self.rng.choice((1, 4, 1_000))
-        writer = SimulatedWriter(
-            engine, clock, Tally(), inbox_calls_max=inbox, parked_max=self.rng.choice((2, 100))
+        writer = WriterActor(
+            SimulatedStore(engine, self.rng),
+            clock,
+            Tally(),
+            Observing(engine),
+            inbox_calls_max=inbox,
+            parked_max=self.rng.choice((2, 100)),
         )
-        writer.rng = self.rng
         engine.after_answers = lambda: self.history.check_parked(engine, writer)
         readers = ReaderPool(engine.open_reader, 1)
         async with trio.open_nursery() as nursery:

@@ -59,7 +59,7 @@ class Books:
         self,
         batch: Batch,
         result: BatchResult,
-        parked: Mapping[tuple[str, int], Claim],
+        parked: Mapping[int, Claim],
         after: Table,
         rules: RulesAround,
     ) -> None:
@@ -173,7 +173,7 @@ class Books:
             causes.of_delivery(before.get(seq), after[seq])
             self._delivered_in_this_life.add((seq, after[seq].token))
 
-    def _count_deeds(self, deeds: Deeds, parked: Mapping[tuple[str, int], Claim]) -> None:
+    def _count_deeds(self, deeds: Deeds, parked: Mapping[int, Claim]) -> None:
         self.seen["delivered"] += len(deeds.delivered)
         self.seen["served while parked"] += len(parked)
         self.seen["redriven"] += len(deeds.moved_by_hand)

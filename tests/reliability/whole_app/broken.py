@@ -14,6 +14,17 @@ from reliability.whole_app.engine import SENDS
 from reliability.whole_app.stores import MemoryStore
 
 
+class Altered:
+    """A snapshot in which some members are others."""
+
+    def __init__(self, snapshot: Any, **members: Any) -> None:
+        self.__dict__.update(members)
+        self._snapshot = snapshot
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._snapshot, name)
+
+
 class Broken:
     """Does what the engine does, but for what a subclass spoils. pending: the state that will be committed."""
 
@@ -135,7 +146,7 @@ class ServesAtRandom(Broken):
                 for command in batch.commands
             ],
             batch.now_ms,
-            batch.parked,
+            batch.receivers,
         )
 
 
@@ -160,17 +171,21 @@ class ForgetsDelays(Broken):
             else each
             for each in batch.commands
         ]
-        return Batch(commands, batch.now_ms, batch.parked)
+        return Batch(commands, batch.now_ms, batch.receivers)
 
 
 class NeverPauses(Broken):
     def asked(self, batch):
         commands = [Pause(each.queue, False) if isinstance(each, Pause) else each for each in batch.commands]
-        return Batch(commands, batch.now_ms, batch.parked)
+        return Batch(commands, batch.now_ms, batch.receivers)
 
-    def rules(self, queue):
-        """As they would be."""
-        return msgspec.structs.replace(self._engine.rules(queue), paused=queue in self._paused)
+    def snapshot(self):
+        """With the rules as they would be."""
+        known = self._engine.snapshot()
+        return Altered(
+            known,
+            rules=lambda queue: msgspec.structs.replace(known.rules(queue), paused=queue in self._paused),
+        )
 
     _paused: frozenset[str] = frozenset()
 
@@ -198,8 +213,12 @@ class LeasesToNobody(Broken):
 
 
 class Miscounts(Broken):
-    def counts(self):
-        return {queue: QueueCounts(ready=counts.ready + 1) for queue, counts in self._engine.counts().items()}
+    def snapshot(self):
+        known = self._engine.snapshot()
+        return Altered(
+            known,
+            counts={queue: QueueCounts(ready=counts.ready + 1) for queue, counts in known.counts.items()},
+        )
 
 
 class MiscountsEvents(Broken):

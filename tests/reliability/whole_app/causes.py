@@ -33,7 +33,10 @@ class Causes:
         if deeds.acked(row):
             return "acked"
         places = {row.queue, *self._targets(row), *self._moved_to(row)}
-        if any(purge.queue in places and row.seq <= purge.up_to for purge in deeds.purges):
+        if any(
+            purge.queue in places and (purge.up_to is None or row.seq <= purge.up_to)
+            for purge in deeds.purges
+        ):
             return "purged"
         if row.id in deeds.removed:
             return "removed"

@@ -62,9 +62,7 @@ class Deeds:
     redriven; removed: ids that were deleted, or replaced by an edited copy.
     """
 
-    def __init__(
-        self, batch: Batch, result: BatchResult, parked: Mapping[tuple[str, int], Claim], before: Table
-    ) -> None:
+    def __init__(self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], before: Table) -> None:
         self._before = before
         self.now_ms = batch.now_ms
         self.sent: list[Sent] = []
@@ -82,8 +80,7 @@ class Deeds:
                 self._note(command, outcome)
         # A batch runs kind by kind, not in the order in which it was asked.
         self.sent.sort(key=lambda sent: (sent.produced.sequence, sent.produced.duplicate))
-        for queue, shares in result.served.items():
-            self.handed += [Handed(parked[queue, place], deliveries) for place, deliveries in shares]
+        self.handed += [Handed(parked[receiver], deliveries) for receiver, deliveries in result.served]
         self.delivered = {
             Receipt.parse(delivery.receipt).seq: (handed.claim, delivery)
             for handed in self.handed

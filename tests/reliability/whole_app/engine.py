@@ -1,12 +1,12 @@
 """An engine that fails where it is told to, and tells the books what it committed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from forq_trio.model.commands import Claim, Produce, ProduceMany, Resubmit
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.model.queue_settings import QueueRules
-from forq_trio.storage.engine import Batch, BatchResult, Engine
+from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
 from reliability.whole_app.books import Books
 from reliability.whole_app.deeds import queues_reconfigured
 from reliability.whole_app.stores import Store
@@ -47,8 +47,8 @@ class LabEngine(ObservedEngine):
         self.failed = False
         self._count = 0
         self._batch = Batch((), 0)
-        self._result = BatchResult([], {}, None, [])
-        self._served: dict[tuple[str, int], Claim] = {}
+        self._result = BatchResult([], [], None, [])
+        self._served: dict[int, Claim] = {}
         self._old_rules: dict[str, QueueRules] = {}
 
     def execute_batch(self, batch: Batch) -> BatchResult:
@@ -58,10 +58,12 @@ class LabEngine(ObservedEngine):
         self.refusals = self._count in self.faults.refused
         if self._count in self.faults.full and any(isinstance(each, SENDS) for each in batch.commands):
             raise StorageFull
-        self._old_rules = {queue: self._engine.rules(queue) for queue in queues_reconfigured(batch)}
+        self._old_rules = {
+            queue: self._engine.snapshot().rules(queue) for queue in queues_reconfigured(batch)
+        }
         self._result = super().execute_batch(batch)
         self._batch = Batch(batch.commands, batch.now_ms)
-        self._served = _served(batch.parked, self._result)
+        self._served = _served(batch.receivers, self._result)
         return self._result
 
     def commit(self) -> bool:
@@ -80,7 +82,7 @@ class LabEngine(ObservedEngine):
         return changed
 
     def _rules_around(self, queue: str) -> tuple[QueueRules, ...]:
-        now = self._engine.rules(queue)
+        now = self._engine.snapshot().rules(queue)
         return (self._old_rules[queue], now) if queue in self._old_rules else (now,)
 
     def close(self) -> None:
@@ -89,10 +91,7 @@ class LabEngine(ObservedEngine):
         super().close()
 
 
-def _served(parked: Mapping[str, object], result: BatchResult) -> dict[tuple[str, int], Claim]:
-    """The parked claims that the result serves; looked up at once, for the line changes."""
-    return {
-        (queue, place): list(parked[queue])[place]
-        for queue, shares in result.served.items()
-        for place, _ in shares
-    }
+def _served(receivers: Mapping[str, Sequence[Receiver]], result: BatchResult) -> dict[int, Claim]:
+    """The claims of the receivers that the result serves, by their ids."""
+    claims = {receiver.id: receiver.claim for line in receivers.values() for receiver in line}
+    return {receiver: claims[receiver] for receiver, _ in result.served}

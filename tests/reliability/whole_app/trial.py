@@ -19,15 +19,15 @@ from forq_trio.http.router import make_handler
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
 from forq_trio.storage.engine import Engine
+from forq_trio.store import CommitFailed
 from forq_trio.system import System, open_system
-from forq_trio.writer_actor import CommitFailed
 from reliability.whole_app.books import Books
 from reliability.whole_app.clients import Clients
 from reliability.whole_app.engine import NO_FAULTS, Faults, LabEngine
 from reliability.whole_app.front import SECRET, Front
 from reliability.whole_app.stores import Store
 from reliability.whole_app.violations import Clause, Violation
-from support.actors import TrioClock, elapse
+from support.actors import TrioClock, elapse, tell_answers
 
 QUIET_SECONDS = limits.CLOCK_CHECK_SECONDS_MAX + 5
 JUMPS_MS = (-3_600_000, -2_000, 500, 40_000, 3_600_000, 90_000_000)
@@ -131,9 +131,10 @@ class Trial:
     async def _app(self, faults: Faults) -> AsyncIterator[App]:
         engine = LabEngine(self._wrap_engine(self._store.open()), self._store, self.books, faults)
         self.books.begin_life(self._store.table())
-        self.books.check_counts(engine.counts())
+        self.books.check_counts(engine.snapshot().counts)
         policy = SeededPolicy(self._rng)
         async with open_system(engine, self._clock, reader_pool_size=2, policy=policy) as system:
+            tell_answers(engine, system.writer)
             engine.after_answers = lambda: self._check_parked(system)
             access = Access(SECRET, system.broker, Throttle())
             handler = make_handler(forq_routes(system.broker, self._clock, access))
@@ -217,7 +218,7 @@ class Trial:
         app.allow_sends()
         await elapse(QUIET_SECONDS)
         self.books.check_quiet(self._clock.now_ms())
-        self.books.check_counts(app.engine.counts())
+        self.books.check_counts(app.engine.snapshot().counts)
         self._check_parked(app.system)
 
     async def _consume_all(self) -> None:
@@ -234,7 +235,7 @@ class Trial:
                 await elapse(QUIET_SECONDS)
             else:
                 raise Violation(Clause.HUNG, f"cannot be consumed: {self.books.table}")
-            self.books.check_counts(app.engine.counts())
+            self.books.check_counts(app.engine.snapshot().counts)
             self.books.check_end()
 
 

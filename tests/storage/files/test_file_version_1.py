@@ -36,13 +36,13 @@ def test_every_message_comes_along_with_its_size_counted(version_1, read) -> Non
     )
     before = read(version_1, f"SELECT {columns} FROM messages ORDER BY seq")
     with closing(SqliteEngine(version_1, EngineSettings(), "normal")) as engine:
-        assert engine.counts() == {
+        assert engine.snapshot().counts == {
             "q": QueueCounts(ready=1, processing=1, delayed=1, bytes=8),
             "q-dlq": QueueCounts(ready=1, bytes=4),
             "empty": QueueCounts(),
         }
-        assert engine.settings() == {}
-        assert engine.tokens() == {}
+        assert engine.snapshot().settings == {}
+        assert engine.snapshot().tokens == {}
     assert read(version_1, f"SELECT {columns} FROM messages ORDER BY seq") == before
     assert read(version_1, "SELECT id, bytes FROM messages ORDER BY seq") == [
         ("ready", 7),
@@ -57,7 +57,6 @@ def test_every_message_comes_along_with_its_size_counted(version_1, read) -> Non
 def test_numbers_go_on_above_the_highest_ever_given_out(version_1) -> None:
     """Also when the message that had it is gone."""
     with closing(SqliteEngine(version_1, EngineSettings(), "normal")) as engine:
-        assert engine.last_sequence() == 40
         assert do(engine, Produce("q", NewMessage("new"))).sequence == 41
 
 

@@ -50,6 +50,9 @@ EXPECTED = {
     "give_back": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "extend": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "next_due": "SEARCH messages USING INDEX messages_due (due_at>?)",
+    "next_due_but": "SEARCH messages USING INDEX messages_due (due_at>?)",
+    "select_due_but": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
+    "select_failed_but": "SEARCH messages USING INDEX messages_failed (is_dlq=?)",
     "select_due": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
     "promote": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_failed": "SEARCH messages USING INDEX messages_failed (is_dlq=?)",
@@ -124,7 +127,7 @@ def fill(engine: SqliteEngine) -> None:
         )
         do(engine, ProduceMany("fair", in_groups))
         do(engine, claim(queue="fair", most=100))
-    assert engine.counts()["fair"].held > 100
+    assert engine.snapshot().counts["fair"].held > 100
 
 
 @pytest.fixture(scope="module", params=["empty", "filled and analysed"])

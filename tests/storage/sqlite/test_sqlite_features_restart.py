@@ -74,22 +74,22 @@ def place(tmp_path) -> Iterator[Restarts]:
 
 
 def contents_in_order(engine: SqliteEngine, queue: str = "q") -> list[str]:
-    return [contents(do(engine, claim(queue=queue)))[0] for _ in range(engine.counts()[queue].ready)]
+    return [contents(do(engine, claim(queue=queue)))[0] for _ in range(engine.snapshot().counts[queue].ready)]
 
 
 def test_every_setting_survives(place) -> None:
     set_now = do(place.engine, Configure("q", EVERYTHING))
     do(place.engine, Pause("q", True))
     do(place.engine, Configure("other", SettingsChange(back_off=(1, 2, 3))))
-    rules = place.engine.rules("q"), place.engine.rules("other")
+    rules = place.engine.snapshot().rules("q"), place.engine.snapshot().rules("other")
     again = place.restart()
-    assert again.settings() == {
+    assert again.snapshot().settings == {
         "q": QueueSettings(
             **{name: getattr(set_now, name) for name in set_now.__struct_fields__[:-1]}, paused=True
         ),
         "other": QueueSettings(back_off=(1, 2, 3)),
     }
-    assert (again.rules("q"), again.rules("other")) == rules
+    assert (again.snapshot().rules("q"), again.snapshot().rules("other")) == rules
     assert check_file(place.path).problems == []
 
 
@@ -102,7 +102,7 @@ def test_a_queue_without_settings_leaves_no_trace(place) -> None:
     do(engine, Pause("p", False))
     assert place.rows("SELECT * FROM queues") == []
     assert place.rows("SELECT * FROM queue_counts") == []
-    assert engine.settings() == {}
+    assert engine.snapshot().settings == {}
 
 
 def test_a_forgotten_queue_is_gone_from_the_file(place) -> None:
@@ -112,10 +112,10 @@ def test_a_forgotten_queue_is_gone_from_the_file(place) -> None:
     assert do(engine, ForgetQueue("q")) is False
     do(engine, ack(*do(engine, claim())))
     assert do(engine, ForgetQueue("q")) is True
-    assert engine.counts() == engine.settings() == {}
+    assert engine.snapshot().counts == engine.snapshot().settings == {}
     assert place.rows("SELECT queue FROM queue_counts UNION ALL SELECT queue FROM queues") == []
     do(engine, send("later"))
-    assert place.restart().counts() == {"q": QueueCounts(ready=1, bytes=5)}
+    assert place.restart().snapshot().counts == {"q": QueueCounts(ready=1, bytes=5)}
     assert place.rows("SELECT group_id FROM messages") == [(None,)]
 
 
@@ -127,8 +127,8 @@ def test_a_failed_commit_of_settings_leaves_the_old_ones(place) -> None:
     with pytest.raises(Exception, match="full"):
         run(engine, Configure("q", SettingsChange(lease_ms=2)), send("x" * 200_000))
     engine._connection.pragma("max_page_count", full * 1_000)
-    assert engine.settings() == {"q": QueueSettings(lease_ms=1)}
-    assert engine.rules("q").lease_ms == 1
+    assert engine.snapshot().settings == {"q": QueueSettings(lease_ms=1)}
+    assert engine.snapshot().rules("q").lease_ms == 1
 
 
 def test_tokens_survive(place) -> None:
@@ -138,13 +138,13 @@ def test_tokens_survive(place) -> None:
         do(place.engine, SaveToken(token))
     do(place.engine, NoteTokenUse({"first": T0 + 1, "unknown": T0}))
     again = place.restart()
-    assert again.tokens() == {
+    assert again.snapshot().tokens == {
         "first": AccessToken("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5, T0 + 1),
         "second": second,
     }
     assert isinstance(do(again, SaveToken(second)), TokenExists)
     assert do(again, RevokeToken("second")) is True
-    assert list(place.restart().tokens()) == ["first"]
+    assert list(place.restart().snapshot().tokens) == ["first"]
 
 
 def test_turns_go_on_with_the_first_ready_message(place) -> None:
@@ -170,7 +170,7 @@ def test_held_messages_stay_held_and_come_back(place) -> None:
     deliveries = do(engine, claim(most=3))
     assert contents(deliveries) == ["a0"]
     again = place.restart()
-    assert again.counts()["q"] == QueueCounts(processing=1, held=2, bytes=6)
+    assert again.snapshot().counts["q"] == QueueCounts(processing=1, held=2, bytes=6)
     assert do(again, claim()) == ()
     do(again, ack(*deliveries))
     assert contents(do(again, claim(most=3))) == ["a1"]
@@ -184,7 +184,7 @@ def test_room_made_just_before_a_crash_is_used_after_it(place) -> None:
     do(engine, ProduceMany("q", tuple(NewMessage(f"a{n}", group="a") for n in range(3))))
     do(engine, Extend("q", receipts(do(engine, claim(most=3))), 0))
     assert do(engine, Claim("q", 3, 1_000, poison=Poison(0))) == ()
-    assert engine.counts()["q"] == QueueCounts(held=1, bytes=2)
+    assert engine.snapshot().counts["q"] == QueueCounts(held=1, bytes=2)
     again = place.restart()
     assert contents(do(again, claim(most=3))) == ["a2"]
 
@@ -198,12 +198,12 @@ def test_letting_go_in_parts_goes_on_after_a_restart(place, monkeypatch, bound) 
     do(engine, ProduceMany("q", tuple(NewMessage(f"a{n}", group="a") for n in range(8))))
     do(engine, claim(most=8))
     result = run(engine, Configure("q", SettingsChange(group_in_flight_max=bound)))
-    assert (engine.counts()["q"].held, result.next_due_ms) == (5, T0)
+    assert (engine.snapshot().counts["q"].held, result.next_due_ms) == (5, T0)
     again = place.restart()
-    assert (run(again).next_due_ms, again.counts()["q"].held) == (T0, 3)
-    assert (run(again).next_due_ms, again.counts()["q"].held) == (T0, 1)
+    assert (run(again).next_due_ms, again.snapshot().counts["q"].held) == (T0, 3)
+    assert (run(again).next_due_ms, again.snapshot().counts["q"].held) == (T0, 1)
     last = run(again)
-    assert again.counts()["q"].held == 0
+    assert again.snapshot().counts["q"].held == 0
     assert last.next_due_ms > T0
     assert place.rows("SELECT letting_go FROM queue_counts") == [(None,)]
 

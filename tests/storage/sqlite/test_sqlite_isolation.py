@@ -32,7 +32,7 @@ def test_a_bad_send_fails_alone(engine, bad) -> None:
     assert isinstance(refused, CommandRefused)
     assert {before.sequence, after.sequence} == {1, 2}
     assert sorted(contents(do(engine, claim(most=9)))) == ["after", "before"]
-    assert engine.counts() == {"q": QueueCounts(processing=2, bytes=11)}
+    assert engine.snapshot().counts == {"q": QueueCounts(processing=2, bytes=11)}
 
 
 def test_a_bad_settlement_fails_alone(engine) -> None:
@@ -48,7 +48,7 @@ def test_a_bad_settlement_fails_alone(engine) -> None:
     ).outcomes
     assert [type(outcome) for outcome in outcomes[:3]] == [CommandRefused] * 3
     assert outcomes[3] == (True,)
-    assert engine.counts() == {"q": QueueCounts(processing=3, bytes=3)}
+    assert engine.snapshot().counts == {"q": QueueCounts(processing=3, bytes=3)}
     assert do(engine, ack(first, second, third)) == (True, True, True)
 
 
@@ -93,7 +93,7 @@ def test_a_full_database_fails_the_batch_and_goes_on_when_there_is_room(engine) 
     full = engine._connection.pragma("max_page_count", 1)
     with pytest.raises(StorageUnavailable):
         engine.execute_batch(Batch([send("x" * 200_000)], T0))
-    assert engine.counts() == {"q": QueueCounts(ready=1, bytes=1)}
+    assert engine.snapshot().counts == {"q": QueueCounts(ready=1, bytes=1)}
     assert len(do(engine, claim())) == 1
     engine._connection.pragma("max_page_count", full * 1_000)
     assert do(engine, send("x" * 200_000)).sequence == 2
@@ -109,7 +109,7 @@ def test_the_bound_on_queues_refuses_sends_but_never_what_time_does(engine, monk
     assert isinstance(refused, Overloaded)
     assert known.sequence == 3
     run(engine, now_ms=T0 + 25 * hour)
-    assert {queue: counts.ready for queue, counts in engine.counts().items()} == {
+    assert {queue: counts.ready for queue, counts in engine.snapshot().counts.items()} == {
         "a": 0,
         "a-dlq": 2,
         "b": 0,

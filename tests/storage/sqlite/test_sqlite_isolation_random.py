@@ -26,7 +26,7 @@ class Disturbed:
         self._engine = engine
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        result = self._engine.execute_batch(Batch([BAD, *batch.commands], batch.now_ms, batch.parked))
+        result = self._engine.execute_batch(Batch([BAD, *batch.commands], batch.now_ms, batch.receivers))
         assert isinstance(result.outcomes.pop(0), CommandRefused)
         return result
 

@@ -45,7 +45,7 @@ def kept(engine: SqliteEngine) -> dict[str, dict[str, int]]:
     """What the engine says, in the same form."""
     known = {
         queue: {name: getattr(counts, name) for name in NAMES.values() if getattr(counts, name)}
-        for queue, counts in engine.counts().items()
+        for queue, counts in engine.snapshot().counts.items()
     }
     return {queue: counts for queue, counts in known.items() if counts}
 
@@ -90,7 +90,7 @@ def wander(engine: SqliteEngine, rng: random.Random, now_ms: int) -> int:
                 max_messages=rng.choice((None, 20)),
                 overflow=DROP,
             )
-            commands.append(rng.choice((Configure("a", bounds), Purge("b", engine.last_sequence()))))
+            commands.append(rng.choice((Configure("a", bounds), Purge("b"))))
         outcomes = run(engine, *commands, now_ms=now_ms).outcomes
         for command, outcome in zip(commands, outcomes, strict=True):
             if type(command) is type(claim()) and outcome:
@@ -122,7 +122,7 @@ def test_a_sequence_number_is_never_used_twice(tmp_path) -> None:
         with closing(SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")) as engine:
             used += [do(engine, send()).sequence for _ in range(5)]
             assert all(do(engine, ack(*do(engine, claim(most=5)))))
-            assert engine.counts() == {"q": QueueCounts()}
+            assert engine.snapshot().counts == {"q": QueueCounts()}
     assert used == list(range(1, 16))
 
 
@@ -135,7 +135,7 @@ def test_a_batch_that_was_not_committed_never_happened(tmp_path) -> None:
     engine.execute_batch(Batch([send("lost"), ack(claimed)], T0))
     crash(engine)
     with closing(SqliteEngine(path, EngineSettings(), "full")) as again:
-        assert again.counts() == {"q": QueueCounts(processing=1, bytes=9)}
+        assert again.snapshot().counts == {"q": QueueCounts(processing=1, bytes=9)}
         assert do(again, send("next")).sequence == kept_message.sequence + 1
         assert do(again, ack(claimed)) == (True,)
         assert contents(do(again, claim(most=9))) == ["next"]
@@ -190,5 +190,5 @@ def test_f2_ids_keep_their_form_and_order_in_a_long_millisecond(rng) -> None:
 def crash(engine: SqliteEngine) -> None:
     """End it as a killed process ends: nothing is committed, nothing is tidied up, the kernel closes the files."""
     engine._connection.set_wal_hook(None)
-    engine._checkpointer.close()
+    engine.log.close()
     engine._database.close()

@@ -3,8 +3,8 @@
 Splitting the claim into a SELECT and an UPDATE by key is safe because nobody else writes, and costs half of one
 UPDATE ... RETURNING, which builds two temporary tables.
 
-Where not every ready message may be handed out (picky.py), the SELECT is repeated for what is still wanted: what it met
-and did not hand out is no longer ready then.
+Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for what is still wanted: what
+it met and did not hand out is no longer ready then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,58 +12,67 @@ from itertools import groupby
 from random import getrandbits
 from typing import Any
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Poison
 from forq_trio.model.messages import Delivery, Status, receipt_text
-from forq_trio.storage.engine import CONSUMED, WAIT
+from forq_trio.storage.engine import CONSUMED, WAIT, Receiver
 from forq_trio.storage.rules import share, slices, waited_ms
-from forq_trio.storage.sqlite.operations.claim_filter import Terms, pick
-from forq_trio.storage.sqlite.operations.group_limit import Bounded
+from forq_trio.storage.sqlite.operations.claim_filter import Terms, select_allowed
+from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.row import read_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
 
 Deliveries = tuple[Delivery, ...]
+Receivers = Mapping[str, Sequence[Receiver]]
 
 _TOKEN_BITS = 62
+# As numbers: comparing and hashing members of an enumeration takes longer.
+_READY = int(Status.READY)
+_PROCESSING = int(Status.PROCESSING)
 
 
 def claim(
-    tx: Transaction, claims: Sequence[Claim], parked: Mapping[str, Sequence[Claim]]
-) -> tuple[list[Deliveries], dict[str, list[tuple[int, Deliveries]]]]:
-    """Serve, queue by queue, parked receivers where something became ready, then the batch's own claims."""
+    tx: Transaction, claims: Sequence[Claim], receivers: Receivers
+) -> tuple[list[Deliveries], list[tuple[int, Deliveries]]]:
+    """Serve, queue by queue, the receivers that wait where something became ready, then the batch's own claims."""
     outcomes: list[Deliveries] = [()] * len(claims)
-    served: dict[str, list[tuple[int, Deliveries]]] = {}
+    served: list[tuple[int, Deliveries]] = []
     own: dict[str, list[int]] = {}
     for index, command in enumerate(claims):
         own.setdefault(command.queue, []).append(index)
-    for queue in queues_to_claim(tx, claims, parked):
+    for queue in queues_to_claim(tx, claims, receivers):
         ready = tx.ready(queue)
         if ready <= 0 or tx.rules(queue).paused:
             continue
-        waiting = parked[queue][:ready] if queue in parked else []
+        waiting = receivers.get(queue, ())[:ready]
         mine = own.get(queue, [])
-        shares = _claim_queue(tx, queue, [*waiting, *(claims[index] for index in mine)], ready)
-        for position, deliveries in enumerate(shares[: len(waiting)]):
-            if deliveries:
-                served.setdefault(queue, []).append((position, deliveries))
+        wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
+        shares = _claim_queue(tx, queue, wanted, ready)
+        found = [
+            (receiver.id, deliveries)
+            for receiver, deliveries in zip(waiting, shares[: len(waiting)], strict=True)
+            if deliveries
+        ]
+        served += found
+        if len(found) == limits.RECEIVERS_OFFERED_MAX and tx.ready(queue) > 0:
+            tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
             outcomes[index] = deliveries
     return outcomes, served
 
 
-def queues_to_claim(
-    tx: Transaction, claims: Sequence[Claim], parked: Mapping[str, Sequence[Claim]]
-) -> list[str]:
+def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receivers) -> list[str]:
     """The queues that somebody claims from, or waits for while something became ready, by name."""
     queues = {command.queue for command in claims}
-    if parked:
-        queues.update(queue for queue in tx.woken if queue in parked)
+    if receivers:
+        queues.update(queue for queue in tx.woken if queue in receivers)
     return sorted(queues)
 
 
 def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
     """Lease messages of one queue to these claims, in their order."""
     rules = tx.rules(queue)
-    bounded = Bounded(tx, queue, rules.group_in_flight_max)
+    limit = GroupLimit(tx, queue, rules.group_in_flight_max)
     sizes = share(ready, [command.max_messages for command in claims])
     results: list[Deliveries] = []
     start = 0
@@ -71,7 +80,7 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
         terms = Terms(*key)
         stop = start + len(list(group))
         lease_ms = rules.lease_ms if terms.lease_ms is None else terms.lease_ms
-        deliveries = _lease(tx, bounded, sum(sizes[start:stop]), terms, lease_ms)
+        deliveries = _lease(tx, limit, sum(sizes[start:stop]), terms, lease_ms)
         results += [tuple(part) for part in slices(deliveries, sizes[start:stop])]
         start = stop
     return results
@@ -81,22 +90,22 @@ def _terms(command: Claim) -> tuple[int | None, bool, Poison | None]:
     return command.lease_ms, command.shuffle, command.poison
 
 
-def _lease(tx: Transaction, bounded: Bounded, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:
+def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:
     """Lease `count` messages of a queue, or as many as may be had."""
-    if count == 0 or bounded.left == 0:
+    if count == 0 or limit.left == 0:
         return []
-    if terms.takes_anything and bounded.bound is None:
-        return _deliver(tx, bounded.queue, tx.query("select_ready", bounded.queue, count), lease_ms)
+    if terms.takes_anything and limit.in_flight_max is None:
+        return _deliver(tx, limit.queue, tx.query("select_ready", limit.queue, count), lease_ms)
     deliveries: list[Delivery] = []
-    while rows := pick(tx, bounded, count - len(deliveries), terms):
-        deliveries += _deliver(tx, bounded.queue, rows, lease_ms)
-    if bounded.left == 0 and tx.ready(bounded.queue) > 0:
-        tx.wake_next.add(bounded.queue)
+    while rows := select_allowed(tx, limit, count - len(deliveries), terms):
+        deliveries += _deliver(tx, limit.queue, rows, lease_ms)
+    if limit.left == 0 and tx.ready(limit.queue) > 0:
+        tx.wake_next.add(limit.queue)
     return deliveries
 
 
 def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) -> list[Delivery]:
-    """Hand these ready messages out. There may be none left: another claim's rule for poison took them."""
+    """Hand these ready messages out. There may be none left: another claim's own bound on deliveries took them."""
     if not rows:
         return []
     now_ms = tx.now_ms
@@ -141,8 +150,5 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) ->
         )
         deliveries.append(delivery)
     tx.run("lease", leases)
-    tx.add(queue, Status.READY, -len(leases))
-    tx.add(queue, Status.PROCESSING, len(leases))
-    tx.note(CONSUMED, queue, len(leases))
-    tx.due(lease_until)
+    tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
     return deliveries

@@ -1,7 +1,7 @@
-"""Claims that do not take just the next messages: random ones, those below a bound of their group, those not poisoned.
+"""The claim filter: random messages, those below the limit of their group, those not delivered too often.
 
-`pick` looks at some candidates and says which of them to hand out. The others are out of the way afterwards: held
-back, moved or deleted; so calling it again goes on behind them.
+`select_allowed` looks at some candidates and says which of them to hand out. The others are no longer ready afterwards
+(held back, moved or deleted), so calling it again goes on behind them.
 """
 
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from forq_trio.model.messages import REASON_MAX_ATTEMPTS
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.sqlite.operations.dead_letters import bury, remove
-from forq_trio.storage.sqlite.operations.group_limit import Bounded
+from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.shuffle import draw
-from forq_trio.storage.sqlite.row import stored
+from forq_trio.storage.sqlite.row import rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 _SEQ, _ATTEMPTS, _GROUP_ID = 0, 3, 8
@@ -33,26 +33,26 @@ class Terms(NamedTuple):
         return not self.shuffle and self.poison is None
 
 
-def pick(tx: Transaction, bounded: Bounded, count: int, terms: Terms) -> list[Any]:
+def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[Any]:
     """Up to `count` rows to hand out; none when that is all that can be had, or enough were set aside in this batch."""
     accepted: list[Any] = []
     look_ahead = 0
-    while not accepted and count > 0 and bounded.left > 0:
-        candidates = _candidates(tx, bounded.queue, max(count, look_ahead), terms.shuffle)
+    while not accepted and count > 0 and limit.left > 0:
+        candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms.shuffle)
         if not candidates:
             break
-        held: list[int] = []
+        held: list[Any] = []
         for row in candidates:
-            if len(accepted) == count or len(held) == bounded.left:
+            if len(accepted) == count or len(held) == limit.left:
                 break
             if terms.poison is not None and row[_ATTEMPTS] >= terms.poison.max_attempts:
                 _remove_poison(tx, row[_SEQ], terms.poison)
-                bounded.left -= 1
-            elif bounded.admits(row[_GROUP_ID]):
+                limit.left -= 1
+            elif limit.admits(row[_GROUP_ID]):
                 accepted.append(row)
             else:
-                held.append(row[_SEQ])
-        bounded.hold(held)
+                held.append(row)
+        limit.hold(held)
         look_ahead = _LOOK_AHEAD
     return accepted
 
@@ -67,10 +67,9 @@ def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[
 def _remove_poison(tx: Transaction, seq: int, poison: Poison) -> None:
     """It was delivered too often for this consumer: to the consumer's dead-letter queue, or away."""
     target = poison.dead_letter_queue
-    (message,) = stored(tx.query("find_by_sequence", str([seq])))
+    (message,) = rows_of(tx.query("find_by_sequence", str([seq])))
     if target not in (NO_DEAD_LETTERS, message.queue) and _is_full(tx, target, poison):
-        remove(tx, [message])
-        tx.note(CLEANED_UP, message.queue, reason="dlq_full")
+        remove(tx, [message], CLEANED_UP, "dlq_full")
         return
     bury(tx, [message], "failed", REASON_MAX_ATTEMPTS, target)
     if target not in (NO_DEAD_LETTERS, message.queue):

@@ -1,4 +1,4 @@
-"""Where messages go that nobody will process in their queue: they failed, expired, or had to make room."""
+"""Where messages go that nobody will process in their queue: they failed, expired, or were evicted."""
 
 from collections.abc import Sequence
 
@@ -6,19 +6,19 @@ from forq_trio.model.messages import Status, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.rules import dead_letter_target, moved_position
-from forq_trio.storage.sqlite.row import Stored
+from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
 def bury(
-    tx: Transaction, messages: Sequence[Stored], event_reason: str, reason: str, target: str | None = None
+    tx: Transaction, messages: Sequence[Row], event_reason: str, reason: str, target: str | None = None
 ) -> None:
     """Move messages to where their dead letters go, or delete those that have nowhere to go.
 
     target: the queue to move them to instead, "" to delete them. event_reason and reason: in the words of events and
     of the column `failure_reason`.
     """
-    removed: list[Stored] = []
+    removed: list[Row] = []
     moved: list[tuple[object, ...]] = []
     for message in messages:
         goes_to = target
@@ -27,56 +27,62 @@ def bury(
             goes_to = dead_letter_target(message.queue, message.dead_letter_queue, rules)
         if goes_to in (NO_DEAD_LETTERS, message.queue):
             removed.append(message)
-            tx.note(CLEANED_UP, message.queue, reason=event_reason)
         else:
-            moved.append(_move(tx, message, goes_to, reason))
-            tx.note(MOVED_TO_DLQ, message.queue, reason=event_reason)
-    remove(tx, removed)
+            moved.append(_move(tx, message, goes_to, event_reason, reason))
+    remove(tx, removed, CLEANED_UP, event_reason)
     tx.run("dead_letter", moved)
 
 
-def remove(tx: Transaction, messages: Sequence[Stored]) -> None:
-    """Delete messages for good."""
+def remove(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "") -> None:
+    """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: in the words of events."""
+    if not messages:
+        return
     tx.delete([message.seq for message in messages])
-    sizes: dict[tuple[str, int], list[int]] = {}
+    if len(messages) == 1:
+        (one,) = messages
+        tx.transition(change, one.queue, one.status, None, messages, size=one.bytes, reason=event_reason)
+        return
+    alike: dict[tuple[str, int], list[Row]] = {}
     for message in messages:
-        key = message.queue, message.status
-        if key in sizes:
-            sizes[key].append(message.bytes)
-        else:
-            sizes[key] = [message.bytes]
-        if message.group_id:
-            tx.leave(message)
-    for (queue, status), each in sizes.items():
-        tx.add(queue, status, -len(each), -sum(each))
+        alike.setdefault((message.queue, message.status), []).append(message)
+    for (queue, status), each in alike.items():
+        size = sum([message.bytes for message in each])
+        tx.transition(change, queue, status, None, each, size=size, reason=event_reason)
 
 
-def remove_for_user(tx: Transaction, queue: str, messages: Sequence[Stored]) -> None:
-    """Delete messages of one queue because somebody asked for it."""
-    remove(tx, messages)
-    if messages:
-        tx.note(CLEANED_UP, queue, len(messages), "deleted_by_user")
+def remove_for_user(tx: Transaction, messages: Sequence[Row]) -> None:
+    """Delete messages because somebody asked for it."""
+    remove(tx, messages, CLEANED_UP, "deleted_by_user")
 
 
-def transfer(tx: Transaction, message: Stored, target: str, ttl_ms: int | None) -> tuple[bool, int, int]:
+def transfer(
+    tx: Transaction, message: Row, target: str, ttl_ms: int | None, change: str, event_reason: str = ""
+) -> tuple[bool, int, int]:
     """Note that a message goes to `target` and is ready there; returns its is_dlq, position and expires_after.
 
-    ttl_ms: how long it lives there; None for what the target says.
+    ttl_ms: how long it lives there; None for what the target says. change: MOVED_TO_DLQ or REQUEUED.
     """
     rules = tx.rules(target)
     expires_after = tx.now_ms + (rules.ttl_ms if ttl_ms is None else ttl_ms)
-    tx.leave(message)
-    tx.add(message.queue, message.status, -1, -message.bytes)
-    tx.add(target, Status.READY, 1, message.bytes)
-    tx.due(expires_after)
+    tx.transition(
+        change,
+        message.queue,
+        message.status,
+        Status.READY,
+        (message,),
+        size=message.bytes,
+        due_ms=expires_after,
+        to=target,
+        reason=event_reason,
+    )
     position = moved_position(message.seq, message.position, rules.order)
     return is_dead_letter_queue(target), position, expires_after
 
 
-def _move(tx: Transaction, message: Stored, target: str, reason: str) -> tuple[object, ...]:
+def _move(tx: Transaction, message: Row, target: str, event_reason: str, reason: str) -> tuple[object, ...]:
     """Note a move to `target`; returns what the statement needs. Its own wish is fulfilled once, "" for ever."""
     now_ms = tx.now_ms
-    is_dlq, position, expires_after = transfer(tx, message, target, None)
+    is_dlq, position, expires_after = transfer(tx, message, target, None, MOVED_TO_DLQ, event_reason)
     return (
         target,
         is_dlq,

@@ -1,4 +1,4 @@
-"""Bounds on how much a queue holds, and how room is made in a full one.
+"""Bounds on how many messages and bytes a queue may have, and which messages are evicted from a full one.
 
 A send to a queue without bounds never gets here.
 """
@@ -13,11 +13,11 @@ from forq_trio.model.queue_settings import Order, Overflow, QueueRules
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.sqlite.operations.dead_letters import bury, remove
-from forq_trio.storage.sqlite.row import Stored
+from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
 
-def make_room(
+def evict_for(
     tx: Transaction,
     queue: str,
     messages: Sequence[NewMessage],
@@ -25,9 +25,9 @@ def make_room(
     newest: int,
     messages_max: int | None,
 ) -> QueueFull | None:
-    """Make room for these messages, duplicates not counted; or return the error, and nothing is changed.
+    """Evict what these messages need space for, duplicates not counted; or return the error, and nothing is changed.
 
-    newest: the last sequence given out before this command: what it sends itself makes no room. messages_max: one more
+    newest: the last sequence given out before this command: what it sends itself is not evicted. messages_max: one more
     bound, of this send alone, by which messages are only ever refused.
     """
     new = _without_duplicates(tx, queue, messages)
@@ -48,7 +48,7 @@ def make_room(
     victims = _find_victims(tx, queue, rules.order, newest, count_over, bytes_over)
     if victims is None:
         return QueueFull()
-    _clear_away(tx, queue, victims, rules.overflow)
+    _evict(tx, victims, rules.overflow)
     return None
 
 
@@ -72,7 +72,7 @@ def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessa
 
 def _find_victims(
     tx: Transaction, queue: str, order: Order, newest: int, count_over: int, bytes_over: int
-) -> list[Stored] | None:
+) -> list[Row] | None:
     """The messages that have to go, None if that is not enough."""
     tx.write_inserts()
     victims = []
@@ -87,20 +87,19 @@ def _find_victims(
     return None
 
 
-def _ready_by_worth(tx: Transaction, queue: str, order: Order) -> Iterator[Stored]:
+def _ready_by_worth(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:
     """The ready messages: the lowest priority first, within it the oldest."""
     statement = SQL["ready_newest_last" if order is Order.FIFO else "ready_newest_first"]
     priority = limits.PRIORITY_MIN - 1
     while higher := tx.query("next_priority", queue, priority):
         ((priority,),) = higher
         with closing(tx.connection.execute(statement, (queue, priority))) as rows:
-            yield from map(Stored._make, rows)
+            yield from map(Row._make, rows)
 
 
-def _clear_away(tx: Transaction, queue: str, victims: Sequence[Stored], overflow: Overflow) -> None:
+def _evict(tx: Transaction, victims: Sequence[Row], overflow: Overflow) -> None:
     if overflow is Overflow.DEAD_LETTER:
         bury(tx, victims, "overflow", REASON_OVERFLOW)
     else:
-        remove(tx, victims)
-        tx.note(CLEANED_UP, queue, len(victims), "overflow")
+        remove(tx, victims, CLEANED_UP, "overflow")
     tx.forget_places()

@@ -1,48 +1,52 @@
-"""A queue's bound on how many messages of one group are in process (engine.py's rule 8).
+"""A queue's limit on how many messages of one group are in process (engine.py's rule 8).
 
-A claim that meets a message above the bound holds it: it leaves the claim index, so that no later claim meets it again.
-It comes back when its group has room, or when the bound is changed.
+A claim that meets a message above the limit holds it: the message leaves the claim index, so that no later claim meets
+it again. It becomes ready again when another one of its group is settled, or when the limit is changed.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Status
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.transaction import Transaction
+from forq_trio.storage.transitions import HELD_BACK, LET_GO
+
+_SEQ = 0
 
 
-class Bounded:
-    """The bound of one queue, while claims of a batch are served.
+class GroupLimit:
+    """The limit of one queue, while claims of a batch are served. in_flight_max: None where there is none.
 
-    left: how many more messages may be set aside, that is held back, or removed because they were delivered too often.
+    left: how many more messages may be set aside, that is held, or removed because they were delivered too often.
     """
 
-    def __init__(self, tx: Transaction, queue: str, bound: int | None) -> None:
+    def __init__(self, tx: Transaction, queue: str, in_flight_max: int | None) -> None:
         self.queue = queue
-        self.bound = bound
+        self.in_flight_max = in_flight_max
         self._tx = tx
         self._in_process: dict[str, int] = {}
         self.left = limits.SET_ASIDE_BATCH_MAX
 
     def admits(self, group_id: str | None) -> bool:
         """True if one more of this group may go into process; it is counted then."""
-        if self.bound is None or not group_id:
+        if self.in_flight_max is None or not group_id:
             return True
         count = self._in_process.get(group_id)
         if count is None:
-            count = count_in_process(self._tx, (self.queue, group_id), self.bound)
-        self._in_process[group_id] = min(count + 1, self.bound)
-        return count < self.bound
+            count = count_in_process(self._tx, (self.queue, group_id), self.in_flight_max)
+        self._in_process[group_id] = min(count + 1, self.in_flight_max)
+        return count < self.in_flight_max
 
-    def hold(self, seqs: Sequence[int]) -> None:
-        if not seqs:
+    def hold(self, rows: Sequence[Any]) -> None:
+        """Take these ready messages, rows of `select_ready`, out of the claim index."""
+        if not rows:
             return
         tx = self._tx
-        tx.run("hold", [(tx.now_ms, seq) for seq in seqs])
-        tx.add(self.queue, Status.READY, -len(seqs))
-        tx.add(self.queue, Status.HELD, len(seqs))
-        self.left -= len(seqs)
+        tx.run("hold", [(tx.now_ms, row[_SEQ]) for row in rows])
+        tx.transition(HELD_BACK, self.queue, Status.READY, Status.HELD, rows)
+        self.left -= len(rows)
 
 
 def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
@@ -52,27 +56,26 @@ def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
 
 
 def let_go(tx: Transaction) -> None:
-    """Make held messages ready: those whose group has room, and those whose queue's bound was changed."""
+    """Make held messages ready: where their group is below its limit again, or the limit of their queue was changed."""
     for group in sorted(tx.freed):
-        bound = tx.rules(group[0]).group_in_flight_max
-        if bound is not None and tx.counted(group[0]).held > 0:
-            room = bound - count_in_process(tx, group, bound)
-            if room > 0:
-                _make_ready(tx, group[0], [seq for (seq,) in tx.query("let_group_go", *group, room)])
+        limit = tx.rules(group[0]).group_in_flight_max
+        if limit is not None and tx.counted(group[0]).held > 0:
+            free = limit - count_in_process(tx, group, limit)
+            if free > 0:
+                _make_ready(tx, group[0], tx.query("let_group_go", *group, free))
     left = limits.DUE_BATCH_MAX
     for queue in tx.all_letting_go():
-        seqs = [seq for (seq,) in tx.query("select_held", queue, tx.letting_go(queue), left + 1)]
-        now, later = seqs[:left], seqs[left:]
+        rows = tx.query("select_held", queue, tx.letting_go(queue), left + 1)
+        now, later = rows[:left], rows[left:]
         _make_ready(tx, queue, now)
         if not later:
             tx.let_go(queue, None)
         elif now:
-            tx.let_go(queue, now[-1])
+            tx.let_go(queue, now[-1][_SEQ])
         left -= len(now)
 
 
-def _make_ready(tx: Transaction, queue: str, seqs: Sequence[int]) -> None:
-    tx.run("let_go", [(tx.now_ms, seq) for seq in seqs])
-    if seqs:
-        tx.add(queue, Status.HELD, -len(seqs))
-        tx.add(queue, Status.READY, len(seqs))
+def _make_ready(tx: Transaction, queue: str, rows: Sequence[Any]) -> None:
+    if rows:
+        tx.run("let_go", [(tx.now_ms, row[_SEQ]) for row in rows])
+        tx.transition(LET_GO, queue, Status.HELD, Status.READY, rows)

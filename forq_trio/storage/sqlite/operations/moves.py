@@ -9,7 +9,7 @@ from forq_trio.model.messages import NewMessage, Produced, Status
 from forq_trio.storage.engine import REQUEUED
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user, transfer
 from forq_trio.storage.sqlite.operations.send import send
-from forq_trio.storage.sqlite.row import Stored, read_attributes, stored
+from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
@@ -31,10 +31,9 @@ def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ..
     return outcomes
 
 
-def _redriven(tx: Transaction, message: Stored, target: str) -> tuple[object, ...]:
+def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
     """Note a move out of the dead letters; returns what the statement needs."""
-    is_dlq, position, expires_after = transfer(tx, message, target, message.ttl_ms)
-    tx.note(REQUEUED, target)
+    is_dlq, position, expires_after = transfer(tx, message, target, message.ttl_ms, REQUEUED)
     return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
 
 
@@ -43,14 +42,14 @@ def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...]
     for command in commands:
         found = _named(tx, command.queue, command.message_ids)
         removed = [found.pop(message_id, None) for message_id in command.message_ids]
-        remove_for_user(tx, command.queue, [message for message in removed if message is not None])
+        remove_for_user(tx, [message for message in removed if message is not None])
         outcomes.append(tuple(message is not None for message in removed))
     return outcomes
 
 
-def _named(tx: Transaction, queue: str, message_ids: Sequence[str]) -> dict[str, Stored]:
+def _named(tx: Transaction, queue: str, message_ids: Sequence[str]) -> dict[str, Row]:
     """Those of these messages that are in `queue` and not in process."""
-    found = stored(tx.query("find_by_id", dumps(message_ids)))
+    found = rows_of(tx.query("find_by_id", dumps(message_ids)))
     return {
         message.id: message
         for message in found
@@ -63,7 +62,7 @@ def resubmit(tx: Transaction, commands: Sequence[Resubmit]) -> list[Produced | N
 
 
 def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
-    found = stored(tx.query("find_by_id", dumps([command.message_id])))
+    found = rows_of(tx.query("find_by_id", dumps([command.message_id])))
     if not found or found[0].queue != command.queue:
         return None
     original = found[0]
@@ -81,8 +80,8 @@ def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         dead_letter_queue=original.dead_letter_queue,
     )
     if command.remove:
-        # First: it must neither stand in the way of its copy nor make room for it.
-        remove_for_user(tx, command.queue, [original])
+        # First: it must neither take the space its copy needs nor be evicted for it.
+        remove_for_user(tx, [original])
         tx.forget_places()
     sent = send(tx, target, (copy,))
     if isinstance(sent, ServiceError):

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, ForgetQueue, Pause, Purge, Swept
+from forq_trio.model.commands import Configure, ForgetQueue, Pause, Purge, Purged
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.rules import check_dead_letters_end
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user
-from forq_trio.storage.sqlite.row import stored
+from forq_trio.storage.sqlite.row import rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
@@ -54,16 +54,17 @@ def pause(tx: Transaction, commands: Sequence[Pause]) -> list[None]:
     return [None] * len(commands)
 
 
-def purge(tx: Transaction, commands: Sequence[Purge]) -> list[Swept]:
+def purge(tx: Transaction, commands: Sequence[Purge]) -> list[Purged]:
     return [_purge(tx, command) for command in commands]
 
 
-def _purge(tx: Transaction, command: Purge) -> Swept:
+def _purge(tx: Transaction, command: Purge) -> Purged:
     bound = limits.PURGE_BATCH_MAX
-    found = stored(tx.query("select_purged", command.queue, command.up_to, bound + 1))
+    up_to = tx.newest_before if command.up_to is None else command.up_to
+    found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
     purged = found[:bound]
-    remove_for_user(tx, command.queue, purged)
-    return Swept(len(purged), len(found) > bound)
+    remove_for_user(tx, purged)
+    return Purged(len(purged), up_to if len(found) > bound else None)
 
 
 def forget(tx: Transaction, commands: Sequence[ForgetQueue]) -> list[bool | InvalidSetting]:

@@ -11,7 +11,7 @@ from forq_trio.model.messages import NewMessage, Produced, Status, is_dead_lette
 from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import PRODUCED
 from forq_trio.storage.rules import message_bytes
-from forq_trio.storage.sqlite.operations.eviction import make_room
+from forq_trio.storage.sqlite.operations.eviction import evict_for
 from forq_trio.storage.sqlite.operations.groups import place
 from forq_trio.storage.sqlite.row import write_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -78,7 +78,7 @@ def send(
 ) -> list[Produced] | ServiceError:
     """Store these messages, but for known duplicates, or none of them: then the error says why.
 
-    newest, messages_max: see `make_room`.
+    newest, messages_max: see `evict_for`.
     """
     refusal: ServiceError | None = tx.admit(queue)
     if refusal is not None:
@@ -86,7 +86,7 @@ def send(
     rules = tx.rules(queue)
     if messages_max is not None or _is_bounded(rules):
         newest = tx.last_seq if newest is None else newest
-        refusal = make_room(tx, queue, messages, rules, newest, messages_max)
+        refusal = evict_for(tx, queue, messages, rules, newest, messages_max)
         if refusal is not None:
             return refusal
     return _store(tx, queue, messages, rules)
@@ -103,7 +103,8 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
     is_dlq = is_dead_letter_queue(queue)
     next_id = tx.ids.next
     seq = tx.last_seq
-    ready = delayed = size = 0
+    ready = _Arrivals()
+    delayed = _Arrivals()
     produced = []
     for message in messages:
         content = message.content
@@ -117,25 +118,21 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
         seq += 1
         message_id = next_id()
-        if due_ms > now_ms:
-            status = _DELAYED
-            delayed += 1
-            tx.due(due_ms)
-        else:
-            status = _READY
-            ready += 1
-            tx.due(expires_after)
+        status, arrivals = (_DELAYED, delayed) if due_ms > now_ms else (_READY, ready)
+        row: tuple[Any, ...]
         if in_order and not is_dlq and _is_plain(message):
             message_size = len(content) if content.isascii() else len(content.encode())
-            plain = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
-            tx.plain_inserts.append((*plain, message.priority, message_size, content))
+            columns = (seq, message_id, queue, status, due_ms, now_ms, expires_after)
+            row = (*columns, message.priority, message_size, content)
+            tx.plain_inserts.append(row)
         else:
             message_size = message_bytes(content, message.attributes)
             position, group_id = place(tx, queue, rules.order, message.group, seq, message.priority, status)
             in_order = in_order and group_id is None
-            row = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, expires_after)
-            tx.inserts.append((*row, message.priority, position, message_size, *_own(message, group_id)))
-        size += message_size
+            arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, expires_after)
+            row = (*arrival, message.priority, position, message_size, *_own(message, group_id))
+            tx.inserts.append(row)
+        arrivals.add(row, message_size, expires_after if due_ms <= now_ms else min(due_ms, expires_after))
         produced.append(Produced(message_id, seq))
         if dedup_id is not None:
             window_ms = message.deduplication_window_ms
@@ -143,13 +140,27 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
                 window_ms = rules.deduplication_window_ms
             tx.query("save_dedup", queue, dedup_id, message_id, seq, now_ms + window_ms)
     tx.last_seq = seq
-    if ready:
-        tx.add(queue, _READY, ready, size)
-    if delayed:
-        tx.add(queue, _DELAYED, delayed, 0 if ready else size)
-    if ready + delayed:
-        tx.note(PRODUCED, queue, ready + delayed)
+    for status, each in ((_READY, ready), (_DELAYED, delayed)):
+        if each.rows:
+            tx.transition(PRODUCED, queue, None, status, each.rows, size=each.size, due_ms=each.due_ms)
     return produced
+
+
+class _Arrivals:
+    """New messages of one status: their rows, their bytes, and when the clock next concerns the first of them."""
+
+    __slots__ = ("due_ms", "rows", "size")
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Any, ...]] = []
+        self.size = 0
+        self.due_ms: int | None = None
+
+    def add(self, row: tuple[Any, ...], size: int, due_ms: int) -> None:
+        self.rows.append(row)
+        self.size += size
+        if self.due_ms is None or due_ms < self.due_ms:
+            self.due_ms = due_ms
 
 
 def _is_plain(message: NewMessage) -> bool:

@@ -4,7 +4,6 @@ One SELECT finds the messages that the receipts (or ids) name; plain Python deci
 rules of rules.py; one statement carries the decisions out. Nobody writes in between: we are the only writer.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from json import dumps
@@ -15,10 +14,13 @@ from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.engine import ACKED, END_TO_END, NACKED, RELEASED
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.operations.dead_letters import remove
-from forq_trio.storage.sqlite.row import Stored
+from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
+from forq_trio.storage.transitions import EXTENDED, SHORTENED
 
 OutcomeT = TypeVar("OutcomeT")
+
+_PROCESSING = int(Status.PROCESSING)
 
 
 class _Messages:
@@ -26,14 +28,14 @@ class _Messages:
 
     def __init__(self, tx: Transaction, statement: str, names: str) -> None:
         self._tx = tx
-        self._found = {row[0]: Stored._make(row) for row in tx.query(statement, names)}
+        self._found = {row[0]: Row._make(row) for row in tx.query(statement, names)}
         self.returned: list[tuple[Any, ...]] = []
 
     @cached_property
     def _sequences(self) -> dict[str, int]:
         return {found.id: found.seq for found in self._found.values()}
 
-    def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Stored | None:
+    def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Row | None:
         """The message whose current receipt this is, or None. A message that failed has none."""
         found = self._found.get(receipt.seq)
         if (
@@ -45,23 +47,24 @@ class _Messages:
             return None
         return found
 
-    def in_process(self, queue: str, message_id: str) -> Stored | None:
+    def in_process(self, queue: str, message_id: str) -> Row | None:
         """The message with this id if it is in process in this queue, else None."""
         found = self._found.get(self._sequences.get(message_id, 0))
-        if found is None or found.queue != queue or found.status != Status.PROCESSING:
+        if found is None or found.queue != queue or found.status != _PROCESSING:
             return None
         return found
 
-    def forget(self, found: Stored) -> None:
+    def forget(self, found: Row) -> None:
         """It is settled: what else this batch says of it finds nothing."""
         del self._found[found.seq]
 
-    def replace(self, found: Stored) -> None:
+    def replace(self, found: Row) -> None:
         self._found[found.seq] = found
 
     def give_back(
         self,
-        found: Stored,
+        change: str,
+        found: Row,
         returned: Returned,
         attempts: int,
         *,
@@ -69,20 +72,15 @@ class _Messages:
         failures: str | None = None,
         receipt: int | None = None,
     ) -> None:
-        """Note that a message comes back; `write_returned` writes it."""
+        """Note that a message comes back, by this change; `write_returned` writes it."""
         tx = self._tx
         status, process_after = returned
         row = (int(status), attempts, process_after, receipt, reason, failures, tx.now_ms, found.seq)
         self.returned.append(row)
-        if status != found.status:
-            tx.leave(found)
-        tx.move(found.queue, found.status, status)
-        if status is Status.FAILED:
-            tx.failed_queued = True
-        else:
-            tx.due(found.expires_after)
-            if status is Status.DELAYED and process_after is not None:
-                tx.due(process_after)
+        due_ms: int | None = None if status is Status.FAILED else found.expires_after
+        if status is Status.DELAYED and process_after is not None:
+            due_ms = min(found.expires_after, process_after)
+        tx.transition(change, found.queue, found.status, int(status), (found,), due_ms=due_ms)
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)
@@ -99,7 +97,7 @@ def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _M
 
 def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
     messages = _named_by_receipts(tx, commands)
-    removed: list[Stored] = []
+    removed: list[Row] = []
 
     def settle(command: Ack, receipt: Receipt) -> bool:
         found = messages.by_receipt(command.queue, receipt, command.message_id)
@@ -116,7 +114,7 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
 
 def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
     messages = _named_by_ids(tx, commands)
-    removed: list[Stored] = []
+    removed: list[Row] = []
     outcomes = []
     for command in commands:
         found = messages.in_process(command.queue, command.message_id)
@@ -128,13 +126,10 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
     return outcomes
 
 
-def _remove(tx: Transaction, messages: Sequence[Stored]) -> None:
-    for queue, count in Counter([message.queue for message in messages]).items():
-        tx.note(ACKED, queue, count)
-        tx.measured(END_TO_END, queue).extend(
-            [max(tx.now_ms - message.received_at, 0) for message in messages if message.queue == queue]
-        )
-    remove(tx, messages)
+def _remove(tx: Transaction, messages: Sequence[Row]) -> None:
+    for message in messages:
+        tx.measured(END_TO_END, message.queue).append(max(tx.now_ms - message.received_at, 0))
+    remove(tx, messages, ACKED)
 
 
 def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...]]:
@@ -164,15 +159,12 @@ def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool]:
     return outcomes
 
 
-def _nack(
-    tx: Transaction, messages: _Messages, found: Stored, delay_ms: int | None, reason: str | None
-) -> None:
+def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None, reason: str | None) -> None:
     messages.forget(found)
     rules = tx.rules(found.queue)
     returned = after_nack(found.seq, found.attempts, found.max_attempts, delay_ms, tx.now_ms, rules)
     failures = found.failures_with(tx.now_ms, reason)
-    messages.give_back(found, returned, found.attempts, reason=reason, failures=failures)
-    tx.note(NACKED, found.queue)
+    messages.give_back(NACKED, found, returned, found.attempts, reason=reason, failures=failures)
 
 
 def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...]]:
@@ -188,11 +180,10 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         if command.lease_ms == 0:
             _end_lease(tx, messages, found)
         else:
-            if found.status != Status.PROCESSING:
-                tx.move(found.queue, found.status, Status.PROCESSING)
-                messages.replace(found._replace(status=int(Status.PROCESSING)))
+            tx.transition(EXTENDED, found.queue, found.status, _PROCESSING, (found,), due_ms=lease_until)
+            if found.status != _PROCESSING:
+                messages.replace(found._replace(status=_PROCESSING))
             extended[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
-            tx.due(lease_until)
         return lease_until
 
     outcomes = _each_receipt(commands, settle)
@@ -201,15 +192,15 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
     return outcomes
 
 
-def _end_lease(tx: Transaction, messages: _Messages, found: Stored) -> None:
+def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
     """The consumer shortens its lease to nothing: as if it had ended by itself."""
     returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
     if returned.status is Status.FAILED:
         messages.forget(found)
-        messages.give_back(found, returned, found.attempts)
+        messages.give_back(SHORTENED, found, returned, found.attempts)
     else:
         messages.replace(found._replace(status=int(Status.READY)))
-        messages.give_back(found, returned, found.attempts, receipt=found.receipt)
+        messages.give_back(SHORTENED, found, returned, found.attempts, receipt=found.receipt)
 
 
 def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...]]:
@@ -220,8 +211,8 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
         if found is None:
             return False
         messages.forget(found)
-        messages.give_back(found, after_release(command.delay_ms, tx.now_ms), uncounted(found.attempts))
-        tx.note(RELEASED, found.queue)
+        returned = after_release(command.delay_ms, tx.now_ms)
+        messages.give_back(RELEASED, found, returned, uncounted(found.attempts))
         return True
 
     outcomes = _each_receipt(commands, settle)

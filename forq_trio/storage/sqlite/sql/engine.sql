@@ -199,12 +199,24 @@ WHERE seq = ?;
 -- When the clock next concerns any message.
 SELECT due_at FROM messages WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
 
+-- name: next_due_but
+-- When the clock next concerns any message but these.
+SELECT due_at FROM messages WHERE due_at IS NOT NULL AND seq NOT IN (SELECT value FROM json_each(?))
+ORDER BY due_at LIMIT 1;
+
 -- name: select_due
 -- What fell due: delayed messages to promote, leases that ended, messages that expired.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
+
+-- name: select_due_but
+-- What fell due, but these messages.
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages
+WHERE due_at IS NOT NULL AND due_at <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, seq LIMIT ?;
 
 -- name: promote
 -- A delayed message becomes ready.
@@ -215,6 +227,12 @@ UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages WHERE status = 2 AND is_dlq = ? LIMIT ?;
+
+-- name: select_failed_but
+-- Failed messages of standard (0) or dead-letter (1) queues, but these.
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages WHERE status = 2 AND is_dlq = ? AND seq NOT IN (SELECT value FROM json_each(?)) LIMIT ?;
 
 -- name: dead_letter
 -- Move a message to where dead letters go.

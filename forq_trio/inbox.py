@@ -1,0 +1,99 @@
+"""The writer's inbox: a bounded queue of calls, and a second one for what must not be refused.
+
+Calls of others wait in a bounded memory channel: when it stays full, the sender is told so, which is the back-pressure
+of the whole queue. What the writer owes (the release of an abandoned claim, a tick of its timer) goes into `_owed`,
+which is taken first. It cannot grow without bound: every entry comes from a call that was taken, or from one job.
+"""
+
+from collections import deque
+from typing import Any
+
+import trio
+
+from forq_trio.model import limits
+from forq_trio.model.commands import message_count
+from forq_trio.model.errors import Overloaded, Stopping
+from forq_trio.waiters import Call
+
+
+class Inbox:
+    """Calls that wait to be taken into a batch."""
+
+    def __init__(self, calls_max: int) -> None:
+        self._send, self._receive = trio.open_memory_channel[Call[Any]](calls_max)
+        self._owed: deque[Call[Any]] = deque()
+
+    def __len__(self) -> int:
+        return self._receive.statistics().current_buffer_used + len(self._owed)
+
+    async def put(self, call: Call[Any]) -> None:
+        """Add a call; no checkpoint where there is space for it.
+
+        Waits up to INBOX_FULL_WAIT_SECONDS, then raises Overloaded. Raises Stopping once closed. Cancelled, the call is
+        not added.
+        """
+        try:
+            self._send.send_nowait(call)
+            return
+        except trio.WouldBlock:
+            pass
+        except trio.ClosedResourceError:
+            raise Stopping from None
+        with trio.move_on_after(limits.INBOX_FULL_WAIT_SECONDS):
+            try:
+                await self._send.send(call)
+            except trio.ClosedResourceError:
+                raise Stopping from None
+            return
+        raise Overloaded
+
+    def post(self, call: Call[Any]) -> None:
+        """Add a call for which nobody waits; never refused."""
+        try:
+            self._send.send_nowait(call)
+        except (trio.WouldBlock, trio.ClosedResourceError):
+            self._owed.append(call)
+
+    def post_first(self, call: Call[Any]) -> None:
+        """Add a call for which nobody waits, before anything else that waits."""
+        self._owed.append(call)
+
+    async def take(self) -> list[Call[Any]] | None:
+        """Wait for a call, and take all there are, up to the caps of one commit. None: closed, and nothing is left."""
+        if self._owed:
+            await trio.lowlevel.checkpoint()
+            calls = [self._owed.popleft()]
+        else:
+            try:
+                calls = [await self._receive.receive()]
+            except trio.EndOfChannel:
+                if not self._owed:
+                    return None
+                calls = [self._owed.popleft()]
+        messages = message_count(calls[0].command)
+        while len(calls) < limits.COMMIT_CALLS_MAX and messages < limits.COMMIT_MESSAGES_MAX:
+            call = self._take_one()
+            if call is None:
+                break
+            calls.append(call)
+            messages += message_count(call.command)
+        return calls
+
+    def _take_one(self) -> Call[Any] | None:
+        if self._owed:
+            return self._owed.popleft()
+        try:
+            return self._receive.receive_nowait()
+        except (trio.WouldBlock, trio.EndOfChannel):
+            return None
+
+    def close(self) -> None:
+        """Take no more calls but those that are owed; what waits can still be taken."""
+        self._send.close()
+
+    def take_rest(self) -> list[Call[Any]]:
+        """All that is left, without waiting."""
+        rest = []
+        while (call := self._take_one()) is not None:
+            rest.append(call)
+        return rest

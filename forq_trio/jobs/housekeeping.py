@@ -1,0 +1,28 @@
+"""What the writer's progress sets in motion: sweeps, checkpoints, and the giving up of the disk reserve."""
+
+from collections.abc import Sequence
+
+from forq_trio.jobs.checkpointer import Checkpointer
+from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.periodic import Periodic
+from forq_trio.writer_actor import WriterListener
+
+
+class Housekeeping(WriterListener):
+    """Passes on what the writer tells. A job that is not there (None) is not told."""
+
+    def __init__(self) -> None:
+        self.checkpointer: Checkpointer | None = None
+        self.disk_guard: DiskGuard | None = None
+        self.failed_sweeps: Sequence[Periodic] = ()
+
+    def committed(self) -> None:
+        if self.checkpointer is not None:
+            self.checkpointer.note_commit()
+
+    def failed_queued(self) -> None:
+        for sweep in self.failed_sweeps:
+            sweep.nudge()
+
+    def storage_full(self) -> bool:
+        return self.disk_guard is not None and self.disk_guard.make_space()

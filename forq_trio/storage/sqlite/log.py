@@ -1,0 +1,47 @@
+"""The write-ahead log of a database file: how long it is, and its checkpoints on a connection of their own."""
+
+from threading import Lock
+
+import apsw
+
+from forq_trio.storage.engine import CheckpointResult
+from forq_trio.storage.sqlite.files.faults import unavailable
+from forq_trio.storage.sqlite.files.open import open_checkpointer
+
+
+class SqliteLog:
+    """The `WriteAheadLog` of one file. `checkpoint` may be called from any thread."""
+
+    def __init__(self, path: str, reserve_path: str, writer: apsw.Connection) -> None:
+        """writer: the write connection, which tells after each commit how long the log is."""
+        self.reserve_path = reserve_path
+        self._pages = 0
+        self._lock = Lock()
+        self._connection = open_checkpointer(path)
+        # A checkpoint that empties the log wants no reader in its way. It does not wait for one: the writer is held.
+        self._connection.set_busy_timeout(0)
+        writer.set_wal_hook(self._note_pages)
+
+    def pages(self) -> int:
+        return self._pages
+
+    def checkpoint(self, *, truncate: bool) -> CheckpointResult:
+        """See engine.py. Waits for a checkpoint that runs already, not for readers. Raises StorageUnavailable."""
+        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_PASSIVE
+        with self._lock:
+            try:
+                pages, moved_pages = self._connection.wal_checkpoint(mode=mode)
+            except apsw.Error as error:
+                raise unavailable(error, self._connection) from error
+        if truncate:
+            self._pages = 0
+        return CheckpointResult(pages, moved_pages)
+
+    def close(self) -> None:
+        """Wait for a checkpoint that runs, and close the connection."""
+        with self._lock:
+            self._connection.close()
+
+    def _note_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._pages = pages
+        return apsw.SQLITE_OK

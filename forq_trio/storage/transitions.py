@@ -1,0 +1,79 @@
+"""The life of a message as a table: which change leads from which status to which.
+
+Both engines note every change of a message in one function of theirs, which refuses what is not in this table. A change
+is named by the event that counts it (`engine.EVENT_KINDS`), or by one of the names below where nothing is counted.
+
+    (sent) -> ready, delayed          delayed -> ready                       its time has come
+    ready -> processing               a consumer claims it
+    processing -> (gone)              the consumer acknowledges it
+    processing -> ready, delayed      the consumer gives it back, or its lease ends
+    processing -> failed              that was its last attempt
+    ready <-> held                    as many of its group are in process as may be
+    any -> ready elsewhere            moved to, or out of, a dead-letter queue
+    any -> (gone)                     expired, evicted, purged, deleted
+
+The receipt of a lease that ended stays good until the next claim, so whatever a consumer does to a message in process
+it can also do to one that is ready or held again.
+"""
+
+from collections.abc import Iterable
+from itertools import product
+
+from forq_trio.model.messages import Status
+from forq_trio.storage.engine import (
+    ACKED,
+    CLEANED_UP,
+    CONSUMED,
+    MOVED_TO_DLQ,
+    NACKED,
+    PRODUCED,
+    RELEASED,
+    REQUEUED,
+    STALE_RECOVERED,
+)
+
+PROMOTED = "promoted"
+EXTENDED = "extended"
+SHORTENED = "shortened"
+"""A consumer ended its own lease."""
+HELD_BACK = "held_back"
+LET_GO = "let_go"
+
+_READY, _PROCESSING, _FAILED, _DELAYED, _HELD = map(int, Status)
+_STORED = tuple(map(int, Status))
+_HAS_RECEIPT = (_PROCESSING, _READY, _HELD)
+
+
+def _between(
+    change: str, sources: Iterable[int | None], *targets: int | None
+) -> set[tuple[str, int | None, int | None]]:
+    return {(change, source, target) for source, target in product(sources, targets)}
+
+
+TRANSITIONS = frozenset(
+    _between(PRODUCED, [None], _READY, _DELAYED)
+    | _between(PROMOTED, [_DELAYED], _READY)
+    | _between(CONSUMED, [_READY], _PROCESSING)
+    | _between(HELD_BACK, [_READY], _HELD)
+    | _between(LET_GO, [_HELD], _READY)
+    | _between(EXTENDED, _HAS_RECEIPT, _PROCESSING)
+    | _between(SHORTENED, _HAS_RECEIPT, _READY, _FAILED)
+    | _between(ACKED, _HAS_RECEIPT, None)
+    | _between(NACKED, _HAS_RECEIPT, _READY, _DELAYED, _FAILED)
+    | _between(RELEASED, _HAS_RECEIPT, _READY, _DELAYED)
+    | _between(STALE_RECOVERED, [_PROCESSING], _READY, _FAILED)
+    | _between(MOVED_TO_DLQ, _STORED, _READY)
+    | _between(REQUEUED, set(_STORED) - {_PROCESSING}, _READY)
+    | _between(CLEANED_UP, _STORED, None)
+)
+"""(change, status before, status after); None before it is stored and after it is gone."""
+
+
+def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
+    """True if a change may make room for another message of the group: it is in process, or ready unclaimed, no more.
+
+    moved: it goes to another queue. A claim itself makes room for nobody.
+    """
+    if source not in (_READY, _PROCESSING):
+        return False
+    return moved or target not in (source, _PROCESSING, _HELD)

@@ -1,0 +1,76 @@
+"""An engine as the writer sees it: `run` executes a batch and makes it durable.
+
+Executing a batch is Python and short statements, so it runs on the event loop. A commit waits for the disk, so the
+policy (commit_policy.py) chooses where it runs: on the loop while the disk answers fast, else in a worker thread.
+"""
+
+import time
+from collections.abc import Sequence
+
+import trio
+
+from forq_trio.commit_policy import CommitPolicy
+from forq_trio.model.errors import StorageUnavailable
+from forq_trio.storage.engine import Batch, BatchResult, Engine, Snapshot
+
+
+class CommitFailed(Exception):
+    """A commit failed, so what is on disk is unknown; only a restart can tell"""
+
+    def __init__(self, message: str, served: Sequence[int] = ()) -> None:
+        """served: the ids of the receivers that the batch was to serve."""
+        super().__init__(message)
+        self.served = served
+
+
+class Store:
+    """Runs batches on one engine, one after the other."""
+
+    def __init__(self, engine: Engine, policy: CommitPolicy | None = None) -> None:
+        """policy: where commits run; None measures them and decides."""
+        self._engine = engine
+        self._policy = policy or CommitPolicy()
+        self._thread_limiter = trio.CapacityLimiter(1)
+
+    async def run(self, batch: Batch) -> BatchResult:
+        """Execute `batch` and commit it; the result is durable when this returns.
+
+        Raises StorageUnavailable when the database refused it, which changed nothing; CommitFailed when nobody knows
+        what is on disk; anything else was not foreseen, and nothing was committed. No checkpoint where the commit runs
+        on the loop; cancellation waits until it is done.
+        """
+        result = self._engine.execute_batch(batch)
+        try:
+            result.commit_seconds = await self._commit()
+        except StorageUnavailable:
+            raise
+        except Exception as error:
+            raise CommitFailed(str(error), [receiver for receiver, _ in result.served]) from error
+        return result
+
+    async def _commit(self) -> float | None:
+        """Make the open transaction durable, where the policy says; returns its seconds, None for nothing to do."""
+        if self._policy.inline:
+            return self._timed_commit()
+        # The shield closes the window before the thread starts; the thread itself is never abandoned.
+        with trio.CancelScope(shield=True):
+            seconds = await trio.to_thread.run_sync(
+                self._timed_commit, abandon_on_cancel=False, limiter=self._thread_limiter
+            )
+        return seconds
+
+    def _timed_commit(self) -> float | None:
+        started = time.perf_counter()
+        if not self._engine.commit():
+            return None
+        seconds = time.perf_counter() - started
+        self._policy.record(seconds)
+        return seconds
+
+    def snapshot(self) -> Snapshot:
+        """What the engine knows without asking its database, as of the last commit."""
+        return self._engine.snapshot()
+
+    def close(self) -> None:
+        """Close the engine. Nothing may be called afterwards."""
+        self._engine.close()
