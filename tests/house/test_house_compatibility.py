@@ -1,4 +1,4 @@
-"""Every numbered behaviour that code, tests or documents name is defined: F… and the like, and the engine's rules."""
+"""What code, tests and documents refer to is there: numbered behaviours (F13), rules of the engine, documents."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,8 @@ from forq_trio.storage import engine
 
 # Contracts by the first letters of their numbers: Forq, Sasquatch, DelayedQueue, pgq, SQS.
 NUMBER = re.compile(r"(?<![%\w])([FSDPQ])([1-9][0-9]?)\b(?:(?:-| to )\1([1-9][0-9]?)\b)?")
+PROMISE = re.compile(r"\bpromises? [0-9]")
+DOCUMENT = re.compile(r"(?<![\w./-])(?:docs/(?:compatibility/)?)?[\w-]+\.md\b")
 RULE = re.compile(r"\brules? ([1-9][0-9]?)\b", re.IGNORECASE)
 SUFFIXES = {".py", ".md", ".sql", ".toml", ".yaml", ".yml"}
 FOLDERS = ("forq_trio", "tests", "bench", "examples", "script", "docs", ".ci")
@@ -63,6 +65,10 @@ def test_a_number_that_nobody_defined_is_found(defined, letter) -> None:
     }
 
 
+def test_what_only_looks_like_a_number_is_none() -> None:
+    assert named("%D9%A3 xF3 F3x F0 F100 f3 Q_3 SHA256 P.4") == set()
+
+
 def test_the_walk_reaches_code_tests_and_documents(texts) -> None:
     assert {"README.md", "docs/api.md", "forq_trio/http/auth.py", "script/test"} <= set(texts)
     assert str(Path(__file__).relative_to(Path(__file__).parents[2])) in texts
@@ -97,3 +103,18 @@ def test_every_rule_of_the_engine_that_is_named_is_there(texts) -> None:
         if set(RULE.findall(text)) - rules
     }
     assert missing == {}
+
+
+def test_promises_have_no_numbers(texts) -> None:
+    assert [place for place, text in texts.items() if PROMISE.search(text)] == []
+
+
+def test_every_document_that_code_names_is_there(texts, root) -> None:
+    missing = {
+        f"{place}: {name}"
+        for place, text in texts.items()
+        if not place.startswith("tests/house/") and not place.endswith(".md")
+        for name in DOCUMENT.findall(text)
+        if not any((root / folder / name).exists() for folder in ("", "docs"))
+    }
+    assert missing == set()
