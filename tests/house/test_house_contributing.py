@@ -46,6 +46,19 @@ def test_every_path_that_is_named_exists(page, root) -> None:
     assert missing_paths(page, root) == []
 
 
+def test_every_place_of_the_architecture_exists(root) -> None:
+    text = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| (`.+?`) \| .+ \|$", text, re.MULTILINE)
+    places = {word for cell in table for word in CODE.findall(cell)} | {
+        path for path in paths_named(text) if not path.startswith("/")
+    }
+    assert {"writer_actor", "storage/sqlite", "storage/open.py"} <= places
+    package = root / "forq_trio"
+    assert {
+        place for place in places if not any(package.glob(place)) and not any(package.glob(f"{place}.py"))
+    } == set()
+
+
 def test_a_path_that_does_not_exist_is_found(root) -> None:
     text = "Run `script/tset -k x`, see `forq_trio/<name>/`, `forq_trio/<name>.go` and `nowhere.md`.\n```\na/b\n```\n"
     assert missing_paths(text, root) == ["forq_trio/*.go", "nowhere.md", "script/tset"]
