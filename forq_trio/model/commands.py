@@ -101,7 +101,7 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class AckById(Command[bool], frozen=True, gc=False):
-    """Remove a message in process by id alone, unfenced: the guide's behaviour for clients without receipts."""
+    """Remove a message in process by id alone, unfenced: for clients without receipts (F4)."""
 
     queue: str
     message_id: str

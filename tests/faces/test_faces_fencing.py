@@ -1,4 +1,4 @@
-"""Only the holder of the current receipt changes a message: contract F3, F4, F5, promise 2.
+"""Only the holder of the current receipt changes a message: contract F3, F4, F5.
 
 Each test ends with a look: a refusal changes nothing.
 """

@@ -1,4 +1,4 @@
-"""In which order messages come: priority, first or last in first out, at random (promise 3)."""
+"""In which order messages come: priority, first or last in first out, at random."""
 
 from forq_trio.client import NewMessage
 

@@ -1,4 +1,4 @@
-"""Messages go in and come out: contract F1, F2, F3, promises 1 and 3."""
+"""Messages go in and come out: contract F1, F2, F3."""
 
 import pytest
 

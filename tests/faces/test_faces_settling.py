@@ -1,4 +1,4 @@
-"""Ack, release and extend by the one who holds the message: contract F4, promise 2."""
+"""Ack, release and extend by the one who holds the message: contract F4."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A waiting consumer gets a message the moment there is one: contract F3, promise 4.
+"""A waiting consumer gets a message the moment there is one: contract F3.
 
 Time stands still unless a test moves it, so what arrives without that arrived at once.
 """

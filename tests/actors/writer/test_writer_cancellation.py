@@ -1,4 +1,4 @@
-"""The cancellation contract of design.md section 2, case by case."""
+"""What cancelling a call does, case by case (waiters.py)."""
 
 import trio
 from trio.testing import wait_all_tasks_blocked

@@ -1,4 +1,4 @@
-"""Parked receivers: design.md's long polls. First come first served, one waiter per message, no herd."""
+"""Parked receivers: first come first served, and one message wakes one of them."""
 
 import trio
 from trio.testing import wait_all_tasks_blocked

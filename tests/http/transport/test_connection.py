@@ -1,4 +1,4 @@
-"""HTTP/1.1 over real sockets: order, persistence, limits, errors (F9, F12; issue part 7)."""
+"""HTTP/1.1 over real sockets: order, persistence, limits, errors (F9, F12)."""
 
 import gc
 import os

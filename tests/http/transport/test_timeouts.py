@@ -58,7 +58,7 @@ async def test_an_idle_connection_is_closed_silently(before):
 
 
 async def test_the_default_limits_to_the_moment(mock_clock):
-    """10 s for a head, 45 s for a body, 5 minutes idle (issue part 7)."""
+    """10 s for a head, 45 s for a body, 5 minutes idle."""
     async with running(seconds=inf) as transport:
         idle, head, body = [await transport.connect() for _ in range(3)]
         await head.send(get()[:-2])

@@ -1,4 +1,4 @@
-"""Exchanges that break off at every point (F3, design 2, cancellation contract).
+"""Exchanges that break off at every point (F3).
 
 A claim whose answer could not be written is claimable again within 100 ms, its attempt uncounted. What was written is
 the client's, read or not: its lease stands. The bound is on the median of several tries, because the machine that runs

@@ -1,4 +1,4 @@
-"""Seeded trials of the writer on both engines: promises 1 to 4 of the design under cancels, faults and restarts.
+"""Seeded trials of the writer on both engines: nothing lost, doubled, out of order or left waiting.
 
 FORQ_TRIALS sets how many trials run per engine; FORQ_SEED repeats the one trial of that seed.
 """

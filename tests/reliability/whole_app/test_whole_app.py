@@ -1,4 +1,4 @@
-"""The whole application (broker, jobs, Forq's API) in one thread and simulated time: promises 1 to 4 of the design.
+"""The whole application (broker, jobs, Forq's API) in one thread and simulated time.
 
 Each trial is one seed: two to six random clients, cut connections, refused batches, failing commits, a clock that is
 set, kills and restarts (trial.py), and books that are checked at every commit (books.py, causes.py, order.py; what is

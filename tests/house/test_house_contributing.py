@@ -1,0 +1,121 @@
+"""CONTRIBUTING.md names what is there, its recipes hold, and what editors and hooks read agrees with pyproject."""
+
+import configparser
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from forq_trio.model import commands
+from forq_trio.model.commands import Command
+
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"[\w.-]+\.(?:md|py|toml|yaml|sql)")
+FREE = (".venv/", "http:", "https:")
+"""What is no file of ours, though it has a slash."""
+
+
+@pytest.fixture(scope="module")
+def page(root) -> str:
+    return (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def project(root) -> dict:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def paths_named(text: str) -> set[str]:
+    """The paths in the code of a page; <name> stands for any name."""
+    words = [word for code in CODE.findall(FENCED.sub("", text)) for word in code.split()]
+    return {
+        re.sub(r"<\w+>", "*", word).rstrip("/")
+        for word in words
+        if ("/" in word or FILE.fullmatch(word)) and not word.startswith(FREE)
+    }
+
+
+def missing_paths(text: str, root: Path) -> list[str]:
+    return sorted(path for path in paths_named(text) if not any(root.glob(path)))
+
+
+def test_every_path_that_is_named_exists(page, root) -> None:
+    assert len(paths_named(page)) > 40
+    assert missing_paths(page, root) == []
+
+
+def test_the_architecture_names_every_package_and_nothing_else(root) -> None:
+    text = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`.+?`) \| .+ \|$", text, re.MULTILINE)
+    listed = {word for cell in cells for word in CODE.findall(cell)}
+    package = root / "forq_trio"
+    there = {
+        path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert there - {"__init__", "version"} - listed == set()
+    places = listed | {path for path in paths_named(text) if not path.startswith("/")}
+    assert {
+        place for place in places if not ((package / place).exists() or (package / f"{place}.py").exists())
+    } == set()
+
+
+def test_a_path_that_does_not_exist_is_found(root) -> None:
+    text = "Run `script/tset -k x`, see `forq_trio/<name>/`, `forq_trio/<name>.go` and `nowhere.md`.\n```\na/b\n```\n"
+    assert missing_paths(text, root) == ["forq_trio/*.go", "nowhere.md", "script/tset"]
+
+
+def test_every_script_is_explained(page, root) -> None:
+    scripts = {path.name for path in (root / "script").iterdir()} - {"environment", "server"}
+    assert {name for name in scripts if f"`script/{name}" not in page} == set()
+
+
+def test_every_command_is_drawn_at_random(root) -> None:
+    """Lint sees to it that what is imported there is used."""
+    drawn = (root / "tests" / "conformance" / "random_commands.py").read_text(encoding="utf-8")
+    kinds = {
+        name
+        for name, value in vars(commands).items()
+        if isinstance(value, type) and issubclass(value, Command) and value is not Command
+    }
+    assert kinds - set(re.findall(r"\w+", drawn)) == set()
+
+
+def test_the_readme_links_every_page(root) -> None:
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    pages = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
+    names = {str(path.relative_to(root)) for path in pages} - {"README.md"}
+    assert {name for name in names if f"]({name})" not in readme} == set()
+
+
+def test_editors_break_lines_where_ruff_does(root, project) -> None:
+    editors = configparser.ConfigParser()
+    editors.read_string("[top]\n" + (root / ".editorconfig").read_text(encoding="utf-8"))
+    assert editors["top"]["root"] == "true"
+    assert int(editors["*.py"]["max_line_length"]) == project["tool"]["ruff"]["line-length"]
+
+
+def test_hooks_run_our_own_tools_and_fetch_nothing(root, project) -> None:
+    hooks = (root / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert set(re.findall(r"repo: *(\S+)", hooks)) == {"local"}
+    assert set(re.findall(r"language: *(\S+)", hooks)) == {"system"}
+    tools = re.findall(r"entry: *\.venv/bin/([\w-]+)", hooks)
+    assert len(tools) == len(re.findall(r"entry:", hooks)) == len(re.findall(r"- id:", hooks))
+    installed = project["project"]["optional-dependencies"]["dev"]
+    assert {tool for tool in tools if not any(re.match(rf"{tool}\b", line) for line in installed)} == set()
+
+
+def test_files_are_written_as_editors_are_told(root) -> None:
+    folders = ("forq_trio", "tests", "bench", "examples", "script", "docs", ".ci")
+    paths = [path for folder in folders for path in (root / folder).rglob("*")] + list(root.glob("*"))
+    kinds = {".py", ".md", ".sql", ".toml", ".yaml", ".lua"}
+    wrong = []
+    for path in sorted(paths):
+        if path.is_file() and (path.suffix in kinds or path.parent.name == "script"):
+            content = path.read_bytes()
+            if content and (
+                not content.endswith(b"\n") or re.search(rb"[ \t]$|\r|^\t", content, re.MULTILINE)
+            ):
+                wrong.append(str(path.relative_to(root)))
+    assert wrong == []
