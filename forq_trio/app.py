@@ -16,7 +16,7 @@ from threading import Timer
 
 import trio
 
-from forq_trio.config.load import Config
+from forq_trio.config.settings import Config
 from forq_trio.config.values import Address
 from forq_trio.http.access import Access
 from forq_trio.http.auth import ApiKeyGate

@@ -30,7 +30,7 @@ class Failure(Exception):
 def explain(problem: Exception) -> tuple[list[str], int]:
     """The lines for stderr and the exit code of an error that ended a command. What is unforeseen is raised again."""
     from forq_trio.client.errors import ForqApiError, ForqClientError, ForqUnreachable
-    from forq_trio.config.load import ConfigError
+    from forq_trio.config.errors import ConfigError
 
     match problem:
         case click.exceptions.NoArgsIsHelpError():

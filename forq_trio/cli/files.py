@@ -11,7 +11,6 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import db_option, json_option
 from forq_trio.cli.output import count_of, errors_on_terminal, print_json
-from forq_trio.config.load import load_db_path
 
 if TYPE_CHECKING:
     from forq_trio.storage.sqlite.files.check import CheckReport
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 @json_option
 def check(db_path: str | None, as_json: bool) -> int:
     """Check the database: the file's own structure, then what forq-trio promises about its contents."""
+    from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.check import check_file
 
     path = str(load_db_path(db_path))
@@ -45,6 +45,7 @@ def verify(backup: str, as_json: bool) -> int:
 @json_option
 def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> int:
     """Copy the database to the file TARGET as of now, while a server goes on working with it."""
+    from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.check import backup_file
 
     source = str(load_db_path(db_path))

@@ -1,45 +1,34 @@
-"""From settings to one frozen, fully validated `Config`.
+"""From sources to one frozen, fully validated `Config`.
 
 What counts is the first of: the command line option, the environment variable, the key of the TOML file, the default.
-An environment variable that is empty counts as not set. Whatever is wrong, in all sources, is reported at once, by one
-`ConfigError`. The settings themselves are declared in `config_settings`.
+pydantic-settings merges the sources and builds the `Config`. Each source is also tried alone, so that a wrong value is
+told where it stands, even if another source overrides it. Whatever is wrong, in all sources and between settings, is
+reported at once, by one `ConfigError`.
 """
 
-import ipaddress
 import os
-import ssl
+import secrets
+from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from forq_trio.config.settings import SETTINGS, Config, Setting, default_db_path
-from forq_trio.config.sources import Given, read_environment, read_file, read_options
-from forq_trio.config.values import SECRET, Address
-from forq_trio.model.errors import ForqError
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import InitSettingsSource
 
-__all__ = [
-    "DEFAULT",
-    "SETTINGS",
-    "Address",
-    "Config",
-    "ConfigError",
-    "Loaded",
-    "Setting",
-    "default_db_path",
-    "load",
-    "load_db_path",
-]
+from forq_trio.config.conflicts import conflicts
+from forq_trio.config.errors import ConfigError
+from forq_trio.config.settings import SETTINGS, Config
+from forq_trio.config.sources import Source, read_environment, read_file, read_options
+from forq_trio.config.values import shown
+from forq_trio.model import limits
 
 DEFAULT = "default"
+_BOUNDS = ("greater_than_equal", "less_than_equal")
 
-
-class ConfigError(ForqError):
-    """The configuration is not valid. problems: one line for each wrong thing, naming where it was set."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
+# Where no secret is given, or a wrong one, this lets the rest be built and looked at; such a Config is never returned.
+_STAND_IN = InitSettingsSource(Config, {"auth_secret": secrets.token_hex(limits.AUTH_SECRET_LENGTH_MIN)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,110 +50,59 @@ def load(
     TOML file; None means the one that FORQ_CONFIG names, if any. Raises ConfigError with every problem
     found.
     """
-    values, sources, problems = _gather(options, environ, file)
+    sources, problems = _read(options, environ, file)
+    origins = ChainMap(*(source.origins for source in sources))
     for name, setting in SETTINGS.items():
-        if setting.default is MISSING and name not in sources:
+        if setting.field.is_required() and name not in origins:
             where = f"{setting.variable} (or {name} in [{setting.section}] of the TOML file)"
-            problems.append(f"{where}: is not set; allowed: {setting.kind.allowed}")
-    problems += _conflicts(values, sources)
+            problems.append(f"{where}: is not set; allowed: {setting.form.allowed}")
+    config = Config(*sources, _STAND_IN)
+    problems += conflicts(config, origins)
     if problems:
         raise ConfigError(problems)
-    config = Config(**values)
-    return Loaded(config, {name: sources.get(name, DEFAULT) for name in SETTINGS})
+    return Loaded(config, {name: origins.get(name, DEFAULT) for name in SETTINGS})
 
 
 def load_db_path(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The database file alone, for work on a file without a server. Raises ConfigError like `load`."""
-    values, _, problems = _gather({"db_path": option} if option else None, environ, None)
+    sources, problems = _read({"db_path": option} if option else None, environ, None)
     if problems:
         raise ConfigError(problems)
-    path: Path = values.get("db_path", default_db_path())
-    return path
+    return Config(*sources, _STAND_IN).db_path
 
 
-def _gather(
+def _read(
     options: Mapping[str, str] | None, environ: Mapping[str, str] | None, file: Path | None
-) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Values, where they came from, and problems. A setting whose value is bad has a source but no value."""
+) -> tuple[list[Source], list[str]]:
+    """The sources, highest precedence first and with right values only, and what is wrong with the others."""
     environ = os.environ if environ is None else environ
-    if file is None and environ.get("FORQ_CONFIG"):
-        file = Path(environ["FORQ_CONFIG"])
-    sections = {name: setting.section for name, setting in SETTINGS.items()}
-    given: list[Given] = []
-    problems: list[str] = []
-    given += read_options(options or {})
-    given += read_environment(environ, sections, problems)
-    if file is not None:
-        given += read_file(file, sections, problems)
-
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for name, origin, text in given:
-        kind = SETTINGS[name].kind
-        first = sources.setdefault(name, origin) == origin
-        try:
-            value = kind.parse(text)
-        except (ValueError, OSError) as problem:
-            problems.append(f"{origin}: {problem}; allowed: {kind.allowed}")
-        else:
-            if first:
-                values[name] = value
-    return values, sources, problems
+    sources = [read_options(options or {}), read_environment(environ)]
+    if file is not None or environ.get("FORQ_CONFIG"):
+        sources.append(read_file(file or Path(environ["FORQ_CONFIG"])))
+    problems = [problem for source in sources for problem in source.problems]
+    for source in sources:
+        problems += _take_out_wrong_values(source)
+    return sources, problems
 
 
-def _conflicts(values: Mapping[str, Any], sources: Mapping[str, str]) -> list[str]:
-    """What is wrong between settings that are each fine alone."""
-    problems = []
-    if values.get("metrics_enabled") and "metrics_auth_secret" not in sources:
-        problems.append(
-            f"FORQ_METRICS_AUTH_SECRET: is needed when metrics are enabled; allowed: {SECRET.allowed}"
-        )
-    for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
-        if name in sources and other not in sources:
-            variable = SETTINGS[other].variable
-            problems.append(f"{variable}: is needed, for {name} is set; allowed: both or neither")
-    if "tls_cert" in values and "tls_key" in values:
-        problems += _tls_problems(values["tls_cert"], values["tls_key"])
-    api, ui = (values.get(name, SETTINGS[name].default) for name in ("api_addr", "ui_addr"))
-    if api == ui and api.port != 0:
-        problems.append(f"FORQ_UI_ADDR: {ui} is the API's address too; allowed: an address of its own")
-    return problems + _sasquatch_problems(values)
-
-
-def _sasquatch_problems(values: Mapping[str, Any]) -> list[str]:
-    def value(name: str) -> Any:
-        return values.get(name, SETTINGS[name].default)
-
-    problems = []
-    open_to_all = value("sasquatch_enabled") and not value("sasquatch_auth")
-    if open_to_all and not _is_loopback(value("api_addr")):
-        problems.append(
-            f"FORQ_SASQUATCH_AUTH: is false, but {value('api_addr')} can be reached from other machines; "
-            "allowed: true, or an api_addr such as localhost:8080"
-        )
-    least, most = value("sasquatch_default_max_receives"), value("sasquatch_poison_max_receives")
-    if most < least:
-        problems.append(
-            f"FORQ_SASQUATCH_POISON_MAX_RECEIVES: {most} is less than sasquatch_default_max_receives; "
-            f"allowed: at least {least}"
-        )
-    return problems
-
-
-def _is_loopback(address: Address) -> bool:
+def _take_out_wrong_values(source: Source) -> list[str]:
+    problems = {}
     try:
-        return ipaddress.ip_address(address.host).is_loopback
-    except ValueError:
-        return address.host.lower().rstrip(".") == "localhost"
+        Config(source, _STAND_IN)
+    except ValidationError as invalid:
+        for error in invalid.errors(include_url=False):
+            name = str(error["loc"][0])
+            problems[name] = (
+                f"{source.origins[name]}: {_reason(error)}; allowed: {SETTINGS[name].form.allowed}"
+            )
+            source.take_out(name)
+    return [problems[name] for name in source.origins if name in problems]
 
 
-def _tls_problems(cert: Path, key: Path) -> list[str]:
-    try:
-        # The password keeps OpenSSL from asking for one at the terminal.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
-    except (ssl.SSLError, OSError, ValueError) as problem:
-        reason = getattr(problem, "reason", None) or str(problem)
-        return [
-            f"FORQ_TLS_CERT: cannot be used with FORQ_TLS_KEY ({reason}); allowed: a PEM pair, not encrypted"
-        ]
-    return []
+def _reason(error: ErrorDetails) -> str:
+    """What is wrong with a value, worded to follow its origin."""
+    if error["type"] in _BOUNDS:
+        return f"{int(error['input'])} is out of range"
+    if error["type"] == "literal_error":
+        return f"{shown(error['input'])} is not known"
+    return str(error["ctx"]["error"])

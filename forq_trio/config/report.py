@@ -1,15 +1,14 @@
 """What `forq config` prints: the effective values with their sources, or an example file; no secrets."""
 
 import json
-from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from forq_trio.config.load import SETTINGS, Loaded, Setting
+from forq_trio.config.load import Loaded
+from forq_trio.config.settings import SETTINGS, Setting
 from forq_trio.config.values import Address
 
 MASK = "********"
-_WRAP_WIDTH = 100
 
 
 def shown_value(setting: Setting, value: Any) -> str | int | bool | None:
@@ -49,23 +48,13 @@ def example() -> str:
         lines += [
             "",
             f"# {setting.doc}",
-            f"# Allowed: {setting.kind.allowed}. Default: {setting.default_text}.",
+            f"# Allowed: {setting.form.allowed}. Default: {setting.default_text}.",
+            f"# {setting.name} = {_toml(setting.example)}",
         ]
-        lines.append(f"# {setting.name} = {_toml(setting)}")
     return "\n".join(lines) + "\n"
 
 
-def _toml(setting: Setting) -> str:
-    """The default as TOML; a stand-in that shows the form where there is none."""
-    default = setting.default
-    if setting.name == "db_path":
-        return json.dumps("/var/lib/forq/forq.db")
-    if setting.secret:
-        return json.dumps("")
-    if callable(default):
-        default = default()
-    if default is None or default is MISSING:
-        return json.dumps(f"/etc/forq/{setting.name}.pem")
-    if isinstance(default, bool | int):
-        return str(default).lower()
-    return json.dumps(str(default), ensure_ascii=False)
+def _toml(value: Any) -> str:
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    return json.dumps(str(value), ensure_ascii=False)

@@ -1,15 +1,20 @@
 """Where settings are given: command line options, environment variables, one TOML file.
 
-Each reader yields what was given, still as text, and appends a line to `problems` for a name it does not
-know, with the nearest one it does.
+Each place becomes a `Source`, which pydantic-settings merges by precedence. Reading them is ours, for messages and not
+for values: pydantic-settings' own sources pass over a variable nobody knows and a file that is not there, read only
+this process's environment, and do not say which key of which section gave a value.
 """
 
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from pydantic_settings import InitSettingsSource
+
+from forq_trio.config.settings import SETTINGS, Config
 
 PREFIX = "FORQ_"
 NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
@@ -19,91 +24,109 @@ NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
 _FOREIGN = re.compile(
     r"FORQ_(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
 )
+_SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 
 
-class Given(NamedTuple):
-    """A setting's text and the place it was given, as an error line names it."""
+class Source(InitSettingsSource):
+    """What is given in one place: setting name -> value, always as text.
 
-    name: str
-    origin: str
-    text: str
+    origins: setting name -> where exactly, as an error line names it. problems: a line for each name that is not
+    known, or for a file that cannot be read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Config, {})
+        self.origins: dict[str, str] = {}
+        self.problems: list[str] = []
+
+    def give(self, name: str, origin: str, text: str) -> None:
+        self.init_kwargs[name] = text
+        self.origins[name] = origin
+
+    def take_out(self, name: str) -> None:
+        """Forget the value, but not that there was one."""
+        del self.init_kwargs[name]
 
 
-def read_options(options: Mapping[str, str]) -> Iterator[Given]:
+def read_options(options: Mapping[str, str]) -> Source:
     """Setting name -> text, as the command line has it; names are known to be right."""
+    source = Source()
     for name, text in options.items():
-        yield Given(name, f"--{name.replace('_', '-')}", text)
+        source.give(name, f"--{name.replace('_', '-')}", text)
+    return source
 
 
-def read_environment(
-    environ: Mapping[str, str], sections: Mapping[str, str], problems: list[str]
-) -> Iterator[Given]:
+def read_environment(environ: Mapping[str, str]) -> Source:
     """The FORQ_* variables. An empty one counts as not set."""
+    source = Source()
     for variable in sorted(environ):
         name = variable.removeprefix(PREFIX).lower()
         if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or _FOREIGN.fullmatch(variable):
             continue
-        if name not in sections or variable != variable.upper():
-            known = [f"{PREFIX}{each.upper()}" for each in sections] + list(NOT_SETTINGS)
-            problems.append(f"{variable}: is not a known variable; {_nearest(variable.upper(), known)}")
+        if name not in SETTINGS or variable != variable.upper():
+            known = [*(setting.variable for setting in SETTINGS.values()), *NOT_SETTINGS]
+            source.problems.append(
+                f"{variable}: is not a known variable; {_nearest(variable.upper(), known)}"
+            )
         elif environ[variable]:
-            yield Given(name, variable, environ[variable])
+            source.give(name, variable, environ[variable])
+    return source
 
 
-def read_file(path: Path, sections: Mapping[str, str], problems: list[str]) -> Iterator[Given]:
-    """The TOML file at `path`; `sections` says which key belongs in which section."""
+def read_file(path: Path) -> Source:
+    """The TOML file at `path`."""
+    source = Source()
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         reason = problem.strerror or type(problem).__name__
-        problems.append(f"{path}: cannot be read ({reason}); allowed: the path of a readable TOML file")
-        return
+        source.problems = [f"{path}: cannot be read ({reason}); allowed: the path of a readable TOML file"]
     except UnicodeDecodeError:
-        problems.append(f"{path}: is not UTF-8; allowed: a TOML file in UTF-8")
-        return
+        source.problems = [f"{path}: is not UTF-8; allowed: a TOML file in UTF-8"]
     except tomllib.TOMLDecodeError as problem:
-        problems.append(f"{path}: is not valid TOML: {_plain(problem)}")
-        return
-    names = sorted(set(sections.values()))
-    for section, table in document.items():
-        if isinstance(table, dict) and section in names:
-            yield from _read_section(f"{path} [{section}]", section, table, sections, problems)
-        elif section in sections and not isinstance(table, dict):
-            problems.append(
-                f"{path}: {section} stands outside a section; it belongs in [{sections[section]}]"
-            )
-        elif section in names:
-            problems.append(f"{path}: {section} is not a section; allowed: [{section}] with keys below it")
-        else:
-            problems.append(f"{path}: [{section}] is not a known section; {_nearest(section, names)}")
+        source.problems = [f"{path}: is not valid TOML: {_plain(problem)}"]
+    else:
+        for name, table in document.items():
+            _read_table(source, path, name, table)
+    return source
 
 
-def _read_section(
-    where: str, section: str, table: Mapping[str, Any], sections: Mapping[str, str], problems: list[str]
-) -> Iterator[Given]:
-    for key, value in table.items():
-        if key not in sections:
-            here = [name for name, home in sections.items() if home == section]
-            # A key of another section, misspelt here, is still best explained by its own name.
-            problems.append(f"{where} {key}: is not a known key; {_nearest(key, here, list(sections))}")
-        elif sections[key] != section:
-            problems.append(f"{where} {key}: is in the wrong section; it belongs in [{sections[key]}]")
-        elif isinstance(value, bool):
-            yield Given(key, f"{where} {key}", str(value).lower())
-        elif isinstance(value, str | int):
-            yield Given(key, f"{where} {key}", str(value))
-        else:
-            problems.append(f"{where} {key}: is neither text, whole number nor boolean")
+def _read_table(source: Source, path: Path, section: str, table: Any) -> None:
+    if isinstance(table, dict) and section in _SECTIONS:
+        for key, value in table.items():
+            _read_key(source, f"{path} [{section}] {key}", section, key, value)
+    elif section in SETTINGS and not isinstance(table, dict):
+        home = SETTINGS[section].section
+        source.problems.append(f"{path}: {section} stands outside a section; it belongs in [{home}]")
+    elif section in _SECTIONS:
+        source.problems.append(f"{path}: {section} is not a section; allowed: [{section}] with keys below it")
+    else:
+        source.problems.append(f"{path}: [{section}] is not a known section; {_nearest(section, _SECTIONS)}")
 
 
-def _nearest(name: str, *choices: Iterable[str]) -> str:
+def _read_key(source: Source, origin: str, section: str, key: str, value: Any) -> None:
+    if key not in SETTINGS:
+        here = [name for name, setting in SETTINGS.items() if setting.section == section]
+        # A key of another section, misspelt here, is still best explained by its own name.
+        source.problems.append(f"{origin}: is not a known key; {_nearest(key, here, list(SETTINGS))}")
+    elif SETTINGS[key].section != section:
+        home = SETTINGS[key].section
+        source.problems.append(f"{origin}: is in the wrong section; it belongs in [{home}]")
+    elif isinstance(value, bool):
+        source.give(key, origin, str(value).lower())
+    elif isinstance(value, str | int):
+        source.give(key, origin, str(value))
+    else:
+        source.problems.append(f"{origin}: is neither text, whole number nor boolean")
+
+
+def _nearest(name: str, *choices: list[str]) -> str:
     """A hint: the name that was probably meant, else all of the first choices."""
-    first = list(choices[0])
     for each in choices:
-        close = difflib.get_close_matches(name, list(each), n=1)
+        close = difflib.get_close_matches(name, each, n=1)
         if close:
             return f"nearest: {close[0]}"
-    return f"known: {', '.join(first)}"
+    return f"known: {', '.join(choices[0])}"
 
 
 def _plain(problem: tomllib.TOMLDecodeError) -> str:

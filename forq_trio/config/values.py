@@ -1,16 +1,18 @@
-"""How a setting's text becomes its value: one `Kind` for each form, which also says in words what it allows.
+"""The types of the settings' values: each reads its value from text, and says in words what it allows.
 
-A parse function raises ValueError with what is wrong, worded to follow the setting's name; no secret is
-repeated.
+What a reader raises as ValueError is worded to follow the setting's name; no secret is repeated. pydantic alone would
+take more than we promise (`yes` and `on` for true, `1_000` and ` 5 ` for numbers), so we read booleans ourselves and
+look at the digits of a number first. Bounds and choices are pydantic's.
 """
 
 import ipaddress
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from forq_trio.model import limits
 
@@ -26,18 +28,25 @@ class Address(NamedTuple):
     host: str
     port: int
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower().rstrip(".") == "localhost"
+
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A form of value. allowed: completes the sentence "allowed: ..."; metavar: stands for a value in help texts."""
+class Form:
+    """How a type is written. metavar: stands for a value in help texts; allowed: completes "allowed: ..."."""
 
     metavar: str
     allowed: str
-    parse: Callable[[str], Any]
 
 
 def shown(text: str) -> str:
@@ -45,7 +54,7 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_LENGTH_MAX else text[:_SHOWN_LENGTH_MAX] + "…")
 
 
-def _parse_secret(text: str) -> str:
+def _check_secret(text: str) -> str:
     if len(text) < limits.AUTH_SECRET_LENGTH_MIN:
         raise ValueError(f"has only {len(text)} characters")
     # It travels in an HTTP header, which strips blanks at the ends and carries nothing else safely.
@@ -54,14 +63,20 @@ def _parse_secret(text: str) -> str:
     return text
 
 
-def _parse_boolean(text: str) -> bool:
+def _check_digits(text: str) -> str:
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None:
+        raise ValueError(f"{shown(text)} is not a whole number")
+    return text
+
+
+def _read_boolean(text: str) -> bool:
     try:
         return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
     except KeyError:
         raise ValueError(f"{shown(text)} is neither true nor false") from None
 
 
-def _parse_address(text: str) -> Address:
+def _read_address(text: str) -> Address:
     host, separator, port = text.rpartition(":")
     if not separator:
         raise ValueError(f"{shown(text)} has no port")
@@ -90,8 +105,18 @@ def _is_host(host: str) -> bool:
     return _HOST_NAME.fullmatch(host) is not None
 
 
-def _parse_database_path(text: str) -> Path:
-    path = Path(text).expanduser().absolute()
+def _read_path(text: str) -> Path:
+    try:
+        path = Path(text).expanduser().absolute()
+        path.exists()
+    except (OSError, RuntimeError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem).rstrip(".")
+        raise ValueError(f"{shown(text)} cannot be looked at: {reason}") from None
+    return path
+
+
+def _read_database_path(text: str) -> Path:
+    path = _read_path(text)
     if path.is_dir():
         raise ValueError(f"{shown(text)} is a directory")
     if not path.parent.is_dir():
@@ -99,8 +124,8 @@ def _parse_database_path(text: str) -> Path:
     return path
 
 
-def _parse_readable_file(text: str) -> Path:
-    path = Path(text).expanduser().absolute()
+def _read_readable_file(text: str) -> Path:
+    path = _read_path(text)
     if not path.is_file():
         raise ValueError(f"{shown(text)} is not a file")
     if not os.access(path, os.R_OK):
@@ -108,32 +133,23 @@ def _parse_readable_file(text: str) -> Path:
     return path
 
 
-def choice(*words: str) -> Kind:
-    """One of some words."""
+WholeNumber = Annotated[int, BeforeValidator(_check_digits)]
+"""A setting adds its bounds: `Annotated[WholeNumber, Field(ge=1, le=9)]`."""
 
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"{shown(text)} is not known")
-        return text
-
-    return Kind("|".join(words), f"{', '.join(words[:-1])} or {words[-1]}", parse)
-
-
-def whole_number(low: int, high: int) -> Kind:
-    """A whole number from `low` to `high`, both included."""
-
-    def parse(text: str) -> int:
-        if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None:
-            raise ValueError(f"{shown(text)} is not a whole number")
-        if not low <= int(text) <= high:
-            raise ValueError(f"{int(text)} is out of range")
-        return int(text)
-
-    return Kind("NUMBER", f"a whole number from {low} to {high}", parse)
-
-
-SECRET = Kind("SECRET", f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters", _parse_secret)
-BOOLEAN = Kind("true|false", "true or false", _parse_boolean)
-ADDRESS = Kind("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one", _parse_address)
-DATABASE_PATH = Kind("FILE", "a file path in a directory that exists", _parse_database_path)
-READABLE_FILE = Kind("FILE", "the path of a readable file", _parse_readable_file)
+Boolean = Annotated[bool, PlainValidator(_read_boolean), Form("true|false", "true or false")]
+Secret = Annotated[
+    str,
+    AfterValidator(_check_secret),
+    Form("SECRET", f"at least {limits.AUTH_SECRET_LENGTH_MIN} visible ASCII characters"),
+]
+ListenAddress = Annotated[
+    Address,
+    PlainValidator(_read_address),
+    Form("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
+]
+DatabasePath = Annotated[
+    Path, PlainValidator(_read_database_path), Form("FILE", "a file path in a directory that exists")
+]
+ReadableFile = Annotated[
+    Path, PlainValidator(_read_readable_file), Form("FILE", "the path of a readable file")
+]

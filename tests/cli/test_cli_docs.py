@@ -9,7 +9,7 @@ import pytest
 
 from forq_trio.cli import forq
 from forq_trio.cli.exits import Exit
-from forq_trio.config.load import SETTINGS
+from forq_trio.config.settings import SETTINGS
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 ROOT = click.Context(forq, info_name="forq", **forq.context_settings)

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import tomllib
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +15,7 @@ import trio
 from forq_trio import app
 from forq_trio.cli import exits, main
 from forq_trio.cli.output import length_of_time
-from forq_trio.config import load as config
-from forq_trio.config.load import Config
+from forq_trio.config.settings import Config, default_db_path
 from forq_trio.system import open_broker
 
 from .conftest import Forq
@@ -49,6 +50,24 @@ def test_the_console_script_exits_with_the_code(
         main()
     assert caught.value.code == 0
     assert capsys.readouterr().out.startswith("forq-trio ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "waits"),
+    [
+        ("--help", False),
+        ("queues --help", False),
+        ("queues --url http://127.0.0.1:1", False),
+        ("check --help", False),
+        ("verify missing.db", False),
+        ("config --help", True),
+    ],
+)
+def test_only_what_reads_the_configuration_waits_for_pydantic(arguments: str, waits: bool):
+    command = [sys.executable, "-X", "importtime", "-m", "forq_trio.cli", *arguments.split()]
+    imported = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr
+    assert "forq_trio.cli" in imported
+    assert ("pydantic" in imported) is waits
 
 
 def test_what_is_unforeseen_is_not_explained_away():
@@ -124,7 +143,7 @@ def test_serve_makes_the_default_directory_and_passes_the_configuration_on(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert forq("serve", "--api-addr", ":0").code == 7
     assert seen[0].api_addr.port == 0
-    assert seen[0].db_path == config.default_db_path()
+    assert seen[0].db_path == default_db_path()
     assert seen[0].db_path.parent.is_dir()
 
 

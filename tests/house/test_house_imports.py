@@ -68,6 +68,8 @@ AT_HOME = {
     "httptools": ("http",),
     "hypercorn": ("http",),
     "httpx": ("client", "cli"),
+    "pydantic": ("config",),
+    "pydantic_settings": ("config",),
     "click": ("cli",),
     "rich": ("cli",),
     "pyspark": ("spark",),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.config import report as config_report
-from forq_trio.config.load import SETTINGS
+from forq_trio.config.settings import SETTINGS
 from forq_trio.http.sasquatch_api.errors import CODES
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.http.sasquatch_api.routes import ENDPOINTS

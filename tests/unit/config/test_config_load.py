@@ -1,12 +1,16 @@
 """Configuration (F16): precedence, forms of values, and that every problem is named at once."""
 
-import dataclasses
 import stat
+import traceback
 from pathlib import Path
 
+import pydantic
 import pytest
 
-from forq_trio.config.load import DEFAULT, SETTINGS, Address, ConfigError, default_db_path, load, load_db_path
+from forq_trio.config.errors import ConfigError
+from forq_trio.config.load import DEFAULT, load, load_db_path
+from forq_trio.config.settings import SETTINGS, default_db_path
+from forq_trio.config.values import Address
 from forq_trio.model import limits
 
 SECRET = "s" * limits.AUTH_SECRET_LENGTH_MIN
@@ -47,7 +51,7 @@ def test_without_the_secret_nothing_starts():
 
 def test_the_configuration_cannot_be_changed():
     config = load(environ=MINIMAL).config
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
         config.env = "local"
 
 
@@ -56,6 +60,15 @@ def test_no_secret_in_the_text_form():
     text = repr(load(environ=environ))
     assert SECRET not in text
     assert OTHER_SECRET not in text
+
+
+def test_no_secret_in_the_traceback_of_an_error():
+    too_short = SECRET[1:]
+    with pytest.raises(ConfigError) as caught:
+        load(environ={"FORQ_AUTH_SECRET": too_short, "FORQ_ENV": "production"})
+    text = "".join(traceback.format_exception(caught.value))
+    assert "'production' is not known" in text
+    assert too_short not in text
 
 
 def test_option_before_variable_before_file_before_default(tmp_path: Path):
@@ -332,6 +345,13 @@ def test_a_database_path_that_cannot_be_one(tmp_path: Path):
     assert problem.startswith(f"FORQ_DB_PATH: {str(tmp_path)!r} is a directory")
     (problem,) = problems(MINIMAL | {"FORQ_DB_PATH": str(tmp_path / "a" / "b")})
     assert "lies in a directory that does not exist" in problem
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/forq.db", "a" * 300])
+def test_a_path_that_the_operating_system_refuses_to_look_at(path: str):
+    (problem,) = problems(MINIMAL | {"FORQ_TLS_CERT": path, "FORQ_TLS_KEY": __file__})
+    assert problem.startswith(f"FORQ_TLS_CERT: {path!r} cannot be looked at: ")
+    assert problem.endswith("; allowed: the path of a readable file")
 
 
 def test_the_database_path_alone(tmp_path: Path):

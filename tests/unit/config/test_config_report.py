@@ -6,7 +6,8 @@ import tomllib
 from pathlib import Path
 
 from forq_trio.config import report as config_report
-from forq_trio.config.load import SETTINGS, load
+from forq_trio.config.load import load
+from forq_trio.config.settings import SETTINGS
 from forq_trio.telemetry.log import LogEvent
 
 DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -28,7 +29,7 @@ def test_every_setting_is_documented_as_it_is():
             f"`{setting.variable}`",
             f"`[{setting.section}] {setting.name}`",
             f"`{setting.option}`" if setting.option else "",
-            setting.kind.allowed,
+            setting.form.allowed,
             setting.default_text,
             setting.doc,
         ]

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from forq_trio import app
-from forq_trio.config.load import SETTINGS, ConfigError, load
+from forq_trio.config.errors import ConfigError
+from forq_trio.config.load import load
+from forq_trio.config.settings import SETTINGS
 from forq_trio.http.sasquatch_api import SasquatchOptions
 
 SECRET = "s" * 32

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from forq_trio.config.load import Config, ConfigError, load
+from forq_trio.config.errors import ConfigError
+from forq_trio.config.load import load
+from forq_trio.config.settings import Config
 
 
 def load_with(**variables: Path) -> Config:

@@ -1,0 +1,48 @@
+"""What is wrong between settings that are each right alone.
+
+These are no validators of pydantic: those run only once every single value is right, and we tell everything at once.
+"""
+
+import ssl
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from forq_trio.config.settings import SETTINGS, Config
+
+
+def conflicts(config: Config, given: Container[str]) -> Iterator[str]:
+    """A line for each conflict.
+
+    config: where a value is wrong, it holds another source's or the default. given: names of the settings that are
+    given anywhere, right or wrong.
+    """
+    if config.metrics_enabled and "metrics_auth_secret" not in given:
+        allowed = SETTINGS["metrics_auth_secret"].form.allowed
+        yield f"FORQ_METRICS_AUTH_SECRET: is needed when metrics are enabled; allowed: {allowed}"
+    for name, other in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
+        if name in given and other not in given:
+            yield f"{SETTINGS[other].variable}: is needed, for {name} is set; allowed: both or neither"
+    if config.tls_cert and config.tls_key and (reason := _why_unusable(config.tls_cert, config.tls_key)):
+        yield f"FORQ_TLS_CERT: cannot be used with FORQ_TLS_KEY ({reason}); allowed: a PEM pair, not encrypted"
+    if config.api_addr == config.ui_addr and config.api_addr.port != 0:
+        yield f"FORQ_UI_ADDR: {config.ui_addr} is the API's address too; allowed: an address of its own"
+    if config.sasquatch_enabled and not config.sasquatch_auth and not config.api_addr.is_loopback:
+        yield (
+            f"FORQ_SASQUATCH_AUTH: is false, but {config.api_addr} can be reached from other machines; "
+            "allowed: true, or an api_addr such as localhost:8080"
+        )
+    least, most = config.sasquatch_default_max_receives, config.sasquatch_poison_max_receives
+    if most < least:
+        yield (
+            f"FORQ_SASQUATCH_POISON_MAX_RECEIVES: {most} is less than sasquatch_default_max_receives; "
+            f"allowed: at least {least}"
+        )
+
+
+def _why_unusable(cert: Path, key: Path) -> str | None:
+    try:
+        # The password keeps OpenSSL from asking for one at the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except (ssl.SSLError, OSError, ValueError) as problem:
+        return getattr(problem, "reason", None) or str(problem)
+    return None
