@@ -8,26 +8,10 @@ from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model import messages as model
-from forq_trio.model.messages import Delivery, Failure, Produced
+from forq_trio.model.messages import Delivery as Delivery
+from forq_trio.model.messages import Failure as Failure
+from forq_trio.model.messages import Produced as Produced
 from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
-
-__all__ = [
-    "Attributes",
-    "Content",
-    "Delivery",
-    "Failure",
-    "LeasedMessages",
-    "MessageView",
-    "MessageViews",
-    "NewMessage",
-    "NewMessages",
-    "Produced",
-    "ReceiveRequest",
-    "ReceivedMessage",
-    "ReceivedMessages",
-    "SendResult",
-    "SendResults",
-]
 
 Content = Annotated[
     str,

@@ -2,22 +2,11 @@
 
 from msgspec import Struct
 
-from forq_trio.model.queue_settings import ExponentialBackOff, QueueRules, QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
+from forq_trio.model.queue_settings import QueueRules as QueueRules
+from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+from forq_trio.model.queue_settings import SettingsChange as SettingsChange
 from forq_trio.wire.values import Count
-
-__all__ = [
-    "ConfiguredQueue",
-    "ConfiguredQueues",
-    "ExponentialBackOff",
-    "Purged",
-    "QueueDetail",
-    "QueueList",
-    "QueueRules",
-    "QueueSettings",
-    "QueueSummary",
-    "SettingsChange",
-    "SettingsView",
-]
 
 
 class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
