@@ -1,7 +1,8 @@
 """What a client takes and returns. All times are milliseconds since the Unix epoch, all durations milliseconds.
 
 Most are the types of `forq_trio.wire` under the clients' own names. Those that are derived from one have None or {}
-where the JSON has nothing, and ignore members that they do not know.
+where the JSON has nothing, and ignore members that they do not know. The one exception is `NewMessage`: the server
+reads its JSON straight into the message that the broker stores, which has other names and defaults. A test compares.
 """
 
 from typing import Literal, TypedDict

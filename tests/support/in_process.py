@@ -6,7 +6,7 @@ Everything but signals, configuration and the process itself is as in `forq serv
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -40,10 +40,10 @@ def in_process_server(
     server = _InProcessServer(database, ssl_context, lock_out)
     thread = threading.Thread(target=server.run)
     thread.start()
+    port = server.started.get()
     try:
-        port = server.started.get()
-        if port is not None:
-            yield f"http{'' if ssl_context is None else 's'}://127.0.0.1:{port}"
+        assert port is not None, f"the server did not start: {server.errors}"
+        yield f"http{'' if ssl_context is None else 's'}://127.0.0.1:{port}"
     finally:
         server.stop()
         thread.join()
@@ -69,7 +69,7 @@ class _InProcessServer:
             self.started.put(None)
 
     def stop(self) -> None:
-        if self.errors == []:
+        with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self._stopping.set)
 
     async def _run(self) -> None:
