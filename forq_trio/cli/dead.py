@@ -21,8 +21,8 @@ from forq_trio.cli.output import (
     print_table,
     visible,
 )
-from forq_trio.client.dead_letters import MOVE_BATCH_MAX, DeadLetterPage
-from forq_trio.client.types import MessageInfo
+from forq_trio.client.types import DeadLetterPage, MessageInfo
+from forq_trio.model.limits import MOVE_BATCH_MAX
 
 _PREVIEW_LENGTH_MAX = 40
 _SHOWN = (

@@ -3,7 +3,7 @@
 import click
 
 from forq_trio.cli.options import CommandT, duration_ms, pair
-from forq_trio.client.dead_letters import DeadLetterFilter
+from forq_trio.client.types import DeadLetterFilter
 
 
 def distinct(

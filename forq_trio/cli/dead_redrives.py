@@ -11,9 +11,10 @@ from forq_trio.cli.dead_filter import filter_of, filter_options
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import connect, json_option, url_option
 from forq_trio.cli.output import count_of, errors_on_terminal, length_of_time, print_json, print_table
-from forq_trio.client.dead_letters import MOVE_BATCH_MAX, DeadLetterFilter, MoveResult, RedriveInfo
 from forq_trio.client.errors import meaning
 from forq_trio.client.sync import ForqClient
+from forq_trio.client.types import DeadLetterFilter, MoveResult, RedriveInfo
+from forq_trio.model.limits import MOVE_BATCH_MAX
 
 _LOOK_SECONDS_MIN = 0.05
 _LOOK_SECONDS_MAX = 0.5

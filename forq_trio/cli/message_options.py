@@ -3,7 +3,7 @@
 import click
 
 from forq_trio.cli.options import CommandT, duration_ms, moment_ms, pair
-from forq_trio.client.types import PRIORITY_DEFAULT, PRIORITY_MAX
+from forq_trio.model.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 
 
 def _distinct(

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import click
 
 from forq_trio.cli.exits import Exit, Failure
+from forq_trio.client.protocol import DEFAULT_URL
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import DEFAULT_URL
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 

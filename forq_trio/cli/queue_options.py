@@ -11,7 +11,7 @@ import click
 
 from forq_trio.cli.options import CommandT, duration_ms
 from forq_trio.cli.output import duration_text
-from forq_trio.client.settings import BackOff, ExponentialBackOff
+from forq_trio.client.types import BackOff, ExponentialBackOff
 
 _UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
 _NO_BOUND = "no limit"

@@ -12,7 +12,8 @@ from forq_trio.cli.output import count_of, length_of_time, on_terminal, print_js
 from forq_trio.client.errors import ForqClientError, ForqUnreachable
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX, Delivery, MessageInfo
+from forq_trio.client.types import Delivery, MessageInfo
+from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
 
 _OUTLIVE_SECONDS = 30.0
 

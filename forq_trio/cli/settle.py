@@ -8,7 +8,8 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import CommandT, connect, duration_ms, json_option, url_option
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.client.errors import meaning
-from forq_trio.client.types import RECEIPTS_BATCH_MAX, ReceiptResult
+from forq_trio.client.types import ReceiptResult
+from forq_trio.model.limits import RECEIPTS_BATCH_MAX
 
 
 def _receipts_of_a_queue(command: CommandT) -> CommandT:

@@ -8,7 +8,7 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import connect, duration_ms, json_option, url_option
 from forq_trio.cli.output import length_of_time, print_json, print_table
-from forq_trio.client.tokens import Scope, TokenInfo
+from forq_trio.client.types import Scope, TokenInfo
 
 _SCOPES: tuple[Scope, ...] = ("produce", "consume", "browse", "redrive", "admin")
 

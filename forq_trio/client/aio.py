@@ -1,33 +1,56 @@
-"""The asynchronous client, for trio and for asyncio."""
+"""The asynchronous client, for trio and for asyncio.
 
-from collections.abc import Sequence
+`sync.py` is generated from this file by tests/house/blocking_client.py: every method exists once to write and twice to
+call, plain and typed, which neither a base class nor a decorator gives to type checkers, editors and readers alike.
+"""
+
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 import anyio
 import httpx
 
-from forq_trio.client import calls
-from forq_trio.client.aio_dead_letters import AsyncDeadLetterMethods
-from forq_trio.client.aio_tokens import AsyncTokenMethods
-from forq_trio.client.calls import Call, ResultT
+from forq_trio.client import protocol
+from forq_trio.client.errors import ForqApiError
+from forq_trio.client.protocol import AnswerT, Deliveries, Queues, Results
 from forq_trio.client.retry import Retries
-from forq_trio.client.settings import QueueConfiguration, SettingsChange
 from forq_trio.client.types import (
-    DEFAULT_URL,
-    WAIT_MS_MAX,
+    CreatedToken,
+    DeadLetterFilter,
+    DeadLetterPage,
     Delivery,
     MessageInfo,
     MessageOptions,
+    MoveResult,
     NewMessage,
     Produced,
+    QueueConfiguration,
     QueueInfo,
     ReceiptResult,
+    RedriveInfo,
     Rejected,
+    Resubmitted,
+    Scope,
+    SettingsChange,
+    TokenInfo,
 )
+from forq_trio.wire.dead_letters import (
+    DeleteMessages,
+    RedriveList,
+    RedriveMessages,
+    Resubmission,
+    StartRedrive,
+)
+from forq_trio.wire.limits import WAIT_MS_MAX
+from forq_trio.wire.messages import MessageViews, ReceiveRequest, SendResults
+from forq_trio.wire.queues import Purged
+from forq_trio.wire.queues import SettingsChange as SettingsChangeRequest
+from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
+from forq_trio.wire.tokens import NewToken, TokenList
 
 
-class AsyncForqClient(AsyncDeadLetterMethods, AsyncTokenMethods):
+class AsyncForqClient:
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
     retry_seconds: how long a call may go on trying while no connection can be made or the server says that
@@ -35,14 +58,15 @@ class AsyncForqClient(AsyncDeadLetterMethods, AsyncTokenMethods):
     special networks.
 
     Every method raises ForqApiError when the server refuses, ForqUnreachable when no answer comes, and
-    ForqProtocolError when the answer is not one of Forq's. Cancelling a call closes its connection; what it
-    asked for may have happened or not. The server notices at once and gives messages of a cancelled
-    `receive` to others.
+    ForqProtocolError when the answer is not one of Forq's.
+
+    Cancelling a call closes its connection; what it asked for may have happened or not. The server notices at once
+    and gives messages of a cancelled `receive` to others.
     """
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str = protocol.DEFAULT_URL,
         secret: str = "",
         *,
         retry_seconds: float = 10.0,
@@ -50,7 +74,7 @@ class AsyncForqClient(AsyncDeadLetterMethods, AsyncTokenMethods):
     ) -> None:
         self._url = url
         self._retry_seconds = retry_seconds
-        self._http = httpx.AsyncClient(transport=transport, **calls.http_settings(url, secret))
+        self._http = httpx.AsyncClient(transport=transport, **protocol.http_settings(url, secret))
 
     async def __aenter__(self) -> Self:
         return self
@@ -66,14 +90,20 @@ class AsyncForqClient(AsyncDeadLetterMethods, AsyncTokenMethods):
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
         """Store one message; returns once durable. The options are the members of `NewMessage`."""
-        return await self._run(calls.produce(queue, NewMessage(content, **options)))
+        # A batch of one: unlike the plain send, it is answered with the message's id.
+        (result,) = await self.produce_many(queue, [NewMessage(content, **options)])
+        if isinstance(result, Rejected):
+            raise ForqApiError(400, result.code, result.field)
+        return result
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:
         """Store up to 1,000 messages (4 MiB) in one commit, each judged alone; results in their order.
 
         `forq_trio.client.batches` cuts more than that into such requests.
         """
-        return await self._run(calls.produce_many(queue, messages))
+        path = f"{protocol.queue_path(queue)}/messages/batch"
+        answer = await self._ask("POST", path, SendResults, {"messages": messages})
+        return protocol.read_results(answer.results, len(messages))
 
     async def receive(
         self,
@@ -89,47 +119,54 @@ class AsyncForqClient(AsyncDeadLetterMethods, AsyncTokenMethods):
         Waits up to `wait_ms` (0-30,000) for the first and returns an empty list when none came. A message whose
         lease ends before it is settled comes again.
         """
-        return await self._run(calls.receive(queue, max_messages, wait_ms, lease_ms, shuffle))
+        wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, "shuffle" if shuffle else "fifo")
+        path = f"{protocol.queue_path(queue)}/messages/receive"
+        answer = await self._ask("POST", path, Deliveries, wanted, wait_ms / 1000)
+        return answer.messages
 
     async def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
         """Remove up to 1,000 received messages; a receipt that is no longer current is refused alone."""
-        return await self._run(calls.settle("ack", queue, receipts))
+        return await self._settle("ack", queue, AckRequest(list(receipts)))
 
     async def nack(
         self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
     ) -> list[ReceiptResult]:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt)."""
-        return await self._run(calls.settle("nack", queue, receipts, delay_ms=delay_ms, reason=reason))
+        return await self._settle("nack", queue, NackRequest(list(receipts), delay_ms, reason))
 
     async def extend(
         self, queue: str, receipts: Sequence[str], lease_ms: int | None = None
     ) -> list[ReceiptResult]:
         """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end."""
-        return await self._run(calls.settle("extend", queue, receipts, lease_ms=lease_ms))
+        return await self._settle("extend", queue, ExtendRequest(list(receipts), lease_ms))
 
     async def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`."""
-        return await self._run(calls.settle("release", queue, receipts, delay_ms=delay_ms))
+        return await self._settle("release", queue, ReleaseRequest(list(receipts), delay_ms))
 
     async def queues(self) -> list[QueueInfo]:
         """All queues by name."""
-        return await self._run(calls.queues())
+        answer = await self._ask("GET", "/api/v1/queues", Queues)
+        return answer.queues
 
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue; zeros for one that nobody ever used."""
-        return await self._run(calls.queue_stats(queue))
+        return await self._ask("GET", protocol.queue_path(queue), QueueInfo)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """Look at one message without touching it."""
-        return await self._run(calls.message(queue, message_id))
+        return await self._ask("GET", protocol.message_path(queue, message_id), MessageInfo)
 
     async def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
         """The next ready messages (1-100) in the order they will be received, or some at random; untouched."""
-        return await self._run(calls.peek(queue, limit, shuffle))
+        order = "&order=shuffle" if shuffle else ""
+        path = f"{protocol.queue_path(queue)}/peek?limit={limit}{order}"
+        answer = await self._ask("GET", path, MessageViews)
+        return answer.messages
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """What was set for a queue, and what holds."""
-        return await self._run(calls.settings(queue))
+        return await self._ask("GET", f"{protocol.queue_path(queue)}/settings", QueueConfiguration)
 
     async def configure(self, queue: str, **changes: Unpack[SettingsChange]) -> QueueConfiguration:
         """Change settings: what is not named stays as it is, None goes back to the default. Returns what holds then.
@@ -137,47 +174,169 @@ class AsyncForqClient(AsyncDeadLetterMethods, AsyncTokenMethods):
         Holds at once for all messages of the queue, but order, delay and time to live only for those sent from now
         on. Raises TypeError for a name that is no setting.
         """
-        return await self._run(calls.configure(queue, changes))
+        change = SettingsChangeRequest(**cast("Any", changes))
+        return await self._ask("PUT", f"{protocol.queue_path(queue)}/settings", QueueConfiguration, change)
 
     async def reset_settings(self, queue: str) -> None:
         """Go back to the defaults; a paused queue stays paused."""
-        await self._run(calls.reset_settings(queue))
+        await self._request("DELETE", f"{protocol.queue_path(queue)}/settings")
 
     async def pause(self, queue: str) -> None:
         """Hand out no messages of the queue until `resume`; it goes on taking them."""
-        await self._run(calls.pause(queue))
+        await self._request("POST", f"{protocol.queue_path(queue)}/pause")
 
     async def resume(self, queue: str) -> None:
         """End a pause."""
-        await self._run(calls.resume(queue))
+        await self._request("POST", f"{protocol.queue_path(queue)}/resume")
 
     async def purge(self, queue: str) -> int:
         """Remove all messages that were sent to the queue before this call, whatever their status; returns how many."""
-        return await self._run(calls.purge(queue))
+        path = f"{protocol.queue_path(queue)}/purge"
+        answer = await self._ask("POST", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
+        return answer.purged
 
     async def delete_queue(self, queue: str) -> None:
         """Take an empty queue off the list, and its settings with it. ForqApiError 409 while it has messages."""
-        await self._run(calls.delete_queue(queue))
+        await self._request("DELETE", protocol.queue_path(queue))
+
+    async def search_dead_letters(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter | None = None,
+        *,
+        before_sequence: int | None = None,
+        limit: int = 50,
+    ) -> DeadLetterPage:
+        """A page (1-100) of those that match, newest first; it looks at 10,000 at most and says how far it came.
+
+        This and all that concerns dead letters is for queues that take them; others refuse.
+        """
+        query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
+        return await self._ask("GET", f"{protocol.dead_letters_path(queue)}?{query}", DeadLetterPage)
+
+    async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
+        """One of them, with where it came from and how it failed."""
+        return await self._ask("GET", protocol.dead_letter_path(queue, message_id), MessageInfo)
+
+    async def redrive(
+        self, queue: str, message_ids: Sequence[str], *, target: str | None = None
+    ) -> list[MoveResult]:
+        """Move up to 1,000 to `target` (None: back to where each came from) in one commit."""
+        wanted = RedriveMessages(list(message_ids), target)
+        path = f"{protocol.dead_letters_path(queue)}/redrive"
+        answer = await self._ask("POST", path, Results[MoveResult], wanted)
+        return answer.results
+
+    async def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
+        """Remove up to 1,000 for good."""
+        path = f"{protocol.dead_letters_path(queue)}/delete"
+        wanted = DeleteMessages(list(message_ids))
+        answer = await self._ask("POST", path, Results[MoveResult], wanted)
+        return answer.results
+
+    async def resubmit(
+        self,
+        queue: str,
+        message_id: str,
+        *,
+        content: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        target: str | None = None,
+        remove: bool = False,
+    ) -> Resubmitted:
+        """Send a copy with other content or attributes (None: the same). remove: take the original away with it."""
+        edited = None if attributes is None else dict(attributes)
+        path = f"{protocol.dead_letter_path(queue, message_id)}/resubmit"
+        return await self._ask("POST", path, Resubmitted, Resubmission(content, edited, target, remove))
+
+    async def start_redrive(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter,
+        *,
+        target: str | None = None,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveInfo:
+        """Have the server move all that match (an empty filter: all) and are there now; returns at once."""
+        path = f"{protocol.dead_letters_path(queue)}/redrives"
+        start = StartRedrive(wanted, target, rate_per_second, dry_run)
+        return await self._ask("POST", path, RedriveInfo, start)
+
+    async def redrives(self, queue: str) -> list[RedriveInfo]:
+        """Those that run and the latest that ended, the latest first."""
+        path = f"{protocol.dead_letters_path(queue)}/redrives"
+        answer = await self._ask("GET", path, RedriveList)
+        return answer.redrives
+
+    async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """How a redrive stands."""
+        return await self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
+
+    async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Stop a redrive; returns once it has ended. What it moved stays moved."""
+        path = f"{protocol.redrive_path(queue, redrive_id)}/cancel"
+        return await self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+
+    async def create_token(
+        self, name: str, scopes: Sequence[Scope], queues: str = "*", *, expires_at: int | None = None
+    ) -> CreatedToken:
+        """Make a token for the queues that the glob covers, until `expires_at` (None: for ever).
+
+        Its text is told this once. For the holder of the secret, or of a token with the scope admin for all queues;
+        so are `tokens` and `revoke_token`.
+        """
+        wanted = NewToken(name, cast("Any", list(scopes)), queues, expires_at)
+        return await self._ask("POST", protocol.TOKENS, CreatedToken, wanted)
+
+    async def tokens(self) -> list[TokenInfo]:
+        """All tokens by name, also those that expired."""
+        answer = await self._ask("GET", protocol.TOKENS, TokenList)
+        return answer.tokens
+
+    async def revoke_token(self, name: str) -> None:
+        """Make a token worthless, at once and for good."""
+        await self._request("DELETE", protocol.token_path(name))
 
     async def healthcheck(self) -> None:
         """Return if the server and its database work."""
-        await self._run(calls.healthcheck())
+        await self._request("GET", "/healthcheck")
 
-    async def _run(self, call: Call[ResultT]) -> ResultT:
+    async def _settle(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
+        path = f"{protocol.queue_path(queue)}/messages/{verb}"
+        answer = await self._ask("POST", path, Results[ReceiptResult], wanted)
+        return answer.results
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        answer: type[AnswerT],
+        body: object | None = None,
+        wait_seconds: float = 0.0,
+    ) -> AnswerT:
+        """Make a request and read its answer. wait_seconds: for how long the server may hold the answer back."""
+        return protocol.read_answer(await self._request(method, path, body, wait_seconds), answer)
+
+    async def _request(
+        self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
+    ) -> httpx.Response:
+        """Make a request, again while it certainly did nothing and there is time. Returns a success."""
+        settings = protocol.request_settings(body, wait_seconds)
         retries = Retries(self._retry_seconds)
         while True:
             try:
-                response = await self._http.request(
-                    call.method, call.path, content=call.body, headers=call.headers, timeout=call.timeout
-                )
+                response = await self._http.request(method, path, **settings)
             except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
                 delay = retries.next_pause()
                 if delay is None:
-                    raise calls.unreachable(self._url, problem) from problem
-            except calls.TRANSPORT_ERRORS as problem:
-                raise calls.unreachable(self._url, problem) from problem
+                    raise protocol.unreachable(self._url, problem) from problem
+            except protocol.TRANSPORT_ERRORS as problem:
+                raise protocol.unreachable(self._url, problem) from problem
             else:
                 delay = retries.after_answer(response)
                 if delay is None:
-                    return call.result(response)
+                    if not response.is_success:
+                        raise protocol.refusal(response)
+                    return response
             await anyio.sleep(delay)

@@ -1,34 +1,56 @@
-"""The blocking client. Safe to share between threads."""
+"""The blocking client. Safe to share between threads.
+
+Generated from `aio.py` by tests/house/blocking_client.py: change it there.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 import httpx
 
-from forq_trio.client import calls
-from forq_trio.client.calls import Call, ResultT
+from forq_trio.client import protocol
+from forq_trio.client.errors import ForqApiError
+from forq_trio.client.protocol import AnswerT, Deliveries, Queues, Results
 from forq_trio.client.retry import Retries
-from forq_trio.client.settings import QueueConfiguration, SettingsChange
-from forq_trio.client.sync_dead_letters import DeadLetterMethods
-from forq_trio.client.sync_tokens import TokenMethods
 from forq_trio.client.types import (
-    DEFAULT_URL,
-    WAIT_MS_MAX,
+    CreatedToken,
+    DeadLetterFilter,
+    DeadLetterPage,
     Delivery,
     MessageInfo,
     MessageOptions,
+    MoveResult,
     NewMessage,
     Produced,
+    QueueConfiguration,
     QueueInfo,
     ReceiptResult,
+    RedriveInfo,
     Rejected,
+    Resubmitted,
+    Scope,
+    SettingsChange,
+    TokenInfo,
 )
+from forq_trio.wire.dead_letters import (
+    DeleteMessages,
+    RedriveList,
+    RedriveMessages,
+    Resubmission,
+    StartRedrive,
+)
+from forq_trio.wire.limits import WAIT_MS_MAX
+from forq_trio.wire.messages import MessageViews, ReceiveRequest, SendResults
+from forq_trio.wire.queues import Purged
+from forq_trio.wire.queues import SettingsChange as SettingsChangeRequest
+from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
+from forq_trio.wire.tokens import NewToken, TokenList
 
 
-class ForqClient(DeadLetterMethods, TokenMethods):
-    """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Close it, or use it with `with`.
+class ForqClient:
+    """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `with`, or `close` it.
 
     retry_seconds: how long a call may go on trying while no connection can be made or the server says that
     it is overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and
@@ -40,7 +62,7 @@ class ForqClient(DeadLetterMethods, TokenMethods):
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str = protocol.DEFAULT_URL,
         secret: str = "",
         *,
         retry_seconds: float = 10.0,
@@ -48,7 +70,7 @@ class ForqClient(DeadLetterMethods, TokenMethods):
     ) -> None:
         self._url = url
         self._retry_seconds = retry_seconds
-        self._http = httpx.Client(transport=transport, **calls.http_settings(url, secret))
+        self._http = httpx.Client(transport=transport, **protocol.http_settings(url, secret))
 
     def __enter__(self) -> Self:
         return self
@@ -64,14 +86,20 @@ class ForqClient(DeadLetterMethods, TokenMethods):
 
     def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
         """Store one message; returns once durable. The options are the members of `NewMessage`."""
-        return self._run(calls.produce(queue, NewMessage(content, **options)))
+        # A batch of one: unlike the plain send, it is answered with the message's id.
+        (result,) = self.produce_many(queue, [NewMessage(content, **options)])
+        if isinstance(result, Rejected):
+            raise ForqApiError(400, result.code, result.field)
+        return result
 
     def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:
         """Store up to 1,000 messages (4 MiB) in one commit, each judged alone; results in their order.
 
         `forq_trio.client.batches` cuts more than that into such requests.
         """
-        return self._run(calls.produce_many(queue, messages))
+        path = f"{protocol.queue_path(queue)}/messages/batch"
+        answer = self._ask("POST", path, SendResults, {"messages": messages})
+        return protocol.read_results(answer.results, len(messages))
 
     def receive(
         self,
@@ -87,45 +115,52 @@ class ForqClient(DeadLetterMethods, TokenMethods):
         Waits up to `wait_ms` (0-30,000) for the first and returns an empty list when none came. A message whose
         lease ends before it is settled comes again.
         """
-        return self._run(calls.receive(queue, max_messages, wait_ms, lease_ms, shuffle))
+        wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, "shuffle" if shuffle else "fifo")
+        path = f"{protocol.queue_path(queue)}/messages/receive"
+        answer = self._ask("POST", path, Deliveries, wanted, wait_ms / 1000)
+        return answer.messages
 
     def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
         """Remove up to 1,000 received messages; a receipt that is no longer current is refused alone."""
-        return self._run(calls.settle("ack", queue, receipts))
+        return self._settle("ack", queue, AckRequest(list(receipts)))
 
     def nack(
         self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
     ) -> list[ReceiptResult]:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt)."""
-        return self._run(calls.settle("nack", queue, receipts, delay_ms=delay_ms, reason=reason))
+        return self._settle("nack", queue, NackRequest(list(receipts), delay_ms, reason))
 
     def extend(self, queue: str, receipts: Sequence[str], lease_ms: int | None = None) -> list[ReceiptResult]:
         """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end."""
-        return self._run(calls.settle("extend", queue, receipts, lease_ms=lease_ms))
+        return self._settle("extend", queue, ExtendRequest(list(receipts), lease_ms))
 
     def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`."""
-        return self._run(calls.settle("release", queue, receipts, delay_ms=delay_ms))
+        return self._settle("release", queue, ReleaseRequest(list(receipts), delay_ms))
 
     def queues(self) -> list[QueueInfo]:
         """All queues by name."""
-        return self._run(calls.queues())
+        answer = self._ask("GET", "/api/v1/queues", Queues)
+        return answer.queues
 
     def queue_stats(self, queue: str) -> QueueInfo:
         """One queue; zeros for one that nobody ever used."""
-        return self._run(calls.queue_stats(queue))
+        return self._ask("GET", protocol.queue_path(queue), QueueInfo)
 
     def message(self, queue: str, message_id: str) -> MessageInfo:
         """Look at one message without touching it."""
-        return self._run(calls.message(queue, message_id))
+        return self._ask("GET", protocol.message_path(queue, message_id), MessageInfo)
 
     def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
         """The next ready messages (1-100) in the order they will be received, or some at random; untouched."""
-        return self._run(calls.peek(queue, limit, shuffle))
+        order = "&order=shuffle" if shuffle else ""
+        path = f"{protocol.queue_path(queue)}/peek?limit={limit}{order}"
+        answer = self._ask("GET", path, MessageViews)
+        return answer.messages
 
     def settings(self, queue: str) -> QueueConfiguration:
         """What was set for a queue, and what holds."""
-        return self._run(calls.settings(queue))
+        return self._ask("GET", f"{protocol.queue_path(queue)}/settings", QueueConfiguration)
 
     def configure(self, queue: str, **changes: Unpack[SettingsChange]) -> QueueConfiguration:
         """Change settings: what is not named stays as it is, None goes back to the default. Returns what holds then.
@@ -133,47 +168,169 @@ class ForqClient(DeadLetterMethods, TokenMethods):
         Holds at once for all messages of the queue, but order, delay and time to live only for those sent from now
         on. Raises TypeError for a name that is no setting.
         """
-        return self._run(calls.configure(queue, changes))
+        change = SettingsChangeRequest(**cast("Any", changes))
+        return self._ask("PUT", f"{protocol.queue_path(queue)}/settings", QueueConfiguration, change)
 
     def reset_settings(self, queue: str) -> None:
         """Go back to the defaults; a paused queue stays paused."""
-        self._run(calls.reset_settings(queue))
+        self._request("DELETE", f"{protocol.queue_path(queue)}/settings")
 
     def pause(self, queue: str) -> None:
         """Hand out no messages of the queue until `resume`; it goes on taking them."""
-        self._run(calls.pause(queue))
+        self._request("POST", f"{protocol.queue_path(queue)}/pause")
 
     def resume(self, queue: str) -> None:
         """End a pause."""
-        self._run(calls.resume(queue))
+        self._request("POST", f"{protocol.queue_path(queue)}/resume")
 
     def purge(self, queue: str) -> int:
         """Remove all messages that were sent to the queue before this call, whatever their status; returns how many."""
-        return self._run(calls.purge(queue))
+        path = f"{protocol.queue_path(queue)}/purge"
+        answer = self._ask("POST", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
+        return answer.purged
 
     def delete_queue(self, queue: str) -> None:
         """Take an empty queue off the list, and its settings with it. ForqApiError 409 while it has messages."""
-        self._run(calls.delete_queue(queue))
+        self._request("DELETE", protocol.queue_path(queue))
+
+    def search_dead_letters(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter | None = None,
+        *,
+        before_sequence: int | None = None,
+        limit: int = 50,
+    ) -> DeadLetterPage:
+        """A page (1-100) of those that match, newest first; it looks at 10,000 at most and says how far it came.
+
+        This and all that concerns dead letters is for queues that take them; others refuse.
+        """
+        query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
+        return self._ask("GET", f"{protocol.dead_letters_path(queue)}?{query}", DeadLetterPage)
+
+    def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
+        """One of them, with where it came from and how it failed."""
+        return self._ask("GET", protocol.dead_letter_path(queue, message_id), MessageInfo)
+
+    def redrive(
+        self, queue: str, message_ids: Sequence[str], *, target: str | None = None
+    ) -> list[MoveResult]:
+        """Move up to 1,000 to `target` (None: back to where each came from) in one commit."""
+        wanted = RedriveMessages(list(message_ids), target)
+        path = f"{protocol.dead_letters_path(queue)}/redrive"
+        answer = self._ask("POST", path, Results[MoveResult], wanted)
+        return answer.results
+
+    def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
+        """Remove up to 1,000 for good."""
+        path = f"{protocol.dead_letters_path(queue)}/delete"
+        wanted = DeleteMessages(list(message_ids))
+        answer = self._ask("POST", path, Results[MoveResult], wanted)
+        return answer.results
+
+    def resubmit(
+        self,
+        queue: str,
+        message_id: str,
+        *,
+        content: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        target: str | None = None,
+        remove: bool = False,
+    ) -> Resubmitted:
+        """Send a copy with other content or attributes (None: the same). remove: take the original away with it."""
+        edited = None if attributes is None else dict(attributes)
+        path = f"{protocol.dead_letter_path(queue, message_id)}/resubmit"
+        return self._ask("POST", path, Resubmitted, Resubmission(content, edited, target, remove))
+
+    def start_redrive(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter,
+        *,
+        target: str | None = None,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveInfo:
+        """Have the server move all that match (an empty filter: all) and are there now; returns at once."""
+        path = f"{protocol.dead_letters_path(queue)}/redrives"
+        start = StartRedrive(wanted, target, rate_per_second, dry_run)
+        return self._ask("POST", path, RedriveInfo, start)
+
+    def redrives(self, queue: str) -> list[RedriveInfo]:
+        """Those that run and the latest that ended, the latest first."""
+        path = f"{protocol.dead_letters_path(queue)}/redrives"
+        answer = self._ask("GET", path, RedriveList)
+        return answer.redrives
+
+    def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """How a redrive stands."""
+        return self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
+
+    def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Stop a redrive; returns once it has ended. What it moved stays moved."""
+        path = f"{protocol.redrive_path(queue, redrive_id)}/cancel"
+        return self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+
+    def create_token(
+        self, name: str, scopes: Sequence[Scope], queues: str = "*", *, expires_at: int | None = None
+    ) -> CreatedToken:
+        """Make a token for the queues that the glob covers, until `expires_at` (None: for ever).
+
+        Its text is told this once. For the holder of the secret, or of a token with the scope admin for all queues;
+        so are `tokens` and `revoke_token`.
+        """
+        wanted = NewToken(name, cast("Any", list(scopes)), queues, expires_at)
+        return self._ask("POST", protocol.TOKENS, CreatedToken, wanted)
+
+    def tokens(self) -> list[TokenInfo]:
+        """All tokens by name, also those that expired."""
+        answer = self._ask("GET", protocol.TOKENS, TokenList)
+        return answer.tokens
+
+    def revoke_token(self, name: str) -> None:
+        """Make a token worthless, at once and for good."""
+        self._request("DELETE", protocol.token_path(name))
 
     def healthcheck(self) -> None:
         """Return if the server and its database work."""
-        self._run(calls.healthcheck())
+        self._request("GET", "/healthcheck")
 
-    def _run(self, call: Call[ResultT]) -> ResultT:
+    def _settle(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
+        path = f"{protocol.queue_path(queue)}/messages/{verb}"
+        answer = self._ask("POST", path, Results[ReceiptResult], wanted)
+        return answer.results
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        answer: type[AnswerT],
+        body: object | None = None,
+        wait_seconds: float = 0.0,
+    ) -> AnswerT:
+        """Make a request and read its answer. wait_seconds: for how long the server may hold the answer back."""
+        return protocol.read_answer(self._request(method, path, body, wait_seconds), answer)
+
+    def _request(
+        self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
+    ) -> httpx.Response:
+        """Make a request, again while it certainly did nothing and there is time. Returns a success."""
+        settings = protocol.request_settings(body, wait_seconds)
         retries = Retries(self._retry_seconds)
         while True:
             try:
-                response = self._http.request(
-                    call.method, call.path, content=call.body, headers=call.headers, timeout=call.timeout
-                )
+                response = self._http.request(method, path, **settings)
             except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
                 delay = retries.next_pause()
                 if delay is None:
-                    raise calls.unreachable(self._url, problem) from problem
-            except calls.TRANSPORT_ERRORS as problem:
-                raise calls.unreachable(self._url, problem) from problem
+                    raise protocol.unreachable(self._url, problem) from problem
+            except protocol.TRANSPORT_ERRORS as problem:
+                raise protocol.unreachable(self._url, problem) from problem
             else:
                 delay = retries.after_answer(response)
                 if delay is None:
-                    return call.result(response)
+                    if not response.is_success:
+                        raise protocol.refusal(response)
+                    return response
             time.sleep(delay)

@@ -1,17 +1,15 @@
-"""What goes over the wire, as typed values. All times are milliseconds since the Unix epoch."""
+"""What a client takes and returns. All times are milliseconds since the Unix epoch, all durations milliseconds.
+
+Most are the types of `forq_trio.wire` under the clients' own names. Those that are derived from one have None or {}
+where the JSON has nothing, and ignore members that they do not know. The one exception is `NewMessage`: the server
+reads its JSON straight into the message that the broker stores, which has other names and defaults. A test compares.
+"""
 
 from typing import Literal, TypedDict
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-DEFAULT_URL = "http://localhost:8080"
-WAIT_MS_MAX = 30_000
-PRIORITY_MAX = 1_000
-PRIORITY_DEFAULT = 100
-PRODUCE_BATCH_MAX = 1_000
-PRODUCE_BATCH_BYTES_MAX = 4 * 1024 * 1024
-RECEIVE_BATCH_MAX = 100
-RECEIPTS_BATCH_MAX = 1_000
+from forq_trio.wire import dead_letters, messages, queues, receipts, tokens
 
 
 class NewMessage(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -53,15 +51,11 @@ class MessageOptions(TypedDict, total=False):
     dead_letter_queue: str | None
 
 
-class Produced(Struct, frozen=True):
-    """A stored message. `sequence` grows strictly in order of arrival and is never used twice.
+Produced = messages.Produced
+"""A stored message. `sequence` grows strictly in order of arrival and is never used twice.
 
-    duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
-    """
-
-    id: str
-    sequence: int
-    duplicate: bool = False
+duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
+"""
 
 
 class Rejected(Struct, frozen=True):
@@ -71,97 +65,126 @@ class Rejected(Struct, frozen=True):
     field: str | None = None
 
 
-class Delivery(Struct, frozen=True, rename="camel"):
+class Delivery(messages.Delivery, frozen=True, omit_defaults=False):
     """A message that is ours until `lease_until`. `attempts` counts this delivery; `receipt` settles it.
 
     first_received_at: when it was handed to a consumer for the first time.
     """
 
-    id: str
-    content: str
-    receipt: str
-    attempts: int
-    sequence: int
-    received_at: int
-    lease_until: int
-    priority: int
-    first_received_at: int
-    attributes: dict[str, str] = {}
-    group: str | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
 
 
-class ReceiptResult(Struct, frozen=True, rename="camel"):
+class ReceiptResult(receipts.Settled, frozen=True, omit_defaults=False):
     """What became of one receipt. code: why it was refused; lease_until: the new end, after `extend`."""
 
-    receipt: str
-    ok: bool
-    code: str | None = None
-    lease_until: int | None = None
+
+MessageInfo = messages.MessageView
+"""A stored message as one looks at it, without touching it.
+
+failures: its latest failed attempts. failure_reason, source_queue, source_attempts, dead_lettered_at: of a dead
+letter, why it is one, where it came from, after how many attempts and when.
+"""
+
+Failure = messages.Failure
+"""One failed attempt: its number, when it ended and the reason given, None if there was none."""
+
+QueueInfo = queues.QueueDetail
+"""A queue's messages by status, and how many consumers wait for one.
+
+held: those that wait because as many of their group are in process as may be. bytes: of content and attributes.
+oldest_ready_age_ms: None where nothing is ready, and in the list of all queues.
+"""
 
 
-class QueueInfo(Struct, frozen=True, rename="camel"):
-    """A queue's messages by status, and how many consumers wait for one.
+class ExponentialBackOff(queues.ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
+    """A delay that grows: initial_ms x factor^(attempt - 1), at most max_ms; up to `jitter` (0-1) of it is random."""
 
-    held: those that wait because as many of their group are in process as may be. bytes: of content and attributes.
-    oldest_ready_age_ms: None where nothing is ready, and in the list of all queues.
+
+BackOff = tuple[int, ...] | ExponentialBackOff
+"""Delays by attempt, the last one for all later attempts; or a formula."""
+
+
+class QueueSettings(
+    queues.QueueSettings, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=False
+):
+    """What was set for a queue; None where nothing was.
+
+    lease_ms: for how long a receive that does not say holds its messages. delay_ms, ttl_ms, max_attempts,
+    dead_letter_queue ("": none), deduplication_window_ms: for messages that do not say. back_off: after a failed
+    attempt. max_messages, max_bytes, overflow: how full it may become, and what then. group_in_flight_max: how many
+    messages of one group may be in process at once.
     """
 
-    queue: str
-    is_dlq: bool
-    ready: int
-    delayed: int
-    processing: int
-    failed: int
-    waiting: int = 0
-    oldest_ready_age_ms: int | None = None
-    held: int = 0
-    bytes: int = 0
-    paused: bool = False
-
-    @property
-    def total(self) -> int:
-        """All of its messages."""
-        return self.ready + self.delayed + self.processing + self.failed + self.held
+    back_off: BackOff | None = None
 
 
-class Failure(Struct, frozen=True):
-    """One failed attempt: its number, when it ended and the reason given, None if there was none."""
+class QueueRules(queues.QueueRules, frozen=True, kw_only=True):
+    """What holds for a queue, defaults filled in. max_messages, max_bytes, group_in_flight_max: None for no bound."""
 
-    attempt: int
-    at: int
-    reason: str | None = None
+    back_off: BackOff
 
 
-class MessageInfo(Struct, frozen=True, rename="camel"):
-    """A stored message as one looks at it, without touching it.
+class QueueConfiguration(Struct, frozen=True):
+    """`settings` is what was set, `effective` what holds."""
 
-    failures: its latest failed attempts. failure_reason, source_queue, source_attempts, dead_lettered_at: of a dead
-    letter, why it is one, where it came from, after how many attempts and when.
+    settings: QueueSettings
+    effective: QueueRules
+
+
+class SettingsChange(TypedDict, total=False):
+    """The members of a change as keywords of `configure`: what is absent stays as it is, None goes to the default.
+
+    overflow: what a send to a full queue does: fail, or make room with the oldest ready message of the lowest
+    priority. order: which message of a priority comes first, the oldest or the newest.
     """
 
-    id: str
-    queue: str
-    sequence: int
-    status: Literal["ready", "processing", "failed", "delayed", "held"]
-    content: str
-    attempts: int
-    priority: int
-    received_at: int
-    process_after: int
-    updated_at: int
-    expires_after: int
-    processing_started_at: int | None = None
-    lease_until: int | None = None
-    failure_reason: str | None = None
-    source_queue: str | None = None
-    last_error: str | None = None
-    attributes: dict[str, str] | None = None
-    group: str | None = None
-    first_received_at: int | None = None
-    max_attempts: int | None = None
-    ttl_ms: int | None = None
-    dead_letter_queue: str | None = None
-    dead_lettered_at: int | None = None
-    source_attempts: int | None = None
-    failures: tuple[Failure, ...] = ()
-    bytes: int = 0
+    lease_ms: int | None
+    delay_ms: int | None
+    ttl_ms: int | None
+    max_attempts: int | None
+    back_off: BackOff | None
+    dead_letter_queue: str | None
+    deduplication_window_ms: int | None
+    max_messages: int | None
+    max_bytes: int | None
+    overflow: Literal["reject", "drop_oldest", "dead_letter"] | None
+    order: Literal["fifo", "lifo"] | None
+    group_in_flight_max: int | None
+
+
+DeadLetterFilter = dead_letters.DeadLetterFilter
+"""What a dead letter must be like; None and {} mean any.
+
+reason: why it is one, exactly. min_age_ms, max_age_ms: for how long it has been one. attributes: all of these,
+with these values. text: part of its content, exactly.
+"""
+
+DeadLetterPage = dead_letters.DeadLetters
+"""Those that match, newest first, after looking at `searched` of the queue's `total` messages.
+
+next_before: the sequence to go on below; None when the queue was searched to its end.
+"""
+
+
+class MoveResult(dead_letters.MovedMessage, frozen=True, omit_defaults=False):
+    """What became of one message. code: why it was refused."""
+
+
+Resubmitted = dead_letters.Resubmitted
+"""The copy that was sent."""
+
+RedriveInfo = dead_letters.RedriveView
+"""A redrive of all that match, as it stands.
+
+searched: how many messages were looked at, of `total` at its start. matched: how many of them match and can be
+moved; skipped: how many match and cannot. moved: how many were. error: why it failed.
+"""
+
+Scope = Literal["produce", "consume", "browse", "redrive", "admin"]
+"""What a token allows. admin includes the others."""
+
+CreatedToken = tokens.CreatedToken
+"""token: the text to show as a key. The server cannot tell it again."""
+
+TokenInfo = tokens.TokenView
+"""A token without its text. queues: a glob. expires_at, last_used_at: None for never."""

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from enum import Enum
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
@@ -19,7 +19,7 @@ _NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{limits.TOKEN_NAME_LENGTH
 _GLOB = re.compile(rf"[A-Za-z0-9._*?!\[\]-]{{1,{limits.TOKEN_QUEUES_LENGTH_MAX}}}")
 
 
-class Scope(Enum):
+class Scope(StrEnum):
     """What a token allows. ADMIN includes all others."""
 
     PRODUCE = "produce"

@@ -4,7 +4,7 @@
 what holds once defaults are filled in. A queue without settings is virtual: it has rules, and nothing is stored for it.
 """
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -18,7 +18,7 @@ NO_DEAD_LETTERS = ""
 """As the name of a dead-letter queue: there is none, messages that fail or expire are deleted."""
 
 
-class Overflow(Enum):
+class Overflow(StrEnum):
     """What a send to a full queue does: fail, or make room with the oldest ready message of the lowest priority."""
 
     REJECT = "reject"
@@ -26,7 +26,7 @@ class Overflow(Enum):
     DEAD_LETTER = "dead_letter"
 
 
-class Order(Enum):
+class Order(StrEnum):
     """Which message of a priority comes first: the oldest or the newest."""
 
     FIFO = "fifo"

@@ -1,14 +1,21 @@
-"""Runs commands in this process as the console script would, against the clients' small server."""
+"""Runs commands in this process as the console script would, against a real server in a thread of it."""
 
 import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import uuid4
 
 import pytest
 
-from client.fake_forq import SECRET, FakeForq, serving
 from forq_trio.cli import run
+from forq_trio.client import ForqClient
+from support.in_process import in_process_server
+from support.proxy import Proxy, proxying
+from support.real_server import SECRET
+
+NOWHERE = "http://127.0.0.1:1"
+"""Where no server is: whoever asks there ends with the code for that."""
 
 
 class Stream(io.TextIOWrapper):
@@ -48,15 +55,24 @@ class Forq:
         return Outcome(code, out.text(), err.text())
 
 
-@pytest.fixture
-def fake() -> FakeForq:
-    return FakeForq()
-
-
-@pytest.fixture
-def url(fake: FakeForq) -> Iterator[str]:
-    with serving(fake) as url:
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    """The URL of a server that all tests share, each with a queue of its own."""
+    with in_process_server() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def client(url: str) -> Iterator[ForqClient]:
+    """A look behind the commands."""
+    with ForqClient(url, SECRET) as client:
+        yield client
+
+
+@pytest.fixture
+def queue() -> str:
+    """A queue that no other test uses."""
+    return f"q-{uuid4().hex}"
 
 
 @pytest.fixture
@@ -75,3 +91,19 @@ def connected(forq: Forq, url: str, monkeypatch: pytest.MonkeyPatch) -> Forq:
     """The command, told by FORQ_URL where the server is."""
     monkeypatch.setenv("FORQ_URL", url)
     return forq
+
+
+@pytest.fixture
+def alone(forq: Forq, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forq]:
+    """The command with a server of its own, on which nobody made a queue."""
+    with in_process_server() as url:
+        monkeypatch.setenv("FORQ_URL", url)
+        yield forq
+
+
+@pytest.fixture
+def proxy(connected: Forq, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Stands between the command and the server."""
+    with proxying(url) as (proxy, proxy_url):
+        monkeypatch.setenv("FORQ_URL", proxy_url)
+        yield proxy

@@ -2,12 +2,19 @@
 
 import json
 import socket
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 
-from client.fake_forq import FakeForq, error
 from client.fake_time import Clock
+from forq_trio.cli import look
 from forq_trio.cli.options import RETRY_SECONDS
+from forq_trio.client import Delivery, ForqApiError, ForqClient, NewMessage
+from support.in_process import in_process_server
+from support.proxy import Answer, Proxy
 
 from .conftest import Forq
 
@@ -15,51 +22,55 @@ UNKNOWN = "00000000-0000-8000-8000-000000000000"
 
 
 @pytest.fixture
-def receipt(connected: Forq, fake: FakeForq) -> str:
-    """The receipt of a received message of `orders`."""
-    connected("send", "orders", "a")
-    connected("receive", "orders")
-    receipt = fake.queues["orders"][0].receipt
-    assert receipt is not None
-    return receipt
+def received(client: ForqClient, queue: str) -> Delivery:
+    """A received message of `queue`."""
+    client.produce(queue, "a")
+    (delivery,) = client.receive(queue)
+    return delivery
 
 
-def test_ack(connected: Forq, fake: FakeForq, receipt: str):
-    outcome = connected("ack", "orders", receipt)
+def test_ack(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    outcome = connected("ack", queue, received.receipt)
     assert (outcome.code, outcome.out, outcome.err) == (0, "1 message acknowledged\n", "")
-    assert fake.queues["orders"] == []
+    assert client.queue_stats(queue).total == 0
 
 
-def test_nack(connected: Forq, fake: FakeForq, receipt: str):
-    outcome = connected("nack", "orders", receipt, "--delay", "500ms", "--reason", "no paper")
+def test_nack(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    outcome = connected("nack", queue, received.receipt, "--delay", "500ms", "--reason", "no paper")
     assert (outcome.code, outcome.out) == (0, "1 message given back\n")
-    assert fake.requests[-1][2] == {"receipts": [receipt], "delayMs": 500, "reason": "no paper"}
+    message = client.message(queue, received.id)
+    assert (message.process_after - message.updated_at, message.last_error) == (500, "no paper")
 
 
-def test_extend(connected: Forq, fake: FakeForq, receipt: str):
-    outcome = connected("extend", "orders", receipt, "--lease", "2m")
+def test_extend(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    before_ms = time.time_ns() // 1_000_000
+    outcome = connected("extend", queue, received.receipt, "--lease", "2h")
     assert (outcome.code, outcome.out, outcome.err) == (0, "1 message extended\n", "")
-    assert fake.requests[-1][1:] == (
-        "/api/v1/queues/orders/messages/extend",
-        {"receipts": [receipt], "leaseMs": 120_000},
-    )
-    assert json.loads(connected("extend", "orders", receipt, "--json").out)["leaseUntil"] is not None
-    assert fake.requests[-1][2] == {"receipts": [receipt]}
+    lease_until = client.message(queue, received.id).lease_until
+    assert 0 <= lease_until - before_ms - 7_200_000 < 60_000
+    result = json.loads(connected("extend", queue, received.receipt, "--json").out)
+    assert result == {
+        "receipt": received.receipt,
+        "ok": True,
+        "code": None,
+        "leaseUntil": client.message(queue, received.id).lease_until,
+    }
+    assert 0 <= result["leaseUntil"] - before_ms - 300_000 < 60_000
 
 
-def test_release(connected: Forq, fake: FakeForq, receipt: str):
-    outcome = connected("release", "orders", receipt, "--delay", "1.5")
+def test_release(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    outcome = connected("release", queue, received.receipt, "--delay", "1.5")
     assert (outcome.code, outcome.out, outcome.err) == (0, "1 message released\n", "")
-    assert fake.requests[-1][2] == {"receipts": [receipt], "delayMs": 1_500}
-    assert fake.queues["orders"][0].attempts == 0
-    assert connected("release", "orders", receipt).code == 5
+    message = client.message(queue, received.id)
+    assert (message.process_after - message.updated_at, message.attempts) == (1_500, 0)
+    assert connected("release", queue, received.receipt).code == 5
 
 
-def test_receipts_that_are_no_longer_current(connected: Forq, receipt: str):
-    outcome = connected("ack", "orders", UNKNOWN, receipt)
+def test_receipts_that_are_no_longer_current(connected: Forq, queue: str, received: Delivery):
+    outcome = connected("ack", queue, UNKNOWN, received.receipt)
     assert (outcome.code, outcome.out) == (5, "1 message acknowledged\n")
     assert outcome.err.startswith(f"forq: {UNKNOWN}: there is no such message, or the receipt is no longer")
-    outcome = connected("nack", "orders", UNKNOWN, "nonsense", "--json")
+    outcome = connected("nack", queue, UNKNOWN, "nonsense", "--json")
     assert outcome.code == 1
     assert [json.loads(line)["code"] for line in outcome.out.splitlines()] == [
         "not_found.message",
@@ -67,29 +78,36 @@ def test_receipts_that_are_no_longer_current(connected: Forq, receipt: str):
     ]
 
 
-def test_more_receipts_than_a_request_holds(connected: Forq, fake: FakeForq):
-    for verb in ("ack", "nack", "extend", "release"):
-        fake.requests.clear()
-        assert connected(verb, "orders", *[UNKNOWN] * 1_001).code == 5
-        assert [len(members["receipts"]) for _, _, members in fake.requests] == [1_000, 1]
+@pytest.mark.parametrize("verb", ["ack", "nack", "extend", "release"])
+def test_more_receipts_than_a_request_holds(connected: Forq, proxy: Proxy, queue: str, verb: str):
+    assert connected(verb, queue, *[UNKNOWN] * 1_001).code == 5
+    assert [len(body["receipts"]) for body in proxy.sent(verb)] == [1_000, 1]
 
 
-def test_queues_into_a_pipe(connected: Forq, receipt: str):
-    assert connected("queues").out == (
+@pytest.fixture
+def one_received(alone: Forq) -> Forq:
+    """A server whose only message, in the queue `orders`, is received."""
+    alone("send", "orders", "a")
+    alone("receive", "orders")
+    return alone
+
+
+def test_queues_into_a_pipe(one_received: Forq):
+    assert one_received("queues").out == (
         "queue\tready\tdelayed\tprocessing\theld\tfailed\twaiting\tpaused\norders\t0\t0\t1\t0\t0\t0\tno\n"
     )
-    connected("queue", "pause", "orders")
-    assert connected("queues").out.endswith("\tyes\n")
+    one_received("queue", "pause", "orders")
+    assert one_received("queues").out.endswith("\tyes\n")
 
 
-def test_queues_on_a_terminal(connected: Forq, receipt: str):
-    outcome = connected("queues", terminal=True)
+def test_queues_on_a_terminal(one_received: Forq):
+    outcome = one_received("queues", terminal=True)
     assert "processing" in outcome.out
     assert "\t" not in outcome.out
 
 
-def test_queues_as_json(connected: Forq, receipt: str):
-    (line,) = connected("queues", "--json").out.splitlines()
+def test_queues_as_json(one_received: Forq):
+    (line,) = one_received("queues", "--json").out.splitlines()
     assert json.loads(line) == {
         "queue": "orders",
         "isDlq": False,
@@ -105,88 +123,122 @@ def test_queues_as_json(connected: Forq, receipt: str):
     }
 
 
-def test_no_queue_yet(connected: Forq):
-    outcome = connected("queues")
+def test_no_queue_yet(alone: Forq):
+    outcome = alone("queues")
     assert (outcome.code, outcome.out) == (0, "")
     assert "no queue yet" in outcome.err
 
 
-def test_peek(connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("time.time_ns", lambda: (1_700_000_000_000 + 7_300_000) * 1_000_000)
-    connected("send", "orders", "two\nlines and " + "x" * 100)
-    outcome = connected("peek", "orders", "-n", "5")
+def test_peek(connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch):
+    in_two_hours = SimpleNamespace(time_ns=lambda: time.time_ns() + 7_300_000 * 1_000_000)
+    monkeypatch.setattr(look, "time", in_two_hours)
+    produced = client.produce(queue, "two\nlines and " + "x" * 100)
+    outcome = connected("peek", queue, "-n", "5")
     header, row = outcome.out.splitlines()
     assert header.split("\t") == ["sequence", "id", "priority", "age", "attempts", "content"]
     assert row.split("\t") == [
-        "1",
-        fake.queues["orders"][0].id,
+        str(produced.sequence),
+        produced.id,
         "100",
         "2 h",
         "0",
         "two lines and " + "x" * 45 + "…",
     ]
-    assert json.loads(connected("peek", "orders", "--json").out)["content"].startswith("two\nlines")
+    assert json.loads(connected("peek", queue, "--json").out)["content"].startswith("two\nlines")
 
 
-def test_peek_at_random(connected: Forq):
-    connected("send", "orders", stdin=b"a\nb\n")
-    assert connected("peek", "orders", "--shuffle").out.endswith("\tb\n")
+def test_peek_at_random(connected: Forq, client: ForqClient, queue: str):
+    sent = [f"{number:02}" for number in range(20)]
+    client.produce_many(queue, [NewMessage(content) for content in sent])
+    rows = connected("peek", queue, "-n", "20", "--shuffle").out.splitlines()[1:]
+    seen = [row.rpartition("\t")[2] for row in rows]
+    assert seen != sent
+    assert sorted(seen) == sent
 
 
-def test_peek_at_nothing(connected: Forq):
-    outcome = connected("peek", "orders")
-    assert (outcome.code, outcome.out, outcome.err) == (5, "", "No message of orders is ready.\n")
+def test_peek_at_nothing(connected: Forq, queue: str):
+    outcome = connected("peek", queue)
+    assert (outcome.code, outcome.out, outcome.err) == (5, "", f"No message of {queue} is ready.\n")
 
 
-COMMANDS = [
-    ("send", "q", "x"),
-    ("receive", "q"),
-    ("ack", "q", UNKNOWN),
-    ("nack", "q", UNKNOWN),
-    ("extend", "q", UNKNOWN),
-    ("release", "q", UNKNOWN),
-    ("queues",),
-    ("peek", "q"),
-    ("queue", "show", "q"),
-    ("queue", "set", "q", "--lease", "1"),
-    ("queue", "purge", "q", "--yes"),
-]
+COMMANDS = {
+    ("send", "q", "x"): "produce",
+    ("receive", "q"): "consume",
+    ("ack", "q", UNKNOWN): "consume",
+    ("nack", "q", UNKNOWN): "consume",
+    ("extend", "q", UNKNOWN): "consume",
+    ("release", "q", UNKNOWN): "consume",
+    ("queues",): "browse",
+    ("peek", "q"): "browse",
+    ("queue", "show", "q"): "browse",
+    ("queue", "set", "q", "--lease", "1"): "admin",
+    ("queue", "purge", "q", "--yes"): "admin",
+}
+"""Commands, and the scope that each needs."""
+EVERY_COMMAND = pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_failures(
-    connected: Forq, fake: FakeForq, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-):
-    fake.answers.append(error(500, "internal"))
+@EVERY_COMMAND
+def test_a_server_that_fails(connected: Forq, proxy: Proxy, arguments: tuple[str, ...]):
+    proxy.spoiled += [Answer.error(500, "internal"), Answer(200, b"<html>")]
     outcome = connected(*arguments)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err == "forq: the server met an error of its own; its log tells more (500 internal)\n"
-
-    fake.answers.append(error(429, "too_many_requests"))
-    assert connected(*arguments).code == 4
-
-    fake.answers.append(error(403, "forbidden", scope="consume"))
-    outcome = connected(*arguments)
-    assert outcome.code == 4
-    assert "it lacks the scope: consume (403 forbidden)" in outcome.err
-
-    fake.answers.append((200, {}, b"<html>"))
     outcome = connected(*arguments)
     assert outcome.code == 1
     assert outcome.err.startswith("forq: the answer is not one of Forq's")
 
+
+@EVERY_COMMAND
+def test_a_wrong_secret(connected: Forq, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FORQ_AUTH_SECRET", "wrong")
     outcome = connected(*arguments)
     assert (outcome.code, outcome.err) == (
         4,
         "forq: the server does not accept the secret (401 unauthorized)\n",
     )
-
     for secret, sentence in (("", "FORQ_AUTH_SECRET is not set"), ("é", "that an HTTP header cannot carry")):
         monkeypatch.setenv("FORQ_AUTH_SECRET", secret)
         outcome = connected(*arguments)
         assert outcome.code == 2
         assert sentence in outcome.err
+
+
+@pytest.fixture(scope="module")
+def useless_token(client: ForqClient) -> str:
+    """It allows what none of these commands does, on a queue that none of them names."""
+    return client.create_token(f"t-{uuid4().hex}", ["redrive"], "nothing").token
+
+
+@EVERY_COMMAND
+def test_a_token_that_does_not_allow_it(
+    connected: Forq, useless_token: str, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FORQ_AUTH_SECRET", useless_token)
+    outcome = connected(*arguments)
+    assert outcome.code == 4
+    assert f"it lacks the scope: {COMMANDS[arguments]} (403 forbidden)" in outcome.err
+
+
+@pytest.fixture(scope="module")
+def barred_url() -> Iterator[str]:
+    """A server to which too many wrong secrets came from here."""
+    with in_process_server(lock_out=True) as url:
+        with ForqClient(url, "wrong") as stranger:
+            for _ in range(5):
+                with pytest.raises(ForqApiError):
+                    stranger.queues()
+        yield url
+
+
+@EVERY_COMMAND
+def test_after_too_many_wrong_secrets(
+    forq: Forq, barred_url: str, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FORQ_AUTH_SECRET", "wrong")
+    outcome = forq(*arguments, "--url", barred_url)
+    assert outcome.code == 4
+    assert "(429 too_many_requests)" in outcome.err
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://[", "http://a:b"])

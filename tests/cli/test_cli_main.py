@@ -1,10 +1,13 @@
 """`forq` itself, `forq config`, `forq serve`'s way to a configuration, and the commands on files."""
 
 import json
+import logging
+import socket
 import sqlite3
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +20,8 @@ from forq_trio.cli import exits, main
 from forq_trio.cli.output import length_of_time
 from forq_trio.config.settings import Config, default_db_path
 from forq_trio.system import open_broker
+from forq_trio.telemetry import log
+from support.in_process import in_process_server
 
 from .conftest import Forq
 
@@ -213,3 +218,33 @@ def test_a_file_that_is_not_there_or_not_ours(forq: Forq, tmp_path: Path, comman
     assert code == 1
     assert err.startswith("forq: ")
     assert err.count("\n") == 1
+
+
+@pytest.fixture
+def logging_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`forq serve` sets up the log of its process, which here is the tests'."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    monkeypatch.setattr(log, "_logger", log._logger)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.usefixtures("logging_as_before")
+def test_a_port_in_use_is_one_sentence(forq: Forq, tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        outcome = forq("serve", "--api-addr", address, "--db", str(tmp_path / "forq.db"))
+    assert (outcome.code, outcome.err) == (1, f"forq: cannot listen on {address}: Address already in use\n")
+
+
+@pytest.mark.usefixtures("logging_as_before")
+def test_two_servers_on_one_file(forq: Forq, tmp_path: Path):
+    with in_process_server(database=tmp_path / "forq.db"):
+        outcome = forq("serve", "--api-addr", "127.0.0.1:0", "--db", str(tmp_path / "forq.db"))
+    assert outcome.code == 1
+    assert outcome.err.startswith("forq: ")
+    assert outcome.err.count("\n") == 1

@@ -2,14 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
 
-from client.fake_forq import FakeForq
 from forq_trio.cli.output import duration_text
 from forq_trio.cli.queue_options import SETTINGS, back_off, size_bytes
-from forq_trio.client.settings import ExponentialBackOff, QueueSettings
+from forq_trio.client import ExponentialBackOff, ForqClient, QueueSettings
 
-from .conftest import Forq
+from .conftest import NOWHERE, Forq
 
 DEFAULTS = """\
 setting\tvalue\tsource
@@ -18,7 +18,7 @@ delay\t0s\tdefault
 ttl\t1d\tdefault
 max-attempts\t5\tdefault
 back-off\t1s,5s,15s,30s,1m\tdefault
-dead-letter-queue\torders-dlq\tdefault
+dead-letter-queue\t{queue}-dlq\tdefault
 dedup-window\t5m\tdefault
 max-messages\tno limit\tdefault
 max-bytes\tno limit\tdefault
@@ -31,7 +31,7 @@ EVERYTHING = {
     "delay": ("1500ms", 1_500),
     "ttl": ("7d", 604_800_000),
     "max-attempts": ("10", 10),
-    "back-off": ("1s,5s,1m", [1_000, 5_000, 60_000]),
+    "back-off": ("1s,5s,1m", (1_000, 5_000, 60_000)),
     "dead-letter-queue": ("failed", "failed"),
     "dedup-window": ("12h", 43_200_000),
     "max-messages": ("100000", 100_000),
@@ -48,30 +48,30 @@ def rows(text: str) -> dict[str, tuple[str, str]]:
     return {name: (value, source) for name, value, source in lines}
 
 
-def test_the_defaults_of_a_virtual_queue(connected: Forq):
-    outcome = connected("queue", "show", "orders")
-    assert (outcome.code, outcome.out, outcome.err) == (0, DEFAULTS, "")
+def test_the_defaults_of_a_virtual_queue(connected: Forq, queue: str):
+    outcome = connected("queue", "show", queue)
+    assert (outcome.code, outcome.out, outcome.err) == (0, DEFAULTS.format(queue=queue), "")
 
 
-def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, fake: FakeForq):
+def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, client: ForqClient, queue: str):
     options = [word for name, (text, _) in EVERYTHING.items() for word in (f"--{name}", text)]
-    outcome = connected("queue", "set", "orders", *options)
-    assert (outcome.code, outcome.out, outcome.err) == (0, "12 settings of orders changed\n", "")
-    method, target, members = fake.requests[-1]
-    assert (method, target) == ("PUT", "/api/v1/queues/orders/settings")
-    assert list(members.values()) == [value for _, value in EVERYTHING.values()]
-    assert rows(connected("queue", "show", "orders").out) == {
+    outcome = connected("queue", "set", queue, *options)
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"12 settings of {queue} changed\n", "")
+    *values, paused = msgspec.to_builtins(client.settings(queue).settings).values()
+    assert values == [value for _, value in EVERYTHING.values()]
+    assert paused is False
+    assert rows(connected("queue", "show", queue).out) == {
         name: (text, "set") for name, (text, _) in EVERYTHING.items()
     }
     assert [setting.member for setting in SETTINGS] == list(QueueSettings.__struct_fields__[:-1])
 
 
-def test_only_what_is_named_is_changed(connected: Forq, fake: FakeForq):
-    connected("queue", "set", "orders", "--lease", "1s", "--dead-letter-queue", "")
-    outcome = connected("queue", "set", "orders", "--unset", "lease", "--order", "lifo")
-    assert outcome.out == "2 settings of orders changed\n"
-    assert fake.requests[-1][2] == {"leaseMs": None, "order": "lifo"}
-    shown = rows(connected("queue", "show", "orders").out)
+def test_only_what_is_named_is_changed(connected: Forq, client: ForqClient, queue: str):
+    connected("queue", "set", queue, "--lease", "1s", "--dead-letter-queue", "")
+    outcome = connected("queue", "set", queue, "--unset", "lease", "--order", "lifo")
+    assert outcome.out == f"2 settings of {queue} changed\n"
+    assert client.settings(queue).settings == QueueSettings(dead_letter_queue="", order="lifo")
+    shown = rows(connected("queue", "show", queue).out)
     assert {name: shown[name] for name in ("lease", "dead-letter-queue", "order")} == {
         "lease": ("5m", "default"),
         "dead-letter-queue": ("(none)", "set"),
@@ -79,96 +79,95 @@ def test_only_what_is_named_is_changed(connected: Forq, fake: FakeForq):
     }
 
 
-def test_a_back_off_by_formula(connected: Forq, fake: FakeForq):
+def test_a_back_off_by_formula(connected: Forq, client: ForqClient, queue: str):
     text = "initial=1s,factor=1.5,max=1h,jitter=0.2"
-    connected("queue", "set", "orders", "--back-off", text)
-    assert fake.requests[-1][2] == {
-        "backOff": {"initialMs": 1_000, "factor": 1.5, "maxMs": 3_600_000, "jitter": 0.2}
-    }
-    assert rows(connected("queue", "show", "orders").out)["back-off"] == (text, "set")
+    connected("queue", "set", queue, "--back-off", text)
+    assert client.settings(queue).settings.back_off == ExponentialBackOff(1_000, 1.5, 3_600_000, 0.2)
+    assert rows(connected("queue", "show", queue).out)["back-off"] == (text, "set")
     assert back_off("initial=5") == ExponentialBackOff(5_000)
 
 
-def test_settings_as_json(connected: Forq):
-    connected("queue", "set", "orders", "--max-attempts", "7")
-    connected("queue", "pause", "orders")
-    shown = json.loads(connected("queue", "show", "orders", "--json").out)
+def test_settings_as_json(connected: Forq, queue: str):
+    connected("queue", "set", queue, "--max-attempts", "7")
+    connected("queue", "pause", queue)
+    shown = json.loads(connected("queue", "show", queue, "--json").out)
     assert (shown["queue"], shown["settings"]["maxAttempts"], shown["settings"]["paused"]) == (
-        "orders",
+        queue,
         7,
         True,
     )
     assert (shown["effective"]["maxAttempts"], shown["effective"]["leaseMs"]) == (7, 300_000)
 
 
-def test_settings_on_a_terminal(connected: Forq):
-    outcome = connected("queue", "show", "orders", terminal=True)
+def test_settings_on_a_terminal(connected: Forq, queue: str):
+    outcome = connected("queue", "show", queue, terminal=True)
     assert "\t" not in outcome.out
     assert "group-in-flight-max" in outcome.out
 
 
-def test_reset(connected: Forq):
-    connected("queue", "set", "orders", "--max-attempts", "7")
-    outcome = connected("queue", "reset", "orders")
-    assert (outcome.code, outcome.out) == (0, "orders has the default settings\n")
-    assert connected("queue", "show", "orders").out == DEFAULTS
+def test_reset(connected: Forq, queue: str):
+    connected("queue", "set", queue, "--max-attempts", "7")
+    outcome = connected("queue", "reset", queue)
+    assert (outcome.code, outcome.out) == (0, f"{queue} has the default settings\n")
+    assert connected("queue", "show", queue).out == DEFAULTS.format(queue=queue)
 
 
-def test_pause_and_resume(connected: Forq):
-    connected("send", "orders", "a")
-    assert connected("queue", "pause", "orders").out == "orders is paused\n"
-    outcome = connected("queue", "show", "orders")
+def test_pause_and_resume(connected: Forq, queue: str):
+    connected("send", queue, "a")
+    assert connected("queue", "pause", queue).out == f"{queue} is paused\n"
+    outcome = connected("queue", "show", queue)
     assert (outcome.out, outcome.err) == (
-        DEFAULTS,
-        "orders is paused: `forq queue resume orders` goes on.\n",
+        DEFAULTS.format(queue=queue),
+        f"{queue} is paused: `forq queue resume {queue}` goes on.\n",
     )
-    assert connected("receive", "orders").code == 5
-    assert connected("queue", "resume", "orders").out == "orders goes on\n"
-    assert connected("receive", "orders", "--ack").out == "a\n"
+    assert connected("receive", queue).code == 5
+    assert connected("queue", "resume", queue).out == f"{queue} goes on\n"
+    assert connected("receive", queue, "--ack").out == "a\n"
 
 
 @pytest.mark.parametrize("answer", [b"y\n", b"YES\n"])
-def test_purging_asks_first(connected: Forq, fake: FakeForq, answer: bytes):
-    connected("send", "orders", "a")
-    outcome = connected("queue", "purge", "orders", stdin=answer, terminal=True)
-    assert (outcome.code, outcome.out) == (0, "1 message of orders removed\n")
-    assert "Permanently delete 1 message of orders? This cannot be undone. [y/N]" in outcome.err
-    assert "orders" not in fake.queues
+def test_purging_asks_first(connected: Forq, client: ForqClient, queue: str, answer: bytes):
+    client.produce(queue, "a")
+    outcome = connected("queue", "purge", queue, stdin=answer, terminal=True)
+    assert (outcome.code, outcome.out) == (0, f"1 message of {queue} removed\n")
+    assert f"Permanently delete 1 message of {queue}? This cannot be undone. [y/N]" in outcome.err
+    assert client.queue_stats(queue).total == 0
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"n\n", 1), (b"\n", 1), (b"", 130)])
-def test_what_is_not_confirmed_is_not_purged(connected: Forq, fake: FakeForq, answer: bytes, code: int):
-    connected("send", "orders", "a")
-    outcome = connected("queue", "purge", "orders", stdin=answer, terminal=True)
+def test_what_is_not_confirmed_is_not_purged(
+    connected: Forq, client: ForqClient, queue: str, answer: bytes, code: int
+):
+    client.produce(queue, "a")
+    outcome = connected("queue", "purge", queue, stdin=answer, terminal=True)
     assert (outcome.code, outcome.out) == (code, "")
     assert ("forq: nothing was removed\n" in outcome.err) is (code == 1)
-    assert len(fake.queues["orders"]) == 1
+    assert client.queue_stats(queue).total == 1
 
 
-def test_purging_without_a_terminal(connected: Forq, fake: FakeForq):
-    connected("send", "orders", "a")
-    fake.requests.clear()
-    outcome = connected("queue", "purge", "orders", stdin=b"y\n")
+def test_purging_without_a_terminal(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a")
+    outcome = connected("queue", "purge", queue, stdin=b"y\n")
     assert outcome.code == 2
     assert "forq: without a terminal to ask on, purging needs --yes\n" in outcome.err
-    assert fake.requests == []
-    assert json.loads(connected("queue", "purge", "orders", "--yes", "--json").out) == {
-        "queue": "orders",
+    assert json.loads(connected("queue", "purge", queue, "--yes", "--json").out) == {
+        "queue": queue,
         "purged": 1,
     }
 
 
-def test_delete(connected: Forq, fake: FakeForq):
-    connected("send", "orders", "a")
-    outcome = connected("queue", "delete", "orders")
+def test_delete(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a")
+    outcome = connected("queue", "delete", queue)
     assert (outcome.code, outcome.out, outcome.err) == (
         1,
         "",
         "forq: the queue still holds messages; purge it first (409 conflict.queue_not_empty)\n",
     )
-    connected("queue", "purge", "orders", "--yes")
-    outcome = connected("queue", "delete", "orders")
-    assert (outcome.code, outcome.out) == (0, "orders is removed\n")
+    client.purge(queue)
+    outcome = connected("queue", "delete", queue)
+    assert (outcome.code, outcome.out) == (0, f"{queue} is removed\n")
+    assert queue not in {each.queue for each in client.queues()}
 
 
 @pytest.mark.parametrize(
@@ -189,11 +188,10 @@ def test_delete(connected: Forq, fake: FakeForq):
         (("--back-off", "initial=1s,factor=-1"), "'-1' is not a number such as 2 or 0.25"),
     ],
 )
-def test_wrong_use(connected: Forq, fake: FakeForq, arguments: tuple[str, ...], sentence: str):
-    outcome = connected("queue", "set", "orders", *arguments)
+def test_wrong_use_is_told_before_any_server_is_asked(forq: Forq, arguments: tuple[str, ...], sentence: str):
+    outcome = forq("queue", "set", "orders", *arguments, "--url", NOWHERE)
     assert (outcome.code, outcome.out) == (2, "")
     assert sentence in outcome.err
-    assert fake.requests == []
 
 
 def test_a_misspelt_command(forq: Forq):

@@ -3,73 +3,95 @@
 import io
 import json
 import sys
+import threading
+from collections.abc import Callable
 
 import pytest
 
-from client.fake_forq import FakeForq, error
 from client.fake_time import Clock
 from forq_trio.cli import run
+from forq_trio.client import ForqClient, NewMessage
+from support.proxy import CUT_OFF, LOST, Answer, Proxy
 
-from .conftest import Forq, Stream
+from .conftest import NOWHERE, Forq, Stream
+
+
+def send(client: ForqClient, queue: str, *contents: str) -> None:
+    client.produce_many(queue, [NewMessage(content) for content in contents])
+
+
+def left(client: ForqClient, queue: str) -> list[tuple[str, int]]:
+    """Contents and attempts of the messages that are ready; there are no others."""
+    found = [(each.content, each.attempts) for each in client.peek(queue, limit=100)]
+    assert client.queue_stats(queue).total == len(found)
+    return found
 
 
 @pytest.fixture
-def three(connected: Forq, fake: FakeForq) -> Forq:
-    """A server with three messages in `orders`."""
-    connected("send", "orders", stdin=b"a\nb\nc\n")
-    fake.requests.clear()
+def three(connected: Forq, client: ForqClient, queue: str) -> Forq:
+    """The command, and three messages in `queue`."""
+    send(client, queue, "a", "b", "c")
     return connected
 
 
-def test_one_message_with_its_receipt(three: Forq, fake: FakeForq):
-    outcome = three("receive", "orders")
-    assert (outcome.code, outcome.out, outcome.err) == (0, f"{fake.queues['orders'][0].receipt}\ta\n", "")
-    assert fake.requests == [("POST", "/api/v1/queues/orders/messages/receive", {"max": 1, "waitMs": 0})]
+def test_one_message_with_its_receipt(three: Forq, client: ForqClient, queue: str):
+    outcome = three("receive", queue)
+    receipt, content = outcome.out.removesuffix("\n").split("\t")
+    assert (outcome.code, content, outcome.err) == (0, "a", "")
+    stats = client.queue_stats(queue)
+    assert (stats.processing, stats.ready) == (1, 2)
+    assert client.ack(queue, [receipt])[0].ok
 
 
-def test_acknowledged_messages_are_printed_without_receipts(three: Forq, fake: FakeForq):
-    outcome = three("receive", "orders", "--max", "2", "--ack")
+def test_acknowledged_messages_are_printed_without_receipts(three: Forq, client: ForqClient, queue: str):
+    outcome = three("receive", queue, "--max", "2", "--ack")
     assert (outcome.code, outcome.out) == (0, "a\nb\n")
-    assert [message.content for message in fake.queues["orders"]] == ["c"]
+    assert left(client, queue) == [("c", 0)]
 
 
-def test_json_is_one_object_a_line(three: Forq, fake: FakeForq):
-    outcome = three("receive", "orders", "--max", "10", "--json")
+def test_json_is_one_object_a_line(three: Forq, client: ForqClient, queue: str):
+    outcome = three("receive", queue, "--max", "10", "--json")
     received = [json.loads(line) for line in outcome.out.splitlines()]
     assert [each["content"] for each in received] == ["a", "b", "c"]
-    assert received[0]["receipt"] == fake.queues["orders"][0].receipt
     assert {"id", "attempts", "sequence", "receivedAt", "leaseUntil"} < received[0].keys()
+    assert (received[0]["attributes"], received[0]["group"]) == ({}, None)
+    assert all(result.ok for result in client.ack(queue, [each["receipt"] for each in received]))
 
 
-def test_all_that_a_message_has(connected: Forq):
+def test_all_that_a_message_has(connected: Forq, queue: str):
     labels = ("--priority", "7", "--group", "g", "--attribute", "colour=\x1bred")
-    connected("send", "orders", "a", *labels)
-    shown = connected("receive", "orders", "--peek", terminal=True).out
+    connected("send", queue, "a", *labels)
+    shown = connected("receive", queue, "--peek", terminal=True).out
     assert "0 attempts" in shown
     assert "receipt" not in shown
-    shown = connected("receive", "orders", terminal=True).out
+    shown = connected("receive", queue, terminal=True).out
     assert [line.partition("\x1b[0m")[0].removeprefix("\x1b[2m") for line in shown.splitlines()[2:5]] == [
         "priority 7",
         "group g",
         "colour=\\x1bred",
     ]
-    connected("send", "orders", "b", *labels)
-    received = json.loads(connected("receive", "orders", "--json").out)
+    connected("send", queue, "b", *labels)
+    received = json.loads(connected("receive", queue, "--json").out)
     assert (received["priority"], received["group"]) == (7, "g")
     assert received["attributes"] == {"colour": "\x1bred"}
 
 
-def test_at_random(three: Forq, fake: FakeForq):
-    assert three("receive", "orders", "--shuffle", "--ack").out == "c\n"
-    assert fake.requests[0][2] == {"max": 1, "waitMs": 0, "order": "shuffle"}
+def test_at_random(connected: Forq, client: ForqClient, queue: str):
+    """That twenty messages come in order by chance has never happened to anybody."""
+    sent = [f"{number:02}" for number in range(20)]
+    send(client, queue, *sent)
+    seen = connected("receive", queue, "--peek", "--shuffle", "--max", "20").out.splitlines()
+    received = connected("receive", queue, "--shuffle", "--max", "20", "--ack").out.splitlines()
+    assert sorted(seen) == sorted(received) == sent
+    assert sent not in (seen, received)
 
 
-def test_only_looking(three: Forq, fake: FakeForq):
-    assert three("receive", "orders", "--peek").out == "a\n"
-    assert three("receive", "orders", "--peek", "--shuffle", "--max", "2").out == "c\nb\n"
-    assert json.loads(three("receive", "orders", "--peek", "--json").out)["status"] == "ready"
-    assert [(each.receipt, each.attempts) for each in fake.queues["orders"]] == [(None, 0)] * 3
-    assert three("receive", "nothing", "--peek").code == 5
+def test_only_looking(three: Forq, client: ForqClient, queue: str):
+    assert three("receive", queue, "--peek").out == "a\n"
+    assert three("receive", queue, "--peek", "--max", "2").out == "a\nb\n"
+    assert json.loads(three("receive", queue, "--peek", "--json").out)["status"] == "ready"
+    assert left(client, queue) == [("a", 0), ("b", 0), ("c", 0)]
+    assert three("receive", f"{queue}-empty", "--peek").code == 5
 
 
 @pytest.mark.parametrize(
@@ -82,66 +104,70 @@ def test_only_looking(three: Forq, fake: FakeForq):
         (("--max", "101"), "--peek shows at most 100 messages"),
     ],
 )
-def test_what_does_not_go_with_looking(
-    connected: Forq, fake: FakeForq, arguments: tuple[str, ...], sentence: str
-):
-    outcome = connected("receive", "orders", "--peek", *arguments)
+def test_what_does_not_go_with_looking(forq: Forq, arguments: tuple[str, ...], sentence: str):
+    outcome = forq("receive", "orders", "--peek", *arguments, "--url", NOWHERE)
     assert outcome.code == 2
     assert sentence in outcome.err
-    assert fake.requests == []
 
 
-def test_nothing_to_receive(connected: Forq, fake: FakeForq):
-    outcome = connected("receive", "orders")
+def test_nothing_to_receive(connected: Forq, proxy: Proxy, queue: str):
+    outcome = connected("receive", queue)
     assert (outcome.code, outcome.out, outcome.err) == (5, "", "")
-    assert len(fake.requests) == 1
+    assert proxy.requests == [("receive", {})]
 
 
-def test_waiting_and_lease(connected: Forq, fake: FakeForq):
-    assert connected("receive", "orders", "--wait", "50ms", "--lease", "2m").code == 5
-    assert fake.requests[0][2] == {"max": 1, "waitMs": 50, "leaseMs": 120_000}
+def test_waiting_and_lease(connected: Forq, client: ForqClient, queue: str):
+    assert connected("receive", queue, "--wait", "50ms").code == 5
+
+    def send_to_who_waits() -> None:
+        while client.queue_stats(queue).waiting == 0:
+            pass
+        client.produce(queue, "a")
+
+    sender = threading.Thread(target=send_to_who_waits)
+    sender.start()
+    received = json.loads(connected("receive", queue, "--wait", "30", "--lease", "2m", "--json").out)
+    sender.join()
+    message = client.message(queue, received["id"])
+    assert message.lease_until == received["leaseUntil"] == message.processing_started_at + 120_000
 
 
-def test_more_than_a_request_holds(connected: Forq, fake: FakeForq):
-    connected("send", "orders", stdin=b"x\n" * 250)
-    fake.requests.clear()
-    outcome = connected("receive", "orders", "--max", "220", "--wait", "30", "--ack")
-    assert len(outcome.out.splitlines()) == 220
-    wanted = [
-        (members["max"], members["waitMs"]) for _, target, members in fake.requests if "receive" in target
-    ]
-    assert wanted == [(100, 30_000), (100, 0), (20, 0)]
+def test_more_than_a_request_holds(connected: Forq, client: ForqClient, proxy: Proxy, queue: str):
+    send(client, queue, *["x"] * 250)
+    outcome = connected("receive", queue, "--max", "220", "--wait", "30", "--ack")
+    assert outcome.out == "x\n" * 220
+    assert proxy.sent("receive") == [{"max": 100, "waitMs": 30_000}, {"max": 100}, {"max": 20}]
 
 
-def test_on_a_terminal_contents_cannot_command_it(connected: Forq):
-    connected("send", "orders", "a\x1b[31mb\x9b\tc")
-    outcome = connected("receive", "orders", terminal=True)
+def test_on_a_terminal_contents_cannot_command_it(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a\x1b[31mb\x9b\tc")
+    outcome = connected("receive", queue, terminal=True)
     assert "a\\x1b[31mb\\x9b\tc" in outcome.out
     assert "attempt 1" in outcome.out
     assert "receipt " in outcome.out
 
 
-def test_following_until_as_many_have_come(three: Forq, fake: FakeForq):
-    outcome = three("receive", "orders", "--follow", "--max", "3", "--ack")
+def test_following_until_as_many_have_come(three: Forq, proxy: Proxy, queue: str):
+    outcome = three("receive", queue, "--follow", "--max", "3", "--ack")
     assert (outcome.code, outcome.out) == (0, "a\nb\nc\n")
-    assert fake.requests[0][2]["waitMs"] == 30_000
+    assert proxy.sent("receive") == [{"max": 3, "waitMs": 30_000}]
 
 
 def test_following_outlives_a_poll_that_breaks_off(
-    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    three: Forq, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
     Clock(monkeypatch)
-    fake.answers.append((200, {"Content-Length": "999", "Connection": "close"}, b"{"))
-    outcome = three("receive", "orders", "--follow", "--max", "1", "--ack")
+    proxy.spoiled.append(CUT_OFF)
+    outcome = three("receive", queue, "--follow", "--max", "1", "--ack")
     assert (outcome.code, outcome.out) == (0, "a\n")
 
 
 def test_following_a_server_that_breaks_off_every_poll_comes_to_an_end(
-    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    three: Forq, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
     clock = Clock(monkeypatch)
-    fake.answers.extend([(200, {"Content-Length": "999", "Connection": "close"}, b"{")] * 20)
-    outcome = three("receive", "orders", "--follow")
+    proxy.spoiled += [CUT_OFF] * 20
+    outcome = three("receive", queue, "--follow")
     assert outcome.code == 3
     assert clock.slept[:3] == [0.1, 0.2, 0.4]
     assert 20 < sum(clock.slept) <= 30
@@ -149,94 +175,93 @@ def test_following_a_server_that_breaks_off_every_poll_comes_to_an_end(
 
 
 def test_an_acknowledgement_that_broke_off_is_repeated(
-    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    three: Forq, client: ForqClient, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
     """The first try settled the message, only its answer was lost: the second finds nothing, and that is no error."""
     clock = Clock(monkeypatch)
-    settle = FakeForq.settle
-
-    def settle_and_break_off(
-        self: FakeForq, queue: str, verb: str, receipt: str, members: dict[str, object]
-    ) -> dict[str, object]:
-        monkeypatch.setattr(FakeForq, "settle", settle)
-        settle(self, queue, verb, receipt, members)
-        raise ConnectionAbortedError
-
-    monkeypatch.setattr(FakeForq, "settle", settle_and_break_off)
-    outcome = three("receive", "orders", "--ack")
+    proxy.spoiled += [None, LOST]
+    outcome = three("receive", queue, "--ack")
     assert (outcome.code, outcome.out, outcome.err) == (0, "a\n", "")
-    assert [target.rpartition("/")[2] for _, target, _ in fake.requests] == ["receive", "ack", "ack"]
+    assert [action for action, _ in proxy.requests] == ["receive", "ack", "ack"]
     assert clock.slept == [0.1]
+    assert left(client, queue) == [("b", 0), ("c", 0)]
+
+
+class Pipe(io.BytesIO):
+    """Calls `on_line` with the number of each line before it is written."""
+
+    def __init__(self, on_line: Callable[[int], None]) -> None:
+        super().__init__()
+        self._on_line = on_line
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # bytes are all that is written here
+        if data:
+            self._on_line(self.getvalue().count(b"\n") + 1)
+        return super().write(data)
+
+
+def run_into(pipe: Pipe, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[object, str]:
+    """The exit code of a command whose output goes into a pipe, and what it said on stderr."""
+    errors = Stream()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(pipe, encoding="utf-8", write_through=True))
+        patch.setattr(sys, "stderr", errors)
+        try:
+            code: object = run(arguments)
+        except SystemExit as exit:
+            code = exit.code
+    return code, errors.text()
 
 
 def test_a_lease_that_ended_before_the_ack_is_told(
-    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
-    settle = FakeForq.settle
+    """While the message is printed somebody else receives it."""
+    client.produce(queue, "a")
 
-    def lose(
-        self: FakeForq, queue: str, verb: str, receipt: str, members: dict[str, object]
-    ) -> dict[str, object]:
-        return settle(self, queue, verb, "00000000-0000-8000-8000-000000000000", members)
+    def receive_it(line: int) -> None:
+        (delivery,) = client.receive(queue)
+        assert delivery.attempts == 2
 
-    monkeypatch.setattr(FakeForq, "settle", lose)
-    outcome = three("receive", "orders", "--ack")
-    assert (outcome.code, outcome.out) == (1, "a\n")
-    assert "forq: 1 message printed above could not be acknowledged" in outcome.err
-
-
-class ClosingPipe(io.BytesIO):
-    """A reader that goes away after the first line."""
-
-    def write(self, data: bytes) -> int:  # type: ignore[override]  # bytes are all that is written here
-        if self.getvalue():
-            raise BrokenPipeError(32, "Broken pipe")
-        return super().write(data)
+    pipe = Pipe(receive_it)
+    code, errors = run_into(pipe, monkeypatch, "receive", queue, "--lease", "0", "--ack")
+    assert (code, pipe.getvalue()) == (1, b"a\n")
+    assert "forq: 1 message printed above could not be acknowledged" in errors
 
 
-class Interrupted(io.BytesIO):
-    """Ctrl-C comes while the second line is written."""
-
-    def write(self, data: bytes) -> int:  # type: ignore[override]  # bytes are all that is written here
-        if self.getvalue():
-            raise KeyboardInterrupt
-        return super().write(data)
+def close_at_the_second(line: int) -> None:
+    if line == 2:
+        raise BrokenPipeError(32, "Broken pipe")
 
 
-@pytest.mark.parametrize(("kind", "code"), [(ClosingPipe, 1), (Interrupted, 130)])
+def interrupt_at_the_second(line: int) -> None:
+    if line == 2:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("on_line", "code"), [(close_at_the_second, 1), (interrupt_at_the_second, 130)])
 def test_what_could_not_be_printed_is_given_back_at_once(
-    three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch, kind: type[io.BytesIO], code: int
+    three: Forq,
+    client: ForqClient,
+    queue: str,
+    monkeypatch: pytest.MonkeyPatch,
+    on_line: Callable[[int], None],
+    code: int,
 ):
-    pipe, errors = kind(), Stream()
-    out = io.TextIOWrapper(pipe, encoding="utf-8", write_through=True)
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", out)
-        patch.setattr(sys, "stderr", errors)
-        try:
-            ended = run(["receive", "orders", "--max", "3", "--ack"])
-        except SystemExit as exit:
-            ended = exit.code
-    assert ended == code
-    assert pipe.getvalue() == b"a\n"
-    assert [(each.content, each.receipt, each.attempts) for each in fake.queues["orders"]] == [
-        ("b", None, 0),
-        ("c", None, 0),
-    ]
-    assert "Traceback" not in errors.text()
+    pipe = Pipe(on_line)
+    ended, errors = run_into(pipe, monkeypatch, "receive", queue, "--max", "3", "--ack")
+    assert (ended, pipe.getvalue()) == (code, b"a\n")
+    assert left(client, queue) == [("b", 0), ("c", 0)]
+    assert "Traceback" not in errors
 
 
-def test_giving_back_may_fail_and_is_told(three: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch):
-    def prepare_failures() -> None:
-        fake.answers.extend([error(500, "internal")] * 2)
+def test_giving_back_may_fail_and_is_told(
+    three: Forq, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
+):
+    def interrupt(line: int) -> None:
+        proxy.spoiled.append(Answer.error(500, "internal"))
+        raise KeyboardInterrupt
 
-    class FailingPipe(io.BytesIO):
-        def write(self, data: bytes) -> int:  # type: ignore[override]  # bytes are all that is written here
-            prepare_failures()
-            raise KeyboardInterrupt
-
-    errors = Stream()
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stdout", io.TextIOWrapper(FailingPipe(), encoding="utf-8", write_through=True))
-        patch.setattr(sys, "stderr", errors)
-        assert run(["receive", "orders"]) == 130
-    assert "unprinted messages come again only when their lease ends" in errors.text()
+    code, errors = run_into(Pipe(interrupt), monkeypatch, "receive", queue)
+    assert code == 130
+    assert "unprinted messages come again only when their lease ends" in errors

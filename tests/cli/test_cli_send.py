@@ -3,89 +3,102 @@
 import json
 import os
 import threading
+import time
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from client.fake_forq import FakeForq, error, serving
 from client.fake_time import Clock
 from forq_trio.cli.lines import NOT_UTF8
-from forq_trio.client.types import PRODUCE_BATCH_MAX
+from forq_trio.client import ForqClient, MessageInfo
+from forq_trio.model.limits import PRODUCE_BATCH_MAX
+from support.proxy import LOST, Answer, Proxy
 
-from .conftest import Forq
-
-
-def contents(fake: FakeForq, queue: str = "orders") -> list[str]:
-    return [message.content for message in fake.queues.get(queue, [])]
+from .conftest import NOWHERE, Forq
 
 
-def test_one_message(connected: Forq, fake: FakeForq):
-    outcome = connected("send", "orders", '{"order": 1}')
-    (stored,) = fake.queues["orders"]
-    assert (stored.content, stored.options) == ('{"order": 1}', {})
-    assert (outcome.code, outcome.out, outcome.err) == (0, f"sent {stored.id} to orders, sequence 1\n", "")
+def stored(client: ForqClient, queue: str) -> list[MessageInfo]:
+    """The messages that are ready; there are no others."""
+    found = client.peek(queue, limit=100)
+    assert client.queue_stats(queue).total == len(found)
+    return found
 
 
-def test_one_message_as_json(connected: Forq, fake: FakeForq):
-    outcome = connected("send", "orders", "x", "--json")
-    assert json.loads(outcome.out) == {
-        "id": fake.queues["orders"][0].id,
-        "sequence": 1,
-        "duplicate": False,
-    }
+def contents(client: ForqClient, queue: str) -> list[str]:
+    return [message.content for message in stored(client, queue)]
+
+
+def test_one_message(connected: Forq, client: ForqClient, queue: str):
+    outcome = connected("send", queue, '{"order": 1}')
+    (message,) = stored(client, queue)
+    assert (message.content, message.priority, message.attributes) == ('{"order": 1}', 100, None)
+    sent = f"sent {message.id} to {queue}, sequence {message.sequence}\n"
+    assert (outcome.code, outcome.out, outcome.err) == (0, sent, "")
+
+
+def test_one_message_as_json(connected: Forq, client: ForqClient, queue: str):
+    outcome = connected("send", queue, "x", "--json")
+    (message,) = stored(client, queue)
+    assert json.loads(outcome.out) == {"id": message.id, "sequence": message.sequence, "duplicate": False}
 
 
 def test_an_option_for_the_url_goes_before_the_variable(
-    forq: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    forq: Forq, client: ForqClient, url: str, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("FORQ_URL", "http://nowhere.invalid")
-    with serving(fake) as url:
-        assert forq("send", "orders", "x", "--url", url).code == 0
-    assert contents(fake) == ["x"]
+    monkeypatch.setenv("FORQ_URL", NOWHERE)
+    assert forq("send", queue, "x", "--url", url).code == 0
+    assert contents(client, queue) == ["x"]
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])
-def test_lines_of_stdin(connected: Forq, fake: FakeForq, arguments: tuple[str, ...]):
-    outcome = connected("send", "orders", *arguments, stdin="a\n\nkäse\nc".encode())
-    assert contents(fake) == ["a", "käse", "c"]
+def test_lines_of_stdin(connected: Forq, client: ForqClient, queue: str, arguments: tuple[str, ...]):
+    outcome = connected("send", queue, *arguments, stdin="a\n\nkäse\nc".encode())
+    assert contents(client, queue) == ["a", "käse", "c"]
     assert outcome.code == 0
-    assert outcome.out.startswith("sent 3 messages to orders in ")
+    assert outcome.out.startswith(f"sent 3 messages to {queue} in ")
     assert outcome.err == ""
 
 
-def test_lines_of_a_file_in_batches(connected: Forq, fake: FakeForq, tmp_path: Path):
+def test_lines_of_a_file_in_batches(
+    connected: Forq, client: ForqClient, proxy: Proxy, queue: str, tmp_path: Path
+):
+    lines = [f"line {number}" for number in range(2 * PRODUCE_BATCH_MAX + 1)]
     file = tmp_path / "lines"
-    file.write_text("".join(f"line {number}\n" for number in range(2 * PRODUCE_BATCH_MAX + 1)))
-    outcome = connected("send", "orders", "--file", str(file), "--json")
-    assert json.loads(outcome.out) == {"queue": "orders", "sent": 2_001, "rejected": []}
-    assert contents(fake)[::1000] == ["line 0", "line 1000", "line 2000"]
-    assert [len(members["messages"]) for _, _, members in fake.requests] == [1_000, 1_000, 1]
+    file.write_text("\n".join(lines))
+    outcome = connected("send", queue, "--file", str(file), "--json")
+    assert json.loads(outcome.out) == {"queue": queue, "sent": 2_001, "rejected": []}
+    assert [len(body["messages"]) for body in proxy.sent("batch")] == [1_000, 1_000, 1]
+    received = [message.content for _ in range(21) for message in client.receive(queue, max_messages=100)]
+    assert received == lines
 
 
-def test_progress_on_a_terminal(connected: Forq, tmp_path: Path):
+def test_progress_on_a_terminal(connected: Forq, queue: str, tmp_path: Path):
     file = tmp_path / "lines"
     file.write_text("a\nb\n")
-    outcome = connected("send", "orders", "--file", str(file), terminal=True)
+    outcome = connected("send", queue, "--file", str(file), terminal=True)
     assert "100%" in outcome.err
     assert "2 sent" in outcome.err
-    assert outcome.out.startswith("sent 2 messages to orders")
+    assert outcome.out.startswith(f"sent 2 messages to {queue}")
 
 
-def test_lines_that_cannot_be_sent_are_told_and_the_others_sent(connected: Forq, fake: FakeForq):
-    outcome = connected("send", "orders", stdin=b"a\n\xff\nb\n" + b"x" * 300_000 + b"\nc\n")
-    assert contents(fake) == ["a", "b", "c"]
+def test_lines_that_cannot_be_sent_are_told_and_the_others_sent(
+    connected: Forq, client: ForqClient, queue: str
+):
+    outcome = connected("send", queue, stdin=b"a\n\xff\nb\n" + b"x" * 300_000 + b"\nc\n")
+    assert contents(client, queue) == ["a", "b", "c"]
     assert outcome.code == 1
     assert outcome.err.splitlines() == [
         "forq: line 2 was not sent: the request's body is not what the server expects",
         "forq: line 4 was not sent: the content is longer than 256 KiB of UTF-8",
     ]
-    assert outcome.out.startswith("sent 3 messages to orders in ")
+    assert outcome.out.startswith(f"sent 3 messages to {queue} in ")
 
 
-def test_what_the_server_rejects_is_told_by_line(connected: Forq, fake: FakeForq):
-    outcome = connected("send", "orders", "--process-after", "1", "--json", stdin=b"a\n\nb\n\xff")
+def test_what_the_server_rejects_is_told_by_line(connected: Forq, queue: str):
+    outcome = connected("send", queue, "--process-after", "1", "--json", stdin=b"a\n\nb\n\xff")
     assert json.loads(outcome.out) == {
-        "queue": "orders",
+        "queue": queue,
         "sent": 0,
         "rejected": [
             {"line": 1, "code": "bad_request.body.processAfter.in_past"},
@@ -96,57 +109,62 @@ def test_what_the_server_rejects_is_told_by_line(connected: Forq, fake: FakeForq
     assert outcome.code == 1
 
 
-def test_many_rejected_lines_are_told_in_short(connected: Forq):
-    outcome = connected("send", "orders", stdin=b"\xff\n" * 12)
+def test_many_rejected_lines_are_told_in_short(connected: Forq, queue: str):
+    outcome = connected("send", queue, stdin=b"\xff\n" * 12)
     assert len(outcome.err.splitlines()) == 11
     assert outcome.err.splitlines()[-1] == "forq: … 12 lines in all were not sent"
 
 
-def test_when_the_server_goes_away_it_is_said_how_far_it_got(connected: Forq, fake: FakeForq):
-    fake.answers.append((200, {}, b'{"results":[' + b",".join([b'{"id":"a","sequence":1}'] * 1_000) + b"]}"))
-    fake.answers.append(error(500, "internal"))
-    outcome = connected("send", "orders", stdin=b"x\n" * 1_500)
+def test_when_the_server_goes_away_it_is_said_how_far_it_got(
+    connected: Forq, client: ForqClient, proxy: Proxy, queue: str
+):
+    proxy.spoiled += [None, Answer.error(500, "internal")]
+    outcome = connected("send", queue, stdin=b"x\n" * 1_500)
     assert outcome.code == 1
-    assert outcome.out.startswith("sent 1,000 messages to orders in ")
+    assert outcome.out.startswith(f"sent 1,000 messages to {queue} in ")
     assert outcome.err == "forq: the server met an error of its own; its log tells more (500 internal)\n"
+    assert client.queue_stats(queue).total == 1_000
 
 
-def test_a_pipe_is_sent_along_as_it_comes(connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch):
+def test_a_pipe_is_sent_along_as_it_comes(connected: Forq, client: ForqClient, queue: str):
     """The second line is written only after the first has arrived."""
     read_end, write_end = os.pipe()
+    arrived: list[str] = []
 
     def write() -> None:
         os.write(write_end, b"first\nsec")
-        with fake.changed:
-            arrived = fake.changed.wait_for(lambda: contents(fake) == ["first"], timeout=10)
-        os.write(write_end, b"ond\n" if arrived else b"\n")
+        arrived.extend(message.content for message in client.receive(queue))
+        os.write(write_end, b"ond\n")
         os.close(write_end)
 
     writer = threading.Thread(target=write)
     writer.start()
-    outcome = connected("send", "orders", "--file", f"/dev/fd/{read_end}")
+    outcome = connected("send", queue, "--file", f"/dev/fd/{read_end}")
     writer.join()
     os.close(read_end)
-    assert contents(fake) == ["first", "second"]
+    assert arrived == ["first"]
+    assert [message.content for message in client.peek(queue, limit=10)] == ["second"]
     assert outcome.code == 0
 
 
-def test_due_times(connected: Forq, fake: FakeForq):
-    for option, text in (
-        ("--delay", "1.5s"),
-        ("--delay", "2h"),
-        ("--process-after", "2033-05-18T03:33:20Z"),
-        ("--process-after", "2033-05-18T05:33:21+02:00"),
-        ("--process-after", "2000000000123"),
-    ):
-        assert connected("send", "orders", "x", option, text).code == 0
-    assert [message.options for message in fake.queues["orders"]] == [
-        {"delayMs": 1_500},
-        {"delayMs": 7_200_000},
-        {"processAfter": 2_000_000_000_000},
-        {"processAfter": 2_000_000_001_000},
-        {"processAfter": 2_000_000_000_123},
-    ]
+@pytest.mark.parametrize(
+    ("text", "delay_ms"), [("1.5s", 1_500), ("2h", 7_200_000), ("500ms", 500), ("1d", 86_400_000)]
+)
+def test_delays(connected: Forq, client: ForqClient, queue: str, text: str, delay_ms: int):
+    produced = json.loads(connected("send", queue, "x", "--delay", text, "--json").out)
+    message = client.message(queue, produced["id"])
+    assert message.process_after - message.received_at == delay_ms
+
+
+@pytest.mark.parametrize("after_ms", [0, 123])
+def test_due_times(connected: Forq, client: ForqClient, queue: str, after_ms: int):
+    """An hour from now, in each of the forms in which one may say so."""
+    due_ms = (time.time_ns() // 1_000_000_000 + 3_600) * 1_000 + after_ms
+    due = datetime.fromtimestamp(due_ms / 1_000, UTC)
+    east = due.astimezone(timezone(timedelta(hours=2)))
+    for text in (str(due_ms), due.isoformat(), due.isoformat().replace("+00:00", "Z"), east.isoformat()):
+        produced = json.loads(connected("send", queue, "x", "--process-after", text, "--json").out)
+        assert client.message(queue, produced["id"]).process_after == due_ms
 
 
 EVERYTHING = (
@@ -165,34 +183,41 @@ STORED = {
 }
 
 
-def test_all_that_a_message_can_have(connected: Forq, fake: FakeForq):
-    outcome = connected("send", "orders", "x", *EVERYTHING, "--dedup-id", "7", "--dedup-window", "2m")
+def test_all_that_a_message_can_have(connected: Forq, client: ForqClient, proxy: Proxy, queue: str):
+    outcome = connected("send", queue, "x", *EVERYTHING, "--dedup-id", "7", "--dedup-window", "2m")
     assert (outcome.code, outcome.err) == (0, "")
-    (stored,) = fake.queues["orders"]
-    assert stored.options == STORED | {"deduplicationId": "7", "deduplicationWindowMs": 120_000}
+    (body,) = proxy.sent("batch")
+    window = {"deduplicationId": "7", "deduplicationWindowMs": 120_000}
+    assert body == {"messages": [STORED | window | {"content": "x"}]}
+    (message,) = stored(client, queue)
+    assert (message.ttl_ms, message.priority, message.group) == (604_800_000, 0, "tenant 1")
+    assert (message.max_attempts, message.dead_letter_queue) == (3, "")
+    assert message.attributes == STORED["attributes"]
 
 
-def test_every_line_has_it(connected: Forq, fake: FakeForq):
-    assert connected("send", "orders", *EVERYTHING, stdin=b"a\nb\n").code == 0
-    assert [message.options for message in fake.queues["orders"]] == [STORED, STORED]
+def test_every_line_has_it(connected: Forq, proxy: Proxy, queue: str):
+    assert connected("send", queue, *EVERYTHING, stdin=b"a\nb\n").code == 0
+    (body,) = proxy.sent("batch")
+    assert body == {"messages": [STORED | {"content": "a"}, STORED | {"content": "b"}]}
 
 
-def test_a_duplicate_is_told(connected: Forq, fake: FakeForq):
-    assert connected("send", "orders", "a", "--dedup-id", "7").out.startswith("sent ")
-    outcome = connected("send", "orders", "b", "--dedup-id", "7")
-    stored = fake.queues["orders"][0].id
-    assert (outcome.code, outcome.out) == (0, f"already sent {stored} to orders, sequence 1\n")
-    assert json.loads(connected("send", "orders", "b", "--dedup-id", "7", "--json").out)["duplicate"] is True
-    assert contents(fake) == ["a"]
+def test_a_duplicate_is_told(connected: Forq, client: ForqClient, queue: str):
+    assert connected("send", queue, "a", "--dedup-id", "7").out.startswith("sent ")
+    outcome = connected("send", queue, "b", "--dedup-id", "7")
+    (first,) = stored(client, queue)
+    told = f"already sent {first.id} to {queue}, sequence {first.sequence}\n"
+    assert (outcome.code, outcome.out) == (0, told)
+    assert json.loads(connected("send", queue, "b", "--dedup-id", "7", "--json").out)["duplicate"] is True
+    assert contents(client, queue) == ["a"]
 
 
 def test_a_full_queue_is_tried_again_for_a_second(
-    connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
+    client.configure(queue, max_messages=1)
+    client.produce(queue, "a")
     clock = Clock(monkeypatch)
-    status, headers, body = error(503, "forq.queue_full")
-    fake.answers.extend([(status, headers | {"Retry-After": "1"}, body)] * 2)
-    outcome = connected("send", "orders", "x")
+    outcome = connected("send", queue, "x")
     assert (outcome.code, clock.slept) == (1, [1.0])
     assert outcome.err == (
         "forq: the queue holds as many messages or bytes as its settings allow (503 forq.queue_full)\n"
@@ -216,28 +241,24 @@ def test_a_full_queue_is_tried_again_for_a_second(
         (("x", "--max-attempts", "0"), "0 is not in the range x>=1"),
     ],
 )
-def test_wrong_use(connected: Forq, fake: FakeForq, arguments: tuple[str, ...], sentence: str):
-    outcome = connected("send", "orders", *arguments)
+def test_wrong_use_is_told_before_any_server_is_asked(forq: Forq, arguments: tuple[str, ...], sentence: str):
+    outcome = forq("send", "orders", *arguments, "--url", NOWHERE)
     assert outcome.code == 2
     assert sentence in outcome.err
-    assert fake.requests == []
 
 
 def test_a_batch_whose_answer_is_lost_is_told_by_its_lines(
-    connected: Forq, fake: FakeForq, monkeypatch: pytest.MonkeyPatch
+    connected: Forq, client: ForqClient, proxy: Proxy, queue: str
 ):
-    def break_off(self: FakeForq, queue: str, message: dict[str, object]) -> dict[str, object]:
-        raise ConnectionAbortedError
-
-    monkeypatch.setattr(FakeForq, "store", break_off)
-    outcome = connected("send", "orders", stdin=b"\na\nb\n")
+    proxy.spoiled.append(LOST)
+    outcome = connected("send", queue, stdin=b"\na\nb\n")
     assert outcome.code == 3
     assert outcome.err.startswith("forq: whether lines 2 to 3 are stored is not known\nforq: the server at ")
-    assert len(fake.requests) == 1
     assert outcome.out.startswith("sent 0 messages")
+    assert contents(client, queue) == ["a", "b"]
 
 
-def test_typing_on_a_terminal_is_explained(connected: Forq, fake: FakeForq):
-    outcome = connected("send", "orders", stdin=b"a\n", terminal=True)
+def test_typing_on_a_terminal_is_explained(connected: Forq, client: ForqClient, queue: str):
+    outcome = connected("send", queue, stdin=b"a\n", terminal=True)
     assert outcome.err == "Each line you type is sent as one message; end with Ctrl-D.\n"
-    assert contents(fake) == ["a"]
+    assert contents(client, queue) == ["a"]

@@ -1,1 +1,1 @@
-"""Tests of the HTTP clients; `fake_forq` is used by the tests of the command line, too."""
+"""Tests of the HTTP clients, against the real server in a thread of this process."""

@@ -1,18 +1,56 @@
-"""A fake server for each test, and its URL."""
+"""One server for all tests, a queue of its own for each, and every client in the same words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from uuid import uuid4
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
-from client.fake_forq import FakeForq, serving
+from forq_trio.client import AsyncForqClient, ForqClient
+from support.in_process import in_process_server
+from support.real_server import SECRET
+
+Call = Callable[..., Any]
 
 
-@pytest.fixture
-def fake() -> FakeForq:
-    return FakeForq()
+@contextmanager
+def calls_of(kind: str, url: str, secret: str = SECRET, transport: Any = None) -> Iterator[Call]:
+    """Calls of one client by their names: call("produce", "orders", "a"). kind: sync, trio or asyncio."""
+    if kind == "sync":
+        with ForqClient(url, secret, retry_seconds=0, transport=transport) as client:
+            yield lambda name, *arguments, **options: getattr(client, name)(*arguments, **options)
+        return
+    with start_blocking_portal(kind) as portal:
+        aio = AsyncForqClient(url, secret, retry_seconds=0, transport=transport)
+        with portal.wrap_async_context_manager(aio):
+            yield lambda name, *arguments, **options: portal.call(
+                partial(getattr(aio, name), *arguments, **options)
+            )
 
 
-@pytest.fixture
-def url(fake: FakeForq) -> Iterator[str]:
-    with serving(fake) as url:
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    with in_process_server() as url:
         yield url
+
+
+@pytest.fixture
+def queue() -> str:
+    """A queue that no other test uses."""
+    return f"q-{uuid4().hex}"
+
+
+@pytest.fixture(scope="session", params=["sync", "trio", "asyncio"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """A client, and for the asynchronous one what it runs on."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def call(kind: str, url: str) -> Iterator[Call]:
+    """Calls of a client that all tests share."""
+    with calls_of(kind, url) as call:
+        yield call

@@ -5,7 +5,7 @@ import random
 import msgspec
 
 from forq_trio.client import NewMessage, batches
-from forq_trio.client.types import PRODUCE_BATCH_BYTES_MAX, PRODUCE_BATCH_MAX
+from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX, PRODUCE_BATCH_MAX
 
 
 def test_no_message_no_batch():

@@ -7,10 +7,10 @@ import httpx
 import pytest
 import trio
 
-from client.fake_forq import SECRET, FakeForq
 from client.fake_time import Clock
 from forq_trio.client import AsyncForqClient, ForqApiError, ForqClient, ForqUnreachable
 from forq_trio.client.retry import Retries
+from support.real_server import SECRET
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ async def test_the_asynchronous_client_gives_up_like_the_other():
         assert caught.value.sent is sent
 
 
-async def test_cancelling_a_receive_closes_its_connection(fake: FakeForq):
+async def test_cancelling_a_receive_closes_its_connection():
     """The server learns from the closed connection that nobody waits any more."""
     listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
     port = listener.socket.getsockname()[1]

@@ -12,8 +12,7 @@ import trio.testing
 
 from forq_trio.broker.broker import Broker
 from forq_trio.client import Delivery, MessageInfo, NewMessage, Produced
-from forq_trio.client.settings import SettingsChange
-from forq_trio.client.types import MessageOptions
+from forq_trio.client.types import MessageOptions, SettingsChange
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.messages import QueueCounts
 from support.actors import all_idle

@@ -17,7 +17,7 @@ from forq_trio.client import (
     Produced,
     Rejected,
 )
-from forq_trio.client.settings import QueueRules, QueueSettings
+from forq_trio.client.types import QueueRules, QueueSettings
 from forq_trio.model.messages import QueueCounts
 
 from .face import Face, Polled, Refused

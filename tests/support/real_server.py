@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from client.fake_forq import SECRET
+SECRET = "a-secret-that-has-thirty-two-characters"
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -1,41 +1,16 @@
 """What one does to a queue as a whole: settings, pause, purge, removal. Our additions to Forq's API."""
 
 import msgspec
-from msgspec import Struct
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.bodies import BodyReader, Count
+from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model.access import Scope
-from forq_trio.model.queue_settings import QueueRules, QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged, SettingsView
 
 _read_change = BodyReader(SettingsChange)
 _encode = msgspec.json.Encoder().encode
-
-
-class SettingsView(Struct, frozen=True, gc=False, rename="camel"):
-    """settings: what was set for the queue. effective: what holds for it, defaults filled in."""
-
-    settings: QueueSettings
-    effective: QueueRules
-
-
-class ConfiguredQueue(SettingsView, frozen=True, gc=False, kw_only=True, rename="camel"):
-    """A queue for which something was set."""
-
-    queue: str
-
-
-class ConfiguredQueues(Struct, frozen=True, rename="camel"):
-    """The queues for which something was set, by name."""
-
-    queues: list[ConfiguredQueue]
-
-
-class Purged(Struct, frozen=True, gc=False, rename="camel"):
-    """How many messages were removed."""
-
-    purged: Count
 
 
 class AdministrationEndpoints:

@@ -2,22 +2,22 @@
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
-from forq_trio.http.forq_api import administration as bodies
 from forq_trio.http.forq_api.administration import AdministrationEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.wire import queues as wire
 
 _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
-_SETTINGS = (Answer(200, "What is set, and what holds.", bodies.SettingsView),)
+_SETTINGS = (Answer(200, "What is set, and what holds.", wire.SettingsView),)
 
 LIST_SETTINGS = Operation(
     name="listSettings",
     tag=_TAG,
     summary="The queues for which something was set",
-    answers=(Answer(200, "Their settings, by name.", bodies.ConfiguredQueues),),
+    answers=(Answer(200, "Their settings, by name.", wire.ConfiguredQueues),),
     codes=(codes.INTERNAL,),
 )
 SHOW_SETTINGS = Operation(
@@ -66,7 +66,7 @@ PURGE = Operation(
     tag=_TAG,
     summary="Remove all messages of a queue",
     description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
-    answers=(Answer(200, "How many there were.", bodies.Purged),),
+    answers=(Answer(200, "How many there were.", wire.Purged),),
     codes=_WRITER,
 )
 REMOVE = Operation(

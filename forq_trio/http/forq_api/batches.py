@@ -8,26 +8,27 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import Refused, refused
-from forq_trio.http.forq_api import bodies
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.errors import code_of
 from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.receiving import lease, look
-from forq_trio.http.forq_api.sends import SendResult, SendResults, read_messages
+from forq_trio.http.forq_api.sends import read_messages
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MalformedReceipt
 from forq_trio.model.messages import NewMessage, Produced, Receipt, check_queue_name
+from forq_trio.wire import receipts as wire
+from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
 
 Outcome = bool | int | None
 """What became of one receipt: False or None when it is not current; the lease's new end if asked for."""
 
-_read_receive = BodyReader(bodies.ReceiveRequest)
-_read_ack = BodyReader(bodies.AckRequest)
-_read_nack = BodyReader(bodies.NackRequest)
-_read_extend = BodyReader(bodies.ExtendRequest)
-_read_release = BodyReader(bodies.ReleaseRequest)
+_read_receive = BodyReader(ReceiveRequest)
+_read_ack = BodyReader(wire.AckRequest)
+_read_nack = BodyReader(wire.NackRequest)
+_read_extend = BodyReader(wire.ExtendRequest)
+_read_release = BodyReader(wire.ReleaseRequest)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -64,9 +65,9 @@ class BatchEndpoints:
             check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
         if wanted.peek:
             seen = await look(self._broker, request, queue, wanted)
-            return Response(200, _encode(bodies.ReceivedMessages(seen)))
+            return Response(200, _encode(ReceivedMessages(seen)))
         deliveries = await lease(self._broker, request, queue, wanted)
-        body = _encode(bodies.LeasedMessages(deliveries))
+        body = _encode(LeasedMessages(deliveries))
         if not deliveries:
             return Response(200, body)
         return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
@@ -104,9 +105,7 @@ class BatchEndpoints:
 def _send_result(outcome: Produced | CallerError) -> SendResult:
     if isinstance(outcome, CallerError):
         return SendResult(code=code_of(outcome))
-    if outcome.duplicate:
-        return SendResult(outcome.id, outcome.sequence, True)
-    return SendResult(outcome.id, outcome.sequence)
+    return SendResult(outcome.id, outcome.sequence, outcome.duplicate)
 
 
 def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:
@@ -133,7 +132,7 @@ async def _settle(
         else _settled(receipt, next(outcomes))
         for receipt in receipts
     ]
-    return Response(200, _encode(bodies.SettledReceipts(results)))
+    return Response(200, _encode(wire.SettledReceipts(results)))
 
 
 def _is_receipt(text: str) -> bool:
@@ -144,13 +143,13 @@ def _is_receipt(text: str) -> bool:
     return True
 
 
-def _refused(receipt: str, code: str) -> bodies.Settled:
-    return bodies.Settled(receipt, False, code=code)
+def _refused(receipt: str, code: str) -> wire.Settled:
+    return wire.Settled(receipt, False, code=code)
 
 
-def _settled(receipt: str, outcome: Outcome) -> bodies.Settled:
+def _settled(receipt: str, outcome: Outcome) -> wire.Settled:
     if outcome is False or outcome is None:
         return _refused(receipt, codes.MESSAGE_NOT_FOUND)
     if outcome is True:
-        return bodies.Settled(receipt, True)
-    return bodies.Settled(receipt, True, lease_until=outcome)
+        return wire.Settled(receipt, True)
+    return wire.Settled(receipt, True, lease_until=outcome)

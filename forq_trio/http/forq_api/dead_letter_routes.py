@@ -2,14 +2,14 @@
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
-from forq_trio.http.forq_api import dead_letter_bodies as bodies
-from forq_trio.http.forq_api.bodies import MessageView
 from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
 from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
+from forq_trio.wire import dead_letters as wire
+from forq_trio.wire.messages import MessageView
 
 _TAG = "Dead letters"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
@@ -55,7 +55,7 @@ SEARCH = Operation(
     summary="Find dead letters, newest first",
     description="A page looks at 10,000 messages at most and says how far it came.",
     parameters=_SEARCH,
-    answers=(Answer(200, "Those that match, with their provenance.", bodies.DeadLetters),),
+    answers=(Answer(200, "Those that match, with their provenance.", wire.DeadLetters),),
     codes=(
         *_READER,
         codes.OUT_OF_RANGE,
@@ -77,8 +77,8 @@ RESUBMIT = Operation(
     name="resubmitDeadLetter",
     tag=_TAG,
     summary="Send an edited copy of a dead letter",
-    body=bodies.Resubmission,
-    answers=(Answer(200, "The copy.", bodies.Resubmitted),),
+    body=wire.Resubmission,
+    answers=(Answer(200, "The copy.", wire.Resubmitted),),
     codes=(
         *_WRITER,
         *_BODY,
@@ -94,16 +94,16 @@ REDRIVE = Operation(
     name="redriveDeadLetters",
     tag=_TAG,
     summary="Move dead letters back to where they came from, in one commit",
-    body=bodies.RedriveMessages,
-    answers=(Answer(200, "One result per id, in their order.", bodies.MovedMessages),),
+    body=wire.RedriveMessages,
+    answers=(Answer(200, "One result per id, in their order.", wire.MovedMessages),),
     codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
 )
 DELETE = Operation(
     name="deleteDeadLetters",
     tag=_TAG,
     summary="Remove dead letters for good, in one commit",
-    body=bodies.DeleteMessages,
-    answers=(Answer(200, "One result per id, in their order.", bodies.MovedMessages),),
+    body=wire.DeleteMessages,
+    answers=(Answer(200, "One result per id, in their order.", wire.MovedMessages),),
     codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
 )
 START = Operation(
@@ -111,22 +111,22 @@ START = Operation(
     tag=_TAG,
     summary="Move all dead letters that match",
     description="The task goes on by itself, one transaction after the other, with those that are there now.",
-    body=bodies.StartRedrive,
-    answers=(Answer(202, "The task.", bodies.RedriveView),),
+    body=wire.StartRedrive,
+    answers=(Answer(202, "The task.", wire.RedriveView),),
     codes=(*_HERE, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),
 )
 LIST = Operation(
     name="listRedrives",
     tag=_TAG,
     summary="The redrives of a queue",
-    answers=(Answer(200, "Those that run and the latest that ended.", bodies.RedriveList),),
+    answers=(Answer(200, "Those that run and the latest that ended.", wire.RedriveList),),
     codes=_HERE,
 )
 STATUS = Operation(
     name="showRedrive",
     tag=_TAG,
     summary="How far a redrive is",
-    answers=(Answer(200, "The task.", bodies.RedriveView),),
+    answers=(Answer(200, "The task.", wire.RedriveView),),
     codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
 )
 CANCEL = Operation(
@@ -134,7 +134,7 @@ CANCEL = Operation(
     tag=_TAG,
     summary="Stop a redrive between two transactions",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
-    answers=(Answer(200, "The task.", bodies.RedriveView),),
+    answers=(Answer(200, "The task.", wire.RedriveView),),
     codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
 )
 

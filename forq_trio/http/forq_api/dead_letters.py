@@ -9,22 +9,23 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import refused
-from forq_trio.http.forq_api import dead_letter_bodies as bodies
-from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader, MessageView
-from forq_trio.http.forq_api.dead_letter_bodies import DeadLetterFilter
+from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader
 from forq_trio.http.forq_api.reading import check_range, query_number
+from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import MalformedMessageId
 from forq_trio.model.messages import MessageFilter, check_message_id
+from forq_trio.wire import dead_letters as wire
+from forq_trio.wire.dead_letters import DeadLetterFilter
 
 QUERY_NAMES = frozenset({"reason", "minAgeMs", "maxAgeMs", "attribute", "text", "before", "limit"})
 
-_read_redrive = BodyReader(bodies.RedriveMessages)
-_read_delete = BodyReader(bodies.DeleteMessages)
-_read_resubmission = BodyReader(bodies.Resubmission)
+_read_redrive = BodyReader(wire.RedriveMessages)
+_read_delete = BodyReader(wire.DeleteMessages)
+_read_resubmission = BodyReader(wire.Resubmission)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,15 +51,13 @@ class DeadLetterEndpoints:
             codes.LIMIT_OUT_OF_RANGE,
         )
         found = await broker.search(queue, wanted, before_sequence=before or None, limit=limit)
-        views = [MessageView.of(info) for info in found.messages]
-        return Response(
-            200, _encode(bodies.DeadLetters(views, found.searched, found.total, found.next_before))
-        )
+        views = [message_view(info) for info in found.messages]
+        return Response(200, _encode(wire.DeadLetters(views, found.searched, found.total, found.next_before)))
 
     async def show(self, request: Request, queue: str, message_id: str) -> Response:
         """One of them, with where it came from and how it failed."""
         self._broker.check_dead_letter_queue(queue)
-        return Response(200, _encode(MessageView.of(await self._broker.message(queue, message_id))))
+        return Response(200, _encode(message_view(await self._broker.message(queue, message_id))))
 
     async def redrive(self, request: Request, queue: str) -> Response:
         """Move the named ones, in one commit."""
@@ -85,7 +84,7 @@ class DeadLetterEndpoints:
             target=wanted.target,
             remove=wanted.remove,
         )
-        return Response(200, _encode(bodies.Resubmitted(produced.id, produced.sequence)))
+        return Response(200, _encode(wire.Resubmitted(produced.id, produced.sequence)))
 
     async def _apply(
         self, queue: str, ids: list[str], apply: Callable[[Sequence[str]], Awaitable[tuple[bool, ...]]]
@@ -97,7 +96,7 @@ class DeadLetterEndpoints:
         known = [form for form in dict.fromkeys(stored.values()) if form is not None]
         outcomes = dict(zip(known, await apply(known) if known else (), strict=True))
         results = [_result(message_id, stored[message_id], outcomes) for message_id in ids]
-        return Response(200, _encode(bodies.MovedMessages(results)))
+        return Response(200, _encode(wire.MovedMessages(results)))
 
 
 def check_target(request: Request, target: str | None) -> None:
@@ -151,9 +150,9 @@ def _stored_form(message_id: str) -> str | None:
         return None
 
 
-def _result(message_id: str, stored: str | None, outcomes: dict[str, bool]) -> bodies.MovedMessage:
+def _result(message_id: str, stored: str | None, outcomes: dict[str, bool]) -> wire.MovedMessage:
     if stored is None:
-        return bodies.MovedMessage(message_id, False, codes.MESSAGE_ID_INVALID)
+        return wire.MovedMessage(message_id, False, codes.MESSAGE_ID_INVALID)
     if not outcomes[stored]:
-        return bodies.MovedMessage(message_id, False, codes.MESSAGE_NOT_FOUND)
-    return bodies.MovedMessage(message_id, True)
+        return wire.MovedMessage(message_id, False, codes.MESSAGE_NOT_FOUND)
+    return wire.MovedMessage(message_id, True)

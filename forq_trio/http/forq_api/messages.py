@@ -7,13 +7,13 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
-from forq_trio.http.forq_api.bodies import ReceiveRequest
 from forq_trio.http.forq_api.reading import query_choice, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, look
 from forq_trio.http.forq_api.sends import read_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
+from forq_trio.wire.messages import ReceiveRequest
 
 RECEIPT_HEADER = b"x-forq-receipt"
 

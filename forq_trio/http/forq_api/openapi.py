@@ -12,6 +12,7 @@ from forq_trio.http import codes
 from forq_trio.http.codes import CODES
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.wire.values import LEFT_OUT_MARK
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
 
@@ -79,6 +80,7 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
         answer.body for route in routes for answer in route.operation.answers if answer.body is not None
     ]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    _describe_left_out(components)
     schema_of = dict(zip(types, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
@@ -95,6 +97,15 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": _SCHEMES},
     }
+
+
+def _describe_left_out(components: dict[str, dict[str, Any]]) -> None:
+    """Members with the mark are left out of the JSON rather than null or at their default."""
+    for component in components.values():
+        for member in component.get("properties", {}).values():
+            if member.pop(LEFT_OUT_MARK, False):
+                del member["default"]
+                member |= member.pop("anyOf", [{}])[0]
 
 
 def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:

@@ -4,13 +4,15 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
-from forq_trio.http.forq_api.bodies import MessageView, MessageViews, QueueDetail, QueueList, QueueSummary
 from forq_trio.http.forq_api.reading import query_number, query_shuffles
+from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.model.messages import is_dead_letter_queue
+from forq_trio.wire.messages import MessageViews
+from forq_trio.wire.queues import QueueDetail, QueueList, QueueSummary
 
 _encode = msgspec.json.Encoder().encode
 
@@ -67,7 +69,7 @@ class QueueEndpoints:
 
     async def message(self, request: Request, queue: str, message_id: str) -> Response:
         """One message, whatever its status."""
-        return Response(200, _encode(MessageView.of(await self._broker.message(queue, message_id))))
+        return Response(200, _encode(message_view(await self._broker.message(queue, message_id))))
 
     async def peek(self, request: Request, queue: str) -> Response:
         """The next ready messages in claim order, or some at random; 10 unless `limit` says otherwise."""
@@ -75,4 +77,4 @@ class QueueEndpoints:
             request.query, "limit", limits.PEEK_DEFAULT, 1, limits.BROWSE_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
         )
         messages = await self._broker.peek(queue, limit=limit, shuffle=query_shuffles(request.query))
-        return Response(200, _encode(MessageViews([MessageView.of(info) for info in messages])))
+        return Response(200, _encode(MessageViews([message_view(info) for info in messages])))

@@ -1,10 +1,11 @@
 """Receiving, however it was asked for: messages are leased or only looked at, at once or after a wait."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.bodies import ReceivedMessage, ReceiveRequest
+from forq_trio.http.forq_api.views import peeked_message
 from forq_trio.http.long_poll import peek_messages, receive_messages
 from forq_trio.http.message import Request
 from forq_trio.model.messages import Delivery
+from forq_trio.wire.messages import ReceivedMessage, ReceiveRequest
 
 
 async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> tuple[Delivery, ...]:
@@ -26,4 +27,4 @@ async def look(broker: Broker, request: Request, queue: str, wanted: ReceiveRequ
     found = await peek_messages(
         broker, request, queue, limit=wanted.max, wait_ms=wanted.wait_ms, shuffle=shuffle
     )
-    return [ReceivedMessage.peeked(info) for info in found]
+    return [peeked_message(info) for info in found]

@@ -4,14 +4,15 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.redrives import RedriveTask
-from forq_trio.http.forq_api import dead_letter_bodies as bodies
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.dead_letters import check_target, filter_of
+from forq_trio.http.forq_api.views import redrive_view
 from forq_trio.http.message import Request, Response
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import RedriveNotFound
+from forq_trio.wire.dead_letters import RedriveList, StartRedrive
 
-_read_start = BodyReader(bodies.StartRedrive)
+_read_start = BodyReader(StartRedrive)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -33,23 +34,23 @@ class RedriveEndpoints:
             rate_per_second=wanted.rate_per_second,
             dry_run=wanted.dry_run,
         )
-        return Response(202, _encode(bodies.RedriveView.of(task)))
+        return Response(202, _encode(redrive_view(task)))
 
     async def list(self, request: Request, queue: str) -> Response:
         """Those that run and the latest that ended."""
         self._broker.check_dead_letter_queue(queue)
         tasks = self._broker.redrives.all(queue)
-        return Response(200, _encode(bodies.RedriveList([bodies.RedriveView.of(task) for task in tasks])))
+        return Response(200, _encode(RedriveList([redrive_view(task) for task in tasks])))
 
     async def show(self, request: Request, queue: str, redrive_id: str) -> Response:
         """How one stands."""
-        return Response(200, _encode(bodies.RedriveView.of(self._find(queue, redrive_id))))
+        return Response(200, _encode(redrive_view(self._find(queue, redrive_id))))
 
     async def cancel(self, request: Request, queue: str, redrive_id: str) -> Response:
         """Stop one between two transactions; answered once it has ended, with what it did."""
         self._find(queue, redrive_id)
         task = await self._broker.redrives.cancel(redrive_id)
-        return Response(200, _encode(bodies.RedriveView.of(task)))
+        return Response(200, _encode(redrive_view(task)))
 
     def _find(self, queue: str, redrive_id: str) -> RedriveTask:
         task = self._broker.redrives.get(redrive_id)

@@ -3,7 +3,6 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.access import Access
-from forq_trio.http.forq_api import bodies, sends
 from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
@@ -15,6 +14,18 @@ from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
+from forq_trio.wire.messages import (
+    MessageView,
+    MessageViews,
+    NewMessage,
+    NewMessages,
+    ReceivedMessage,
+    ReceivedMessages,
+    ReceiveRequest,
+    SendResults,
+)
+from forq_trio.wire.queues import QueueDetail, QueueList
+from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest, SettledReceipts
 
 PREFIX = "/api/v1"
 
@@ -79,7 +90,7 @@ _LIMIT = Parameter(
     "The most messages wanted.",
     {"type": "integer", "minimum": 1, "maximum": limits.BROWSE_PAGE_MAX, "default": limits.PEEK_DEFAULT},
 )
-_SETTLED = (Answer(200, "One result per receipt, in their order.", bodies.SettledReceipts),)
+_SETTLED = (Answer(200, "One result per receipt, in their order.", SettledReceipts),)
 
 SEND = Operation(
     name="sendMessage",
@@ -87,7 +98,7 @@ SEND = Operation(
     summary="Send a message",
     description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
     "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
-    body=sends.NewMessage,
+    body=NewMessage,
     answers=(Answer(204, "The message is stored durably."),),
     codes=_SENDING,
 )
@@ -98,7 +109,7 @@ RECEIVE = Operation(
     description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
     "set. The answer comes as soon as there is one.",
     parameters=(_ORDER, _PEEK),
-    answers=(Answer(200, "A message.", bodies.ReceivedMessage), Answer(204, "There was none.")),
+    answers=(Answer(200, "A message.", ReceivedMessage), Answer(204, "There was none.")),
     codes=(*_QUEUE, codes.ORDER_INVALID, codes.PEEK_INVALID, *_WRITER, codes.READ_TIMEOUT),
 )
 ACK = Operation(
@@ -126,16 +137,16 @@ SEND_BATCH = Operation(
     tag="Producer",
     summary="Send up to 1,000 messages in one commit",
     description="Each is validated alone: the valid ones are stored, all or none of them.",
-    body=sends.NewMessages,
-    answers=(Answer(200, "One result per message, in their order.", sends.SendResults),),
+    body=NewMessages,
+    answers=(Answer(200, "One result per message, in their order.", SendResults),),
     codes=(*_SENDING, codes.TOO_MANY_MESSAGES),
 )
 RECEIVE_BATCH = Operation(
     name="receiveMessages",
     tag="Consumer",
     summary="Receive up to 100 messages, waiting for the first",
-    body=bodies.ReceiveRequest,
-    answers=(Answer(200, "The messages; none after the wait.", bodies.ReceivedMessages),),
+    body=ReceiveRequest,
+    answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
     codes=(
         *_QUEUE,
         *_BODY,
@@ -150,7 +161,7 @@ ACK_BATCH = Operation(
     name="ackMessages",
     tag="Consumer",
     summary="Remove messages that are done with",
-    body=bodies.AckRequest,
+    body=AckRequest,
     answers=_SETTLED,
     codes=_SETTLING_MANY,
 )
@@ -158,7 +169,7 @@ NACK_BATCH = Operation(
     name="nackMessages",
     tag="Consumer",
     summary="Give back messages that failed",
-    body=bodies.NackRequest,
+    body=NackRequest,
     answers=_SETTLED,
     codes=(*_SETTLING_MANY, codes.DELAY_OUT_OF_RANGE, codes.REASON_OUT_OF_RANGE),
 )
@@ -168,7 +179,7 @@ EXTEND_BATCH = Operation(
     summary="Keep messages for longer",
     description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
     "once, the attempt counted.",
-    body=bodies.ExtendRequest,
+    body=ExtendRequest,
     answers=_SETTLED,
     codes=(*_SETTLING_MANY, codes.LEASE_OUT_OF_RANGE),
 )
@@ -177,7 +188,7 @@ RELEASE_BATCH = Operation(
     tag="Consumer",
     summary="Give back messages unprocessed",
     description="They return to their old places, the attempt uncounted.",
-    body=bodies.ReleaseRequest,
+    body=ReleaseRequest,
     answers=_SETTLED,
     codes=(*_SETTLING_MANY, codes.DELAY_OUT_OF_RANGE),
 )
@@ -185,7 +196,7 @@ LIST_QUEUES = Operation(
     name="listQueues",
     tag="Queues",
     summary="All queues",
-    answers=(Answer(200, "The queues by name.", bodies.QueueList),),
+    answers=(Answer(200, "The queues by name.", QueueList),),
     codes=(codes.INTERNAL,),
 )
 SHOW_QUEUE = Operation(
@@ -193,14 +204,14 @@ SHOW_QUEUE = Operation(
     tag="Queues",
     summary="One queue",
     description="A queue nobody ever used has zeros: queues come into being by being sent to.",
-    answers=(Answer(200, "The queue.", bodies.QueueDetail),),
+    answers=(Answer(200, "The queue.", QueueDetail),),
     codes=(*_QUEUE, *_READER),
 )
 SHOW_MESSAGE = Operation(
     name="showMessage",
     tag="Queues",
     summary="Look at a message without touching it",
-    answers=(Answer(200, "The message.", bodies.MessageView),),
+    answers=(Answer(200, "The message.", MessageView),),
     codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
 )
 PEEK = Operation(
@@ -208,7 +219,7 @@ PEEK = Operation(
     tag="Queues",
     summary="Look at the next ready messages without touching them",
     parameters=(_LIMIT, _ORDER),
-    answers=(Answer(200, "The messages.", bodies.MessageViews),),
+    answers=(Answer(200, "The messages.", MessageViews),),
     codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *_READER),
 )
 

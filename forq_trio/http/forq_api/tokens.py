@@ -1,88 +1,20 @@
 """Access tokens: make one, list them, revoke one. Our additions to Forq's API."""
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta, Struct
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http import codes
 from forq_trio.http.codes import refused
-from forq_trio.http.forq_api.bodies import BodyReader, EpochMs
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.views import token_view
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
-from forq_trio.model import limits
-from forq_trio.model.access import ALL_QUEUES, AccessToken, Scope
+from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
+from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
 
 # Nothing on the way may keep the one answer that has a token's text.
 _NOT_KEPT = ((b"cache-control", b"no-store"),)
-
-TokenName = Annotated[
-    str,
-    Meta(
-        description="1 to 64 characters of A-Z a-z 0-9 . _ -",
-        extra_json_schema={"minLength": 1, "maxLength": limits.TOKEN_NAME_LENGTH_MAX},
-    ),
-]
-Scopes = Annotated[
-    list[Scope],
-    Meta(description="What it allows; admin includes the others.", extra_json_schema={"minItems": 1}),
-]
-Queues = Annotated[
-    str,
-    Meta(
-        description="A glob over the names of queues: * ? [...] [!...]",
-        extra_json_schema={"minLength": 1, "maxLength": limits.TOKEN_QUEUES_LENGTH_MAX},
-    ),
-]
-
-
-class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A token to make. Without queues it is good for all of them, without expiresAt for ever."""
-
-    name: TokenName
-    scopes: Scopes
-    queues: Queues = ALL_QUEUES
-    expires_at: EpochMs | None = None
-
-
-class CreatedToken(Struct, frozen=True, rename="camel"):
-    """token: the text to show as a key. It is told this once and stored nowhere."""
-
-    name: str
-    token: str
-
-
-class TokenView(Struct, frozen=True, gc=False, rename="camel"):
-    """A token without its text. last_used_at, expires_at: null for never."""
-
-    name: str
-    scopes: tuple[Scope, ...]
-    queues: str
-    created_at: EpochMs
-    expires_at: EpochMs | None
-    last_used_at: EpochMs | None
-    expired: bool
-
-    @classmethod
-    def of(cls, token: AccessToken, now_ms: int) -> "TokenView":
-        return cls(
-            token.name,
-            token.scopes,
-            token.queues,
-            token.created_at,
-            token.expires_at,
-            token.last_used_at,
-            token.expired(now_ms),
-        )
-
-
-class TokenList(Struct, frozen=True, rename="camel"):
-    """All tokens that were not revoked, by name."""
-
-    tokens: list[TokenView]
-
 
 _read_token = BodyReader(NewToken)
 _encode = msgspec.json.Encoder().encode
@@ -141,7 +73,7 @@ class TokenEndpoints:
         """All of them, also those whose time is over."""
         now_ms = self._clock.now_ms()
         return Response(
-            200, _encode(TokenList([TokenView.of(token, now_ms) for token in self._broker.tokens()]))
+            200, _encode(TokenList([token_view(token, now_ms) for token in self._broker.tokens()]))
         )
 
     async def revoke(self, request: Request, name: str) -> Response:

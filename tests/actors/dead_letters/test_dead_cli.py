@@ -6,25 +6,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from cli.conftest import Forq
-from client.fake_forq import SECRET
 from forq_trio.client import DeadLetterFilter, ForqClient
-from support.real_server import environment, real_server
-
-pytestmark = pytest.mark.process
+from support.in_process import in_process_server
+from support.real_server import SECRET, environment
 
 DEAD = "orders-dlq"
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    with real_server(tmp_path / "forq.db") as server:
-        yield server.url
+def url() -> Iterator[str]:
+    with in_process_server() as url:
+        yield url
 
 
 @pytest.fixture
@@ -162,6 +159,7 @@ def test_cancel(forq: Forq, client: ForqClient) -> None:
     assert forq("dead", "redrives", DEAD, "--cancel", UNKNOWN).code == 5
 
 
+@pytest.mark.process
 def test_ctrl_c_cancels(forq: Forq, client: ForqClient, url: str) -> None:
     fail(client, "a", "b", "c")
     command = [sys.executable, "-m", "forq_trio.cli", "dead", "redrive", DEAD, "--all", "--rate", "1"]

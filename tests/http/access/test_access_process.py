@@ -8,9 +8,8 @@ import httpx
 import pytest
 
 from cli.conftest import Forq, Outcome
-from client.fake_forq import SECRET
 from forq_trio.cli.exits import Exit
-from support.real_server import RealServer, real_server
+from support.real_server import SECRET, RealServer, real_server
 
 pytestmark = pytest.mark.process
 

@@ -6,9 +6,9 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio.http.forq_api.bodies import MessageView
 from forq_trio.model import limits
 from forq_trio.model.messages import MessageInfo
+from forq_trio.wire.messages import MessageView
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, json_of
 

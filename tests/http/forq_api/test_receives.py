@@ -6,10 +6,10 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio.http.forq_api.bodies import ReceivedMessage
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery
 from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.wire.messages import ReceivedMessage
 from support.forq_api import START_MS, Api, json_of
 
 ALWAYS = {"id", "content", "attempts", "sequence", "receivedAt", "priority", "firstReceivedAt"}

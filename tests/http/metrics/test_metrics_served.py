@@ -4,10 +4,9 @@ import httpx
 import pytest
 import trio
 
-from client.fake_forq import SECRET
 from forq_trio.model import limits
 from support.exposition import Samples, of_queue, samples_of
-from support.real_server import real_server
+from support.real_server import SECRET, real_server
 
 pytestmark = pytest.mark.process
 

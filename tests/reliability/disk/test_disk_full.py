@@ -12,9 +12,8 @@ import httpx
 import pytest
 import trio
 
-from client.fake_forq import SECRET
 from forq_trio.storage.sqlite.files.check import check_file
-from support.real_server import RealServer, real_server
+from support.real_server import SECRET, RealServer, real_server
 
 pytestmark = pytest.mark.process
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from client.fake_forq import SECRET
+from support.real_server import SECRET
 
 KEY = {"X-API-Key": SECRET}
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import httpx
 import trio
 
-from client.fake_forq import SECRET
 from reliability.process.books import FAILING, FAILING_ATTEMPTS, LOAD, Books
+from support.real_server import SECRET
 
 PRODUCERS = 4
 CONSUMERS = 3

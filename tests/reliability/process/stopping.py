@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import trio
 
-from client.fake_forq import SECRET
 from reliability.process.books import LOAD, Books
 from reliability.process.load import messages_of
+from support.real_server import SECRET
 from support.transport import Answer, Client
 
 KEEPING = 8

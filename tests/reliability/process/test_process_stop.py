@@ -9,12 +9,11 @@ import httpx
 import pytest
 import trio
 
-from client.fake_forq import SECRET
 from forq_trio.cli.exits import Exit
 from reliability.process.books import LOAD, Books
 from reliability.process.load import make_client, messages_of
 from reliability.process.stopping import POLLING, Stopping
-from support.real_server import environment, real_server
+from support.real_server import SECRET, environment, real_server
 
 pytestmark = pytest.mark.process
 

@@ -1,19 +1,20 @@
-"""The JSON bodies of the dead-letter workbench. Unlike in Forq's own, unknown members are refused by name."""
+"""Dead letters: found, moved back, edited, removed; and redrives of all that match."""
 
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
-from forq_trio.broker.redrives import RedriveTask
-from forq_trio.http.forq_api.bodies import Count, EpochMs, MessageView, bounded, up_to
-from forq_trio.http.forq_api.sends import Attributes, Content
 from forq_trio.model import limits
+from forq_trio.wire.messages import Attributes, Content, MessageView
+from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
 Target = Annotated[str, Meta(description="The queue to go to; without it, the one each message came from.")]
 AgeMs = Annotated[
     int, bounded(0, limits.SEARCH_AGE_MS_MAX, "Milliseconds since the message became a dead letter.")
+]
+Rate = Annotated[
+    int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: as fast as it goes.")
 ]
 
 
@@ -29,12 +30,12 @@ class DeadLetters(Struct, frozen=True, rename="camel"):
     next_before: int | None
 
 
-class MovedMessage(Struct, frozen=True, gc=False, rename="camel"):
+class MovedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What became of one message: ok, or not and the code why."""
 
     id: str
     ok: bool
-    code: str | UnsetType = UNSET
+    code: Annotated[str | None, LEFT_OUT] = None
 
 
 class MovedMessages(Struct, frozen=True, rename="camel"):
@@ -43,7 +44,7 @@ class MovedMessages(Struct, frozen=True, rename="camel"):
     results: list[MovedMessage]
 
 
-class RedriveMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class RedriveMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Messages to move back."""
 
     ids: MessageIds
@@ -56,7 +57,7 @@ class DeleteMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     ids: MessageIds
 
 
-class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """A copy to send: what is left out stays as it is. remove: the original goes in the same transaction."""
 
     content: Content | None = None
@@ -72,7 +73,7 @@ class Resubmitted(Struct, frozen=True, gc=False, rename="camel"):
     sequence: int
 
 
-class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """What a message must be like; an empty filter matches all.
 
     reason: why it was dead-lettered, exactly. attributes: all of them, with these values. text: part of the content.
@@ -85,17 +86,12 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
     text: str | None = None
 
 
-class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Which messages to move where and how fast. dryRun: only count them."""
 
     filter: DeadLetterFilter
     target: Target | None = None
-    rate_per_second: (
-        Annotated[
-            int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: as fast as it goes.")
-        ]
-        | None
-    ) = None
+    rate_per_second: Rate | None = None
     dry_run: bool = False
 
 
@@ -131,18 +127,6 @@ class RedriveView(Struct, frozen=True, rename="camel"):
     started_at: EpochMs
     finished_at: EpochMs | None
     error: str | None
-
-    @classmethod
-    def of(cls, task: RedriveTask) -> "RedriveView":
-        """The view of a task as the broker describes it."""
-        wanted = task.wanted
-        members = msgspec.structs.asdict(task)
-        del members["wanted"]
-        members["state"] = task.state.value
-        members["filter"] = AppliedFilter(
-            wanted.reason, wanted.since_ms, wanted.until_ms, wanted.attributes, wanted.text
-        )
-        return cls(**members)
 
 
 class RedriveList(Struct, frozen=True, rename="camel"):

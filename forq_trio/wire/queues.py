@@ -1,0 +1,69 @@
+"""Queues: what they hold, what is set for them and what holds then. Settings themselves are the model's."""
+
+from msgspec import Struct
+
+from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
+from forq_trio.model.queue_settings import QueueRules as QueueRules
+from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+from forq_trio.model.queue_settings import SettingsChange as SettingsChange
+from forq_trio.wire.values import Count
+
+
+class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages a queue holds by status, and how many consumers wait for one.
+
+    held: messages that wait because as many of their group are in process as may be. bytes: of content and attributes.
+    """
+
+    queue: str
+    is_dlq: bool
+    ready: Count
+    delayed: Count
+    processing: Count
+    failed: Count
+    held: Count
+    bytes: Count
+    waiting: Count
+    paused: bool
+
+    @property
+    def total(self) -> int:
+        """All of its messages."""
+        return self.ready + self.delayed + self.processing + self.failed + self.held
+
+
+class QueueList(Struct, frozen=True, rename="camel"):
+    """All queues that are known, by name."""
+
+    queues: list[QueueSummary]
+
+
+class QueueDetail(QueueSummary, frozen=True, gc=False, rename="camel"):
+    """A queue, with how long ago its oldest ready message was received; null without one."""
+
+    oldest_ready_age_ms: Count | None = None
+
+
+class SettingsView(Struct, frozen=True, gc=False, rename="camel"):
+    """settings: what was set for the queue. effective: what holds for it, defaults filled in."""
+
+    settings: QueueSettings
+    effective: QueueRules
+
+
+class ConfiguredQueue(SettingsView, frozen=True, gc=False, kw_only=True, rename="camel"):
+    """A queue for which something was set."""
+
+    queue: str
+
+
+class ConfiguredQueues(Struct, frozen=True, rename="camel"):
+    """The queues for which something was set, by name."""
+
+    queues: list[ConfiguredQueue]
+
+
+class Purged(Struct, frozen=True, gc=False, rename="camel"):
+    """How many messages were removed."""
+
+    purged: Count

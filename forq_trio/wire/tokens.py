@@ -1,0 +1,54 @@
+"""Access tokens: what they allow, to whom their text is told once, and how they are listed."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.access import ALL_QUEUES, Scope
+from forq_trio.wire.values import EpochMs, text_up_to
+
+TokenName = Annotated[
+    str, text_up_to(limits.TOKEN_NAME_LENGTH_MAX, "1 to 64 characters of A-Z a-z 0-9 . _ -")
+]
+Scopes = Annotated[
+    list[Scope],
+    Meta(description="What it allows; admin includes the others.", extra_json_schema={"minItems": 1}),
+]
+Queues = Annotated[
+    str, text_up_to(limits.TOKEN_QUEUES_LENGTH_MAX, "A glob over the names of queues: * ? [...] [!...]")
+]
+
+
+class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """A token to make. Without queues it is good for all of them, without expiresAt for ever."""
+
+    name: TokenName
+    scopes: Scopes
+    queues: Queues = ALL_QUEUES
+    expires_at: EpochMs | None = None
+
+
+class CreatedToken(Struct, frozen=True, rename="camel"):
+    """token: the text to show as a key. It is told this once and stored nowhere."""
+
+    name: str
+    token: str
+
+
+class TokenView(Struct, frozen=True, gc=False, rename="camel"):
+    """A token without its text. last_used_at, expires_at: null for never."""
+
+    name: str
+    scopes: tuple[Scope, ...]
+    queues: str
+    created_at: EpochMs
+    expires_at: EpochMs | None
+    last_used_at: EpochMs | None
+    expired: bool
+
+
+class TokenList(Struct, frozen=True, rename="camel"):
+    """All tokens that were not revoked, by name."""
+
+    tokens: list[TokenView]

@@ -1,0 +1,30 @@
+"""What members of several types are made of: times, counts, and ranges for the OpenAPI document."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+LEFT_OUT_MARK = "x-left-out"
+"""Marks the schema of a LEFT_OUT member, until the OpenAPI document is made of it."""
+
+LEFT_OUT = Meta(extra_json_schema={LEFT_OUT_MARK: True})
+"""Of a member that is None or False by default: the JSON leaves it out then, so it is documented without default."""
+
+
+def bounded(low: int, high: int, meaning: str) -> Any:
+    """Documents an integer's range (both ends included) without checking it."""
+    return Meta(description=meaning, extra_json_schema={"minimum": low, "maximum": high})
+
+
+def up_to(count: int, meaning: str) -> Any:
+    """Documents the greatest length of a list without checking it."""
+    return Meta(description=meaning, extra_json_schema={"maxItems": count})
+
+
+def text_up_to(longest: int, meaning: str) -> Any:
+    """Documents a text of 1 to `longest` characters without checking it."""
+    return Meta(description=meaning, extra_json_schema={"minLength": 1, "maxLength": longest})
+
+
+EpochMs = Annotated[int, Meta(description="Milliseconds since the Unix epoch.")]
+Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]

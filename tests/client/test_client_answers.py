@@ -1,0 +1,121 @@
+"""Answers that a sound server of today does not give: of newer servers, of something before it, broken ones."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from forq_trio.client import ExponentialBackOff, ForqApiError, ForqProtocolError
+
+from .conftest import Call, calls_of
+
+
+@contextmanager
+def answered(kind: str, status: int, body: bytes, **headers: str) -> Iterator[Call]:
+    """Calls of a client that is given this answer to whatever it asks."""
+    transport = httpx.MockTransport(lambda request: httpx.Response(status, headers=headers, content=body))
+    with calls_of(kind, "http://forq", transport=transport) as call:
+        yield call
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"[]", b'{"queues": 1}', b'{"queues": [{"queue": "a"}]}', b'{"queues": [']
+)
+def test_an_answer_that_is_not_forqs(kind: str, body: bytes):
+    with (
+        answered(kind, 200, body) as call,
+        pytest.raises(ForqProtocolError, match="the answer is not one of Forq's"),
+    ):
+        call("queues")
+
+
+@pytest.mark.parametrize("results", [b"[]", b"[{}]", b'[{"id":"a"}]'])
+def test_an_answer_without_a_result_for_the_message(kind: str, results: bytes):
+    with answered(kind, 200, b'{"results":' + results + b"}") as call, pytest.raises(ForqProtocolError):
+        call("produce", "orders", "a")
+
+
+def test_an_error_of_something_before_the_server(kind: str):
+    with (
+        answered(kind, 502, b"<html>Bad Gateway") as call,
+        pytest.raises(ForqApiError, match="answered HTTP 502") as caught,
+    ):
+        call("queues")
+    assert (caught.value.status, caught.value.code) == (502, None)
+
+
+def test_a_redirect_is_not_followed(kind: str):
+    with (
+        answered(kind, 302, b"", Location="/elsewhere") as call,
+        pytest.raises(ForqApiError, match="answered HTTP 302"),
+    ):
+        call("queues")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"field": "prio"}, "the server does not know a member of the request: prio"),
+        ({"field": "prio", "message": "no"}, "the server does not know a member of the request: no"),
+    ],
+)
+def test_the_member_an_error_is_about_is_told(kind: str, more: dict[str, str], sentence: str):
+    code = "bad_request.body.unknown_field"
+    with (
+        answered(kind, 400, msgspec.json.encode({"code": code} | more)) as call,
+        pytest.raises(ForqApiError) as caught,
+    ):
+        call("queues")
+    assert str(caught.value) == f"{sentence} (400 {code})"
+
+
+RULES = {
+    "leaseMs": 1,
+    "delayMs": 1,
+    "ttlMs": 1,
+    "maxAttempts": 1,
+    "backOff": {"initialMs": 1_000, "new": 1},
+    "deadLetterQueue": "",
+    "deduplicationWindowMs": 1,
+    "maxMessages": None,
+    "maxBytes": None,
+    "overflow": "reject",
+    "order": "fifo",
+    "groupInFlightMax": None,
+    "paused": False,
+    "new": 1,
+}
+DELIVERY = {
+    **{"id": "a", "content": "b", "receipt": "c", "attempts": 1, "sequence": 1, "receivedAt": 1},
+    **{"leaseUntil": 1, "priority": 1, "firstReceivedAt": 1, "new": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("queues", {"queues": [], "new": 1}),
+        ("receive", {"messages": [DELIVERY], "new": 1}),
+        ("settings", {"settings": RULES, "effective": RULES, "new": 1}),
+        ("peek", {"messages": [], "new": 1}),
+        ("purge", {"purged": 1, "new": 1}),
+        ("search_dead_letters", {"messages": [], "searched": 0, "total": 0, "nextBefore": None, "new": 1}),
+        ("redrives", {"redrives": [], "new": 1}),
+    ],
+)
+def test_a_new_member_in_an_answer_is_no_error(kind: str, name: str, answer: dict[str, Any]):
+    with answered(kind, 200, msgspec.json.encode(answer)) as call:
+        result = call(name, *([] if name == "queues" else ["orders"]))
+    if name == "settings":
+        assert result.effective.back_off == result.settings.back_off == ExponentialBackOff(1_000)
+
+
+@pytest.mark.parametrize("verb", ["ack", "nack", "extend", "release", "redrive", "delete_dead_letters"])
+def test_a_new_member_in_a_result_is_no_error(kind: str, verb: str):
+    body = msgspec.json.encode({"results": [{"receipt": "a", "id": "a", "ok": True, "new": 1}]})
+    with answered(kind, 200, body) as call:
+        (result,) = call(verb, "orders-dlq", ["a"])
+    assert (result.ok, result.code) == (True, None)

@@ -1,0 +1,109 @@
+"""The real server in a thread of this process, on a loopback port.
+
+Everything but signals, configuration and the process itself is as in `forq serve`; starting takes milliseconds.
+"""
+
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+
+import trio
+
+from forq_trio.http.access import Access
+from forq_trio.http.forq_api import forq_routes
+from forq_trio.http.health import About, HealthCheck
+from forq_trio.http.router import make_handler
+from forq_trio.http.throttle import Throttle
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.server import Server
+from forq_trio.http.transport.wire import open_listeners
+from forq_trio.model.clock import SystemClock
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import KEEP_NOTHING, SQLITE_PREFIX, open_engine, temporary_database
+from forq_trio.system import System, open_system
+from support.real_server import SECRET
+
+
+@contextmanager
+def in_process_server(
+    *, database: Path | None = None, ssl_context: ssl.SSLContext | None = None, lock_out: bool = False
+) -> Iterator[str]:
+    """Serve while the body runs; yields the URL. What the server reports as an error fails the test.
+
+    database: None for one that is thrown away. lock_out: whether clients with wrong keys are, as they usually are.
+    """
+    server = _InProcessServer(database, ssl_context, lock_out)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    port = server.started.get()
+    try:
+        assert port is not None, f"the server did not start: {server.errors}"
+        yield f"http{'' if ssl_context is None else 's'}://127.0.0.1:{port}"
+    finally:
+        server.stop()
+        thread.join()
+    assert server.errors == []
+
+
+@dataclass
+class _InProcessServer:
+    """started: gets the port, or None from a server that could not start."""
+
+    database: Path | None
+    ssl_context: ssl.SSLContext | None
+    lock_out: bool
+    started: "SimpleQueue[int | None]" = field(default_factory=SimpleQueue)
+    errors: list[BaseException] = field(default_factory=list)
+
+    def run(self) -> None:
+        try:
+            trio.run(self._run)
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            self.started.put(None)
+
+    def stop(self) -> None:
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self._stopping.set)
+
+    async def _run(self) -> None:
+        self._token, self._stopping = trio.lowlevel.current_trio_token(), trio.Event()
+        if self.database is None:
+            with temporary_database() as url:
+                await self._serve(url, KEEP_NOTHING)
+        else:
+            await self._serve(f"{SQLITE_PREFIX}{self.database}", "normal")
+
+    async def _serve(self, url: str, durability: str) -> None:
+        engine = open_engine(url, EngineSettings(), durability)
+        async with open_system(engine, SystemClock()) as system:
+            server = Server(
+                make_handler(self._routes(system)),
+                await open_listeners("127.0.0.1", 0),
+                TransportConfig(),
+                on_error=self.errors.append,
+                ssl_context=self.ssl_context,
+            )
+            async with trio.open_nursery() as nursery:
+                await nursery.start(server.serve)
+                self.started.put(server.ports[0])
+                await self._stopping.wait()
+                server.stop_accepting()
+                system.writer.drain_receivers()
+                await server.drain(0)
+
+    def _routes(self, system: System) -> list:
+        # Between any two wrong keys a minute passes on the other clock: nobody is locked out.
+        throttle = Throttle() if self.lock_out else Throttle(count(step=61.0).__next__)
+        access = Access(SECRET, system.broker, throttle)
+        about = About("test", "sqlite", system.engine.durability)
+        return [
+            *forq_routes(system.broker, SystemClock(), access),
+            *HealthCheck(system.broker, about).routes(),
+        ]

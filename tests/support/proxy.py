@@ -1,0 +1,102 @@
+"""A proxy before a real server: notes what is asked, and spoils an answer where a test says so.
+
+It is for what a sound server never does: break off, lose an answer, or fail at a chosen moment.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+PASSED_ON = ("X-API-Key", "Content-Type")
+
+
+class Answer(NamedTuple):
+    """An answer that is given instead of the server's, which is not asked."""
+
+    status: int
+    body: bytes
+
+    @classmethod
+    def error(cls, status: int, code: str) -> "Answer":
+        return cls(status, msgspec.json.encode({"code": code}))
+
+
+CUT_OFF = Answer(200, b"{")
+"""An answer whose end never comes; the server is not asked."""
+LOST = Answer(200, b"")
+"""The server is asked, and nobody hears its answer."""
+
+
+class Proxy:
+    """requests: the last word of the path, and the body. spoiled: answers to the next ones, None for a real one."""
+
+    def __init__(self, server_url: str) -> None:
+        self._address = urlsplit(server_url).netloc
+        self.requests: list[tuple[str, dict[str, object]]] = []
+        self.spoiled: deque[Answer | None] = deque()
+
+    def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
+        """The answer to a request."""
+        self.requests.append((target.rpartition("/")[2], msgspec.json.decode(body) if body else {}))
+        spoiled = self.spoiled.popleft() if self.spoiled else None
+        if spoiled is not None and spoiled is not LOST:
+            return spoiled
+        connection = HTTPConnection(self._address, timeout=60)
+        try:
+            connection.request(method, target, body, headers)
+            response = connection.getresponse()
+            answer = Answer(response.status, response.read())
+        finally:
+            connection.close()
+        return LOST if spoiled is LOST else answer
+
+    def sent(self, action: str) -> list[dict[str, object]]:
+        """The bodies of the requests whose paths end in `action`."""
+        return [body for last, body in self.requests if last == action]
+
+
+@contextmanager
+def proxying(server_url: str) -> Iterator[tuple[Proxy, str]]:
+    """A proxy on a free port of the loopback, and its URL. Clients have to be closed before the end."""
+    proxy = Proxy(server_url)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 60
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            headers = {name: self.headers[name] for name in PASSED_ON if name in self.headers}
+            answer = proxy.ask(self.command, self.path, headers, body)
+            self.close_connection = answer is LOST or answer is CUT_OFF
+            if answer is LOST:
+                return
+            self.send_response(answer.status)
+            if answer.status != 204:
+                self.send_header("Content-Length", "999" if answer is CUT_OFF else str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_POST = do_PUT = do_DELETE = do_GET
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = False
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield proxy, f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
