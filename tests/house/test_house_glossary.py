@@ -12,8 +12,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.commands import Command, SweepKind
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import Order, Overflow
-from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS
-from forq_trio.storage.open import KEEP_NOTHING
+from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS, KEEP_NOTHING
 from forq_trio.system import open_broker
 from forq_trio.telemetry.log import LogEvent
 

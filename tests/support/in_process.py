@@ -24,7 +24,7 @@ from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.model.clock import SystemClock
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.open import KEEP_NOTHING, SQLITE_PREFIX, open_engine, temporary_database
+from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
 from forq_trio.system import System, open_system
 from support.real_server import SECRET
 
@@ -74,14 +74,8 @@ class _InProcessServer:
 
     async def _run(self) -> None:
         self._token, self._stopping = trio.lowlevel.current_trio_token(), trio.Event()
-        if self.database is None:
-            with temporary_database() as url:
-                await self._serve(url, KEEP_NOTHING)
-        else:
-            await self._serve(f"{SQLITE_PREFIX}{self.database}", "normal")
-
-    async def _serve(self, url: str, durability: str) -> None:
-        engine = open_engine(url, EngineSettings(), durability)
+        url = MEMORY_URL if self.database is None else f"{SQLITE_PREFIX}{self.database}"
+        engine = open_engine(url, EngineSettings(), "normal")
         async with open_system(engine, SystemClock()) as system:
             server = Server(
                 make_handler(self._routes(system)),

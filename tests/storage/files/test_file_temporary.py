@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.open import KEEP_NOTHING, open_engine
+from forq_trio.storage.engine import KEEP_NOTHING, EngineSettings
+from forq_trio.storage.open import open_engine
 from forq_trio.storage.sqlite.files import temporary
 from forq_trio.storage.sqlite.files.temporary import PREFIX, temporary_database
 

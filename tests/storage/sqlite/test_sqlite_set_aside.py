@@ -1,0 +1,128 @@
+"""A message that cannot be settled when it falls due is set aside: it harms neither its neighbours nor the writer."""
+
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Sweep, SweepKind
+from forq_trio.model.messages import QueueCounts
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from support.actors import T0, ObservedEngine, elapse, running_writer
+from support.batches import do, run
+from support.words import ack, claim, contents, nack, send
+
+LEASE_MS = 1_000
+LATER = T0 + LEASE_MS
+RETRY = LATER + limits.SET_ASIDE_RETRY_MS
+
+
+def damage(engine: SqliteEngine, content: str = "bad") -> None:
+    """Make the column that every end of an attempt has to read unreadable."""
+    engine._connection.execute("UPDATE messages SET failures = 'no JSON' WHERE content = ?", (content,))
+
+
+def repair(engine: SqliteEngine) -> None:
+    engine._connection.execute("UPDATE messages SET failures = NULL WHERE failures = 'no JSON'")
+
+
+@pytest.fixture
+def damaged(engine: SqliteEngine) -> SqliteEngine:
+    """Three messages whose leases end at LATER; the one in the middle cannot be settled."""
+    for content in ("first", "bad", "last"):
+        do(engine, send(content))
+    do(engine, claim(most=3, lease_ms=LEASE_MS))
+    damage(engine)
+    return engine
+
+
+def test_its_neighbours_are_settled_and_it_is_told_of(damaged: SqliteEngine) -> None:
+    result = run(damaged, now_ms=LATER)
+    ((queue, sequence, error),) = result.set_aside
+    assert (queue, sequence) == ("q", 2)
+    assert error.startswith("DecodeError: ")
+    assert damaged.snapshot().counts["q"] == QueueCounts(ready=2, processing=1, bytes=12)
+    assert result.events[0].count == 2
+
+
+def test_it_is_left_alone_for_a_while_and_asks_for_no_batch(damaged: SqliteEngine) -> None:
+    assert run(damaged, now_ms=LATER).next_due_ms == RETRY
+    again = run(damaged, send("more"), now_ms=LATER + 1)
+    assert (again.set_aside, again.next_due_ms) == ([], RETRY)
+    assert contents(do(damaged, claim(most=9), LATER + 2)) == ["first", "last", "more"]
+
+
+def test_once_its_time_has_come_it_is_tried_again(damaged: SqliteEngine) -> None:
+    run(damaged, now_ms=LATER)
+    assert [each.sequence for each in run(damaged, now_ms=RETRY).set_aside] == [2]
+    repair(damaged)
+    assert run(damaged, now_ms=RETRY + limits.SET_ASIDE_RETRY_MS).set_aside == []
+    assert damaged.snapshot().counts["q"].ready == 3
+
+
+def test_a_consumer_can_still_settle_it(damaged: SqliteEngine) -> None:
+    do(damaged, send("held", queue="other"))
+    (delivery,) = do(damaged, claim(queue="other", lease_ms=LEASE_MS))
+    damage(damaged, "held")
+    assert len(run(damaged, now_ms=LATER).set_aside) == 2
+    assert do(damaged, ack(delivery, queue="other"), LATER + 1) == (True,)
+    assert damaged.snapshot().counts["other"] == QueueCounts()
+
+
+def test_commands_of_the_same_batch_are_executed(damaged: SqliteEngine) -> None:
+    produced, deliveries = run(damaged, send("new"), claim(most=9), now_ms=LATER).outcomes
+    assert produced.sequence == 4
+    assert contents(deliveries) == ["first", "last", "new"]
+
+
+def test_a_sweep_goes_on_behind_it(engine: SqliteEngine) -> None:
+    for content in ("bad", "good"):
+        do(engine, send(content, max_attempts=1))
+    do(engine, nack(*do(engine, claim(most=2))))
+    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    result = run(engine, Sweep(SweepKind.FAILED))
+    assert result.outcomes[0].count == 1
+    assert [each.sequence for each in result.set_aside] == [1]
+    assert engine.snapshot().counts["q-dlq"].ready == 1
+    assert run(engine, Sweep(SweepKind.FAILED)).outcomes[0].count == 0
+
+
+def test_with_no_room_to_note_it_all_due_messages_wait_a_second(damaged: SqliteEngine, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "SET_ASIDE_MESSAGES_MAX", 0)
+    result = run(damaged, now_ms=LATER)
+    assert (result.set_aside, result.next_due_ms) == ([], LATER + limits.DUE_RETRY_MS)
+    assert damaged.snapshot().counts["q"].ready == 2
+
+
+async def test_neither_the_writer_nor_the_next_start_ends_by_it(
+    tmp_path, autojump_clock, monkeypatch
+) -> None:
+    logged: list[dict[str, object]] = []
+    monkeypatch.setattr(
+        "forq_trio.writer_actor.log", lambda event, **fields: logged.append({"event": event} | fields)
+    )
+    path = str(tmp_path / "forq.db")
+    for life in (1, 2):
+        engine = SqliteEngine(path, EngineSettings(), "normal")
+        async with running_writer(ObservedEngine(engine)) as writer:
+            if life == 1:
+                await writer.execute(send("bad"))
+                await writer.execute(claim(lease_ms=LEASE_MS))
+                damage(engine)
+            await elapse(2 * LEASE_MS / 1_000)
+            await writer.execute(send("good"))
+            assert len(await writer.execute(claim(lease_ms=LEASE_MS * 3_600))) == 1
+    assert [str(each["event"]) for each in logged] == ["message.set_aside"] * 2
+    assert all(each["sequence"] == 1 and each["queue"] == "q" for each in logged)
+
+
+async def test_nothing_runs_while_it_waits(tmp_path, autojump_clock) -> None:
+    engine = SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")
+    observed = ObservedEngine(engine)
+    async with running_writer(observed) as writer:
+        await writer.execute(send("bad"))
+        await writer.execute(claim(lease_ms=LEASE_MS))
+        damage(engine)
+        await elapse(LEASE_MS / 1_000 + 1)
+        batches = len(observed.batches)
+        await elapse(limits.SET_ASIDE_RETRY_MS / 1_000 - 5)
+        assert len(observed.batches) == batches
