@@ -17,7 +17,7 @@ from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
-from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn, ReplayedStream
+from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn
 from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE, ResponseEncoder
 from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
 
@@ -75,9 +75,9 @@ class Connection:
         self._has_left = False
         self._sending = False
         self._held_bytes = 0
-        self._handed_over: ReplayedStream | None = None
+        self._handed_over: Http2Stream | None = None
         watch = DisconnectWatch(services.watchers, self._watch_client)
-        self._parser = RequestParser(services.config, client, watch.open, h2c=services.ssl_context is None)
+        self._parser = RequestParser(services.config, client, watch.open)
         self.deadline = services.now() + services.config.idle_seconds
 
     # What the server does to a connection. None of it waits.
@@ -157,7 +157,7 @@ class Connection:
         self.deadline = self._services.now() + self._services.config.idle_seconds
         return True
 
-    async def _hand_over(self, stream: ReplayedStream) -> None:
+    async def _hand_over(self, stream: Http2Stream) -> None:
         self.deadline = inf
         self._handed_over = stream
         await self._services.hypercorn.serve(stream)
@@ -167,7 +167,6 @@ class Connection:
         wire = self._wire
         parser = self._parser
         portion_bytes = config.pipelined_requests_max * REQUEST_BYTES_MIN
-        replay: bytes | None = b""
         while True:
             data = self._unparsed
             if data:
@@ -179,8 +178,6 @@ class Connection:
                     return
             if len(data) > portion_bytes:
                 data = self._keep_back(data, portion_bytes)
-            if replay is not None:
-                replay += data
             phase = parser.phase
             parser.feed(data)
             if parser.complete:
@@ -198,14 +195,6 @@ class Connection:
             if parser.refused:
                 await self._refuse(parser.refused)
                 return
-            if parser.asks_h2c:
-                assert replay is not None
-                assert isinstance(wire, SocketWire)
-                replay += self._unparsed
-                await self._hand_over(ReplayedStream(wire.stream(), replay, config.send_seconds))
-                return
-            if replay is not None and parser.phase != HEAD:
-                replay = None
             if parser.asks_continue:
                 parser.asks_continue = False
                 await self._send(CONTINUE)

@@ -4,8 +4,10 @@
 - `complete` holds the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
 - `phase` says how far the request that follows them has come: IDLE (no byte yet), HEAD or BODY,
 - `refused` is 0, or the status to answer (after those in `complete`) before the connection is closed,
-- `asks_continue` is true while a client waits for `100 Continue` before it sends its body,
-- `asks_h2c` is true if the first request asks for HTTP/2 instead (RFC 7540 section 3.2); nothing else is reported then.
+- `asks_continue` is true while a client waits for `100 Continue` before it sends its body.
+
+A request that asks for another protocol (Upgrade) is a request like any other: a server may decline by answering in
+HTTP/1.1 (RFC 9110 section 7.8), and we always do. llhttp stops after such a head, so it is told to go on.
 
 llhttp in its strict mode refuses what smuggling is made of: a body length given twice or in two ways, bad chunk sizes,
 folded headers, space before the colon, bare line feeds, control characters. What it lets pass and we do not: more than
@@ -21,7 +23,6 @@ import httptools
 
 from forq_trio.http.message import Request
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.h2c_settings import are_good_settings
 from forq_trio.http.transport.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFAULT
 
 IDLE, HEAD, BODY = range(3)
@@ -38,15 +39,13 @@ class _Refused(Exception):
 
 
 class RequestParser:
-    """Parses the requests of one connection.
-
-    client and watch become part of every Request; h2c: whether `asks_h2c` may ever become true.
-    """
+    """Parses the requests of one connection. client and watch become part of every Request."""
 
     __slots__ = (
         "_body",
         "_body_bytes",
         "_body_bytes_max",
+        "_body_follows_upgrade",
         "_body_seen",
         "_client",
         "_connection",
@@ -54,45 +53,35 @@ class RequestParser:
         "_headers",
         "_headers_max",
         "_held_bytes",
-        "_may_upgrade",
         "_measured",
         "_method",
         "_parser",
         "_path",
         "_query",
         "_repeated",
-        "_upgrade_has_body",
         "_uri_bytes_max",
         "_url",
         "_watch",
         "asks_continue",
-        "asks_h2c",
         "complete",
         "phase",
         "refused",
     )
 
     def __init__(
-        self,
-        config: TransportConfig,
-        client: str,
-        watch: Callable[[], AbstractAsyncContextManager[None]],
-        *,
-        h2c: bool,
+        self, config: TransportConfig, client: str, watch: Callable[[], AbstractAsyncContextManager[None]]
     ) -> None:
         self.complete: list[tuple[Request, bytes]] = []
         self.phase = IDLE
         self.refused = 0
         self.asks_continue = False
-        self.asks_h2c = False
         self._header_bytes_max = config.header_bytes_max
         self._uri_bytes_max = config.uri_bytes_max
         self._headers_max = config.headers_max
         self._body_bytes_max = config.body_bytes_max
         self._client = client
         self._watch = watch
-        self._may_upgrade = h2c
-        self._upgrade_has_body = False
+        self._body_follows_upgrade = False
         self._measured = False
         self._held_bytes = 0
         self._body_seen = 0
@@ -125,7 +114,7 @@ class RequestParser:
         del self._parser, self._watch
 
     def feed(self, data: bytes) -> None:
-        """Parse the bytes that arrived next. Not to be called again once `refused` or `asks_h2c` is set."""
+        """Parse the bytes that arrived next. Not to be called again once `refused` is set."""
         phase_before = self.phase
         self._measured = phase_before == HEAD or len(data) > self._uri_bytes_max
         try:
@@ -137,7 +126,7 @@ class RequestParser:
 
     def _check_unfinished(self, fed_bytes: int, phase_before: int) -> None:
         """Bound what llhttp holds back from us: an unfinished head, trailers, chunk extensions."""
-        if self.refused or self.asks_h2c:
+        if self.refused:
             return
         if self.phase != phase_before or len(self._body) != self._body_seen or self.complete:
             # Bytes of a head that share a chunk with an earlier request are counted when the head is whole.
@@ -151,31 +140,30 @@ class RequestParser:
             self.refused = 431
 
     def _interrupted(self, data: bytes, error: Exception) -> None:
-        """llhttp stopped: because the bytes are no good, or because it expects another protocol from here on."""
-        while isinstance(error, httptools.HttpParserUpgrade) and not self.asks_h2c:
+        """llhttp stopped: at bytes that are no good, or after a head with Upgrade, which we decline."""
+        while isinstance(error, httptools.HttpParserUpgrade):
             data = data[error.args[0] :]
-            if self._upgrade_has_body:
-                self._read_declined_body()
+            if self._body_follows_upgrade:
+                self._expect_body()
             try:
                 self._parser.feed_data(data)
                 return
             except _INTERRUPTIONS as next_error:
                 error = next_error
-        if not self.asks_h2c:
-            self.refused = self.refused or 400
+        self.refused = self.refused or 400
 
-    def _read_declined_body(self) -> None:
-        """Go on after a head with Upgrade and a body: llhttp takes what follows for another protocol.
+    def _expect_body(self) -> None:
+        """After a head with Upgrade llhttp takes the body for another protocol, so that a new parser has to read it.
 
-        A fresh parser is told a head with the same framing, after which the original head is put back.
+        The new parser is fed a head with the same framing, after which the original head is put back.
         """
-        kept = (self._headers, self._method, self._path, self._query, self._connection, self.asks_continue)
+        head = (self._headers, self._method, self._path, self._query, self._connection, self.asks_continue)
         length = self._headers.get(b"content-length")
         framing = b"Transfer-Encoding: chunked" if length is None else b"Content-Length: %b" % length
-        self._upgrade_has_body = False
+        self._body_follows_upgrade = False
         self._parser = httptools.HttpRequestParser(self)
         self._parser.feed_data(b"POST / HTTP/1.1\r\nHost: declined\r\n%b\r\n\r\n" % framing)
-        self._headers, self._method, self._path, self._query, self._connection, self.asks_continue = kept
+        self._headers, self._method, self._path, self._query, self._connection, self.asks_continue = head
 
     def _refuse(self, status: int) -> None:
         self.refused = status
@@ -233,10 +221,9 @@ class RequestParser:
             self._check_coding(version_1_1)
         if b"expect" in headers and version_1_1:
             self._check_expectation()
-        if b"upgrade" in headers:
-            self._check_upgrade(version_1_1)
+        if b"upgrade" in headers and self._parser.should_upgrade():
+            self._body_follows_upgrade = self._body_bytes > 0 or b"transfer-encoding" in headers
         self.phase = BODY
-        self._may_upgrade = False
 
     def on_body(self, data: bytes) -> None:
         self.asks_continue = False
@@ -252,7 +239,7 @@ class RequestParser:
             self._refuse(413)
 
     def on_message_complete(self) -> None:
-        if self.asks_h2c or self._upgrade_has_body:
+        if self._body_follows_upgrade:
             return
         body = self._body
         request = Request(
@@ -312,13 +299,3 @@ class RequestParser:
         if self._headers[b"expect"].lower() != b"100-continue":
             self._refuse(417)
         self.asks_continue = self._body_bytes > 0 or b"transfer-encoding" in self._headers
-
-    def _check_upgrade(self, version_1_1: bool) -> None:
-        if not self._parser.should_upgrade():
-            return
-        headers = self._headers
-        if self._body_bytes or b"transfer-encoding" in headers:
-            self._upgrade_has_body = True
-        elif self._may_upgrade and version_1_1 and headers[b"upgrade"].lower() == b"h2c":
-            settings = headers.get(b"http2-settings")
-            self.asks_h2c = settings is not None and are_good_settings(settings)

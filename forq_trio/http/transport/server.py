@@ -31,7 +31,7 @@ _OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.
 
 
 class Server:
-    """HTTP/1.1, h2c and, with an `ssl_context`, TLS with ALPN on the given non-blocking listening sockets.
+    """HTTP/1.1 and HTTP/2 on the given non-blocking listening sockets, over TLS if there is an `ssl_context`.
 
     handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
     transport did not expect; the client has been answered 500 or cut off. on_refused: called (synchronously) with the

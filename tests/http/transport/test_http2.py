@@ -1,4 +1,4 @@
-"""HTTP/2 on the same port: prior knowledge, Upgrade, TLS with ALPN (F12); our limits and headers hold there too."""
+"""HTTP/2 on the same port: prior knowledge, TLS with ALPN (F12); our limits and headers hold there too."""
 
 import ssl
 
@@ -13,7 +13,7 @@ import trustme
 
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.http2 import ReplayedStream
+from forq_trio.http.transport.http2 import Http2Stream
 from support.transport import Answer, Client, echo, get, post, running
 
 SECURITY = {
@@ -111,31 +111,6 @@ async def test_what_only_begins_like_the_preface_is_http_1():
         other = await transport.connect()
         await other.send(b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n")
         assert (await other.answer()).status == 400
-
-
-async def test_upgrade():
-    async with running() as transport:
-        raw = await transport.connect()
-        client = Http2Client(raw.stream)
-        settings = client.h2.initiate_upgrade_connection()
-        head = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", f"HTTP2-Settings: {settings.decode()}")
-        await raw.send(get("/upgraded", *head))
-        interim = b""
-        while not interim.endswith(b"\r\n\r\n"):
-            interim += await raw.stream.receive_some(1)
-        assert interim.startswith(b"HTTP/1.1 101 ")
-        await client.flush()
-        assert (await client.answer(1)).body == b"GET /upgraded?\n"
-        assert (await client.answer(await client.request(path="/more"))).body == b"GET /more?\n"
-
-
-async def test_upgrade_with_a_body_is_declined_and_served():
-    async with running() as transport:
-        client = await transport.connect()
-        head = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
-        await client.send(post(b"body", *head) + get("/next", *head))
-        assert (await client.answer()).body == b"POST /?\nbody"
-        assert (await client.answer()).body == b"GET /next?\n"
 
 
 async def test_head_and_no_content():
@@ -297,7 +272,7 @@ async def test_frames_that_make_no_sense_end_only_their_connection():
 
 async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
     near, far = trio.testing.memory_stream_pair()
-    stream = ReplayedStream(near, b"", send_seconds=5)
+    stream = Http2Stream(near, b"", send_seconds=5)
     async with trio.open_nursery() as nursery:
         async with stream.send_lock:
             nursery.start_soon(stream.aclose)
@@ -309,7 +284,7 @@ async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
 
 async def test_a_cut_stream_neither_sends_nor_waits():
     near, far = trio.testing.memory_stream_pair()
-    stream = ReplayedStream(near, b"", send_seconds=5)
+    stream = Http2Stream(near, b"", send_seconds=5)
     stream.cut()
     with pytest.raises(trio.BrokenResourceError, match="stopping"):
         await stream.send_all(b"too late")
