@@ -9,9 +9,8 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.access import Access
-from forq_trio.http.auth import ApiKeyGate
-from forq_trio.http.forq_api import forq_routes, openapi_routes
+from forq_trio.http.access import Access, ApiKeyGate
+from forq_trio.http.forq_api import answer_error, forq_routes, openapi_routes
 from forq_trio.http.health import About, HealthCheck
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.metrics import Metrics
@@ -98,7 +97,7 @@ class Api:
             *Metrics(self.tally).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
-        self.handler = make_handler(self.routes)
+        self.handler = make_handler(self.routes, answer_error)
         return self.handler
 
     async def call(

@@ -197,7 +197,10 @@ async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> 
     tally = Tally()
     for code, (status, _) in CODES.items():
         if status == 400:
-            await counting_rejections(answering(error_response(code)), tally)(None)
+            handler = counting_rejections(
+                answering(error_response(code)), tally, error_response(BODY_TOO_LARGE)
+            )
+            await handler(None)
     assert CODES[BODY_TOO_LARGE].status == 400
     assert counted(tally) == {Cause.TOO_LARGE: 1}
 

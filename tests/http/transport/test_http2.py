@@ -14,7 +14,7 @@ import trustme
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.http2 import Http2Stream
-from support.transport import Answer, Client, echo, get, post, running
+from support.transport import ERROR_BODIES, Answer, Client, echo, get, post, running
 
 SECURITY = {
     b"x-content-type-options": b"nosniff",
@@ -127,7 +127,7 @@ async def test_head_and_no_content():
 
 
 async def test_body_limit():
-    async with running(config=TransportConfig(body_bytes_max=80_000)) as transport:
+    async with running(config=TransportConfig(body_bytes_max=80_000, error_bodies=ERROR_BODIES)) as transport:
         client = await http2(transport)
         refused = await client.request("POST", "/", b"x" * 60_000, end=False)
         while client.h2.local_flow_control_window(refused) < 2 * 16_384:
@@ -137,7 +137,7 @@ async def test_body_limit():
         client.h2.end_stream(refused)
         await client.flush()
         answer = await client.answer(refused)
-        assert (answer.status, answer.body) == (413, b'{"code":"bad_request.body.content.exceeds_limit"}')
+        assert (answer.status, answer.body) == (413, ERROR_BODIES[413])
         assert (await client.answer(await client.request())).status == 200
 
 
@@ -154,7 +154,7 @@ async def test_a_failing_handler():
     async with running(handler, errors_expected=True) as transport:
         client = await http2(transport)
         answer = await client.answer(await client.request())
-        assert (answer.status, answer.body) == (500, b'{"code":"internal"}')
+        assert (answer.status, answer.body) == (500, ERROR_BODIES[500])
         assert [type(error) for error in transport.errors] == [LookupError]
 
 

@@ -18,7 +18,7 @@ import msgspec
 import trio
 import trio.testing
 
-from forq_trio.http.codes import CODES, Refused
+from forq_trio.http.codes import CODES, TRANSPORT_BODIES, Refused
 from forq_trio.http.forq_api import sends
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
@@ -27,7 +27,7 @@ from forq_trio.http.router import Route
 from forq_trio.http.sasquatch_api import bodies as sasquatch_bodies
 from forq_trio.http.sasquatch_api.errors import CODES as SASQUATCH_CODES
 from forq_trio.http.sasquatch_api.errors import SasquatchError
-from forq_trio.http.transport.config import ERROR_BODIES, TransportConfig
+from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.h1 import RequestParser
 from forq_trio.http.transport.response_bytes import CLOSE
 from forq_trio.model import messages as model
@@ -74,7 +74,7 @@ def fuzz_parser(data: bytes) -> None:
     by_byte = parse(data[place : place + 1] for place in range(1, len(data)))
     in_pieces = parse(pieces_of(data))
     for requests, refused in (whole, by_byte, in_pieces):
-        assert refused == 0 or refused in ERROR_BODIES
+        assert refused == 0 or refused in TRANSPORT_BODIES
         for _, path, _, headers, body, _ in requests:
             assert path == "*" or path.startswith("/")
             assert not any(byte in value for byte in b"\r\n" for value in headers.values())
