@@ -19,13 +19,13 @@ import trio
 from forq_trio.config.load import Config
 from forq_trio.config.values import Address
 from forq_trio.http.access import Access, ApiKeyGate
-from forq_trio.http.codes import BODY_TOO_LARGE, TRANSPORT_BODIES, error_response
+from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, TRANSPORT_BODIES, error_response
 from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.health import About, HealthCheck
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.forq_api.openapi import openapi_routes
 from forq_trio.http.forq_api.routes import forq_routes
-from forq_trio.http.health import About, HealthCheck
 from forq_trio.http.message import Handler
-from forq_trio.http.metrics import Metrics
 from forq_trio.http.rejections import counting_rejections, transport_rejections
 from forq_trio.http.router import make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes

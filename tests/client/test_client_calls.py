@@ -24,7 +24,7 @@ from forq_trio.client import (
 )
 from forq_trio.client.errors import meaning
 from forq_trio.client.settings import SettingsChange
-from forq_trio.http.codes import CODES
+from forq_trio.http.forq_api.codes import CODES
 from forq_trio.model import limits, queue_settings
 
 Call = Callable[..., Any]

@@ -11,9 +11,9 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access, ApiKeyGate
 from forq_trio.http.forq_api import answer_error, forq_routes, openapi_routes
-from forq_trio.http.health import About, HealthCheck
+from forq_trio.http.forq_api.health import About, HealthCheck
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.metrics import Metrics
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.throttle import Throttle
 from forq_trio.readers.pool import ReaderPool

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from forq_trio.http.codes import BODY_INVALID, UNKNOWN_FIELD, refused
+from forq_trio.http.forq_api.codes import BODY_INVALID, UNKNOWN_FIELD, refused
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery, Failure, MessageInfo
 

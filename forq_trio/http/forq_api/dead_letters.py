@@ -7,10 +7,10 @@ from urllib.parse import parse_qs
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
-from forq_trio.http.codes import refused
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api import dead_letter_bodies as bodies
 from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader, MessageView
+from forq_trio.http.forq_api.codes import refused
 from forq_trio.http.forq_api.dead_letter_bodies import DeadLetterFilter
 from forq_trio.http.forq_api.reading import check_range, query_number
 from forq_trio.http.message import Request, Response

@@ -1,8 +1,8 @@
 """Forq's error table: the code each error of the queue, and of HTTP, is answered with. Statuses are in `codes`."""
 
-from forq_trio.http import codes
-from forq_trio.http.codes import Refused
 from forq_trio.http.errors import HttpError, LockedOut, MethodNotAllowed, PathNotFound, Unauthorized
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import Refused
 from forq_trio.http.message import Response
 from forq_trio.model import errors
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.http import codes
-from forq_trio.http.codes import CODES
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import CODES
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import parse_qs
 
-from forq_trio.http import codes
-from forq_trio.http.codes import refused
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import refused
 
 ChoiceT = TypeVar("ChoiceT")
 

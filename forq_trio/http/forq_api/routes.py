@@ -1,9 +1,8 @@
 """The routes of Forq's API: each with its endpoint and, beside it, what the OpenAPI document says."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
 from forq_trio.http.access import Access
-from forq_trio.http.forq_api import bodies, sends
+from forq_trio.http.forq_api import bodies, codes, sends
 from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes

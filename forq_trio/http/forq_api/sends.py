@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from forq_trio.http.codes import Refused
 from forq_trio.http.forq_api.bodies import BodyReader, EpochMs, bounded, up_to
+from forq_trio.http.forq_api.codes import Refused
 from forq_trio.model import limits
 from forq_trio.model import messages as model
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from forq_trio.http.codes import CODES, TRANSPORT_BODIES
+from forq_trio.http.forq_api.codes import CODES, TRANSPORT_BODIES
 from support.forq_api import Api
 
 DOCS = Path(__file__).parents[3] / "docs"

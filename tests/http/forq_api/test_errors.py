@@ -7,9 +7,15 @@ import msgspec
 import pytest
 
 import forq_trio.http
-from forq_trio.http import codes
-from forq_trio.http.codes import CODES, SETTING_INVALID, TOKEN_INVALID, TRANSPORT_BODIES, error_response
 from forq_trio.http.errors import HttpError, LockedOut, MethodNotAllowed, PathNotFound, Unauthorized
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import (
+    CODES,
+    SETTING_INVALID,
+    TOKEN_INVALID,
+    TRANSPORT_BODIES,
+    error_response,
+)
 from forq_trio.http.forq_api.errors import CODE_BY_ERROR, CODE_BY_HTTP_ERROR, CODE_BY_MEMBER, answer_error
 from forq_trio.model import errors
 from forq_trio.model.queue_settings import SettingsChange

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.http.codes import BODY_TOO_LARGE, CODES, error_response
+from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, CODES, error_response
 from forq_trio.http.message import Response
 from forq_trio.http.rejections import counting_rejections, transport_rejections
 from forq_trio.http.transport.config import TransportConfig

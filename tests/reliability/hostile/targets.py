@@ -18,9 +18,9 @@ import msgspec
 import trio
 import trio.testing
 
-from forq_trio.http.codes import CODES, TRANSPORT_BODIES, Refused
 from forq_trio.http.forq_api import sends
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.codes import CODES, TRANSPORT_BODIES, Refused
 from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route

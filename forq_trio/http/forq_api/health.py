@@ -9,7 +9,7 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.codes import UNHEALTHY, error_response
+from forq_trio.http.forq_api.codes import UNHEALTHY, error_response
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
