@@ -17,7 +17,7 @@ CACHED_HEADS_MAX = 256
 
 
 def security_headers(*, hsts: bool) -> tuple[tuple[bytes, bytes], ...]:
-    """The headers of contract F9, names in lower case."""
+    """The security headers of every answer, names in lower case."""
     headers = (
         (b"x-content-type-options", b"nosniff"),
         (b"x-frame-options", b"DENY"),
