@@ -93,10 +93,10 @@ class DeadLetterEndpoints:
         """Apply to all ids at once; malformed ones are left out and answered with their code."""
         self._broker.check_dead_letter_queue(queue)
         check_range(len(ids), 0, limits.MOVE_BATCH_MAX, codes.IDS_OUT_OF_RANGE)
-        stored = {message_id: _stored_form(message_id) for message_id in ids}
-        known = [form for form in dict.fromkeys(stored.values()) if form is not None]
+        canonical = {message_id: _canonical_id(message_id) for message_id in ids}
+        known = [form for form in dict.fromkeys(canonical.values()) if form is not None]
         outcomes = dict(zip(known, await apply(known) if known else (), strict=True))
-        results = [_result(message_id, stored[message_id], outcomes) for message_id in ids]
+        results = [_result(message_id, canonical[message_id], outcomes) for message_id in ids]
         return Response(200, _encode(bodies.MovedMessages(results)))
 
 
@@ -144,16 +144,16 @@ def _age(query: str, name: str) -> int:
     return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
 
 
-def _stored_form(message_id: str) -> str | None:
+def _canonical_id(message_id: str) -> str | None:
     try:
         return check_message_id(message_id)
     except MalformedMessageId:
         return None
 
 
-def _result(message_id: str, stored: str | None, outcomes: dict[str, bool]) -> bodies.MovedMessage:
-    if stored is None:
+def _result(message_id: str, canonical: str | None, outcomes: dict[str, bool]) -> bodies.MovedMessage:
+    if canonical is None:
         return bodies.MovedMessage(message_id, False, codes.MESSAGE_ID_INVALID)
-    if not outcomes[stored]:
+    if not outcomes[canonical]:
         return bodies.MovedMessage(message_id, False, codes.MESSAGE_NOT_FOUND)
     return bodies.MovedMessage(message_id, True)

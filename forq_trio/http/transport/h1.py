@@ -1,7 +1,7 @@
 """HTTP/1.1 requests from bytes, without I/O: llhttp parses, this class gathers, checks and refuses.
 
 `feed` takes whatever arrived, split anywhere. Afterwards
-- `complete` holds the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
+- `complete` has the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
 - `phase` says how far the request that follows them has come: IDLE (no byte yet), HEAD or BODY,
 - `refused` is 0, or the status to answer (after those in `complete`) before the connection is closed,
 - `asks_continue` is true while a client waits for `100 Continue` before it sends its body.
@@ -27,7 +27,7 @@ from forq_trio.http.transport.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFA
 
 IDLE, HEAD, BODY = range(3)
 
-# The shortest request there is: with it one knows how many requests some bytes can hold at most.
+# The shortest request there is: with it one knows how many requests a number of bytes can contain at most.
 REQUEST_BYTES_MIN = len(b"GET / HTTP/1.0\r\n\r\n")
 _REQUEST_LINE_PUNCTUATION = len(b"  HTTP/1.1\r\n\r\n")
 _INTERRUPTIONS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
@@ -52,13 +52,13 @@ class RequestParser:
         "_header_bytes_max",
         "_headers",
         "_headers_max",
-        "_held_bytes",
-        "_measured",
+        "_measures_head",
         "_method",
         "_parser",
         "_path",
         "_query",
         "_repeated",
+        "_unreported_bytes",
         "_uri_bytes_max",
         "_url",
         "_watch",
@@ -82,8 +82,8 @@ class RequestParser:
         self._client = client
         self._watch = watch
         self._body_follows_upgrade = False
-        self._measured = False
-        self._held_bytes = 0
+        self._measures_head = False
+        self._unreported_bytes = 0
         self._body_seen = 0
         self._parser = httptools.HttpRequestParser(self)
         self._connection = KEEP_DEFAULT
@@ -100,7 +100,7 @@ class RequestParser:
         return self._body_bytes - len(self._body) if self.phase == BODY else 0
 
     @property
-    def body_bytes_held(self) -> int:
+    def body_bytes_received(self) -> int:
         """How much has come of the body that is being received."""
         return len(self._body) if self.phase == BODY else 0
 
@@ -109,14 +109,14 @@ class RequestParser:
         self._body = b""
 
     def close(self) -> None:
-        """Let go of everything that refers back to here: nothing is left for the garbage collector to find."""
+        """Drop what refers back to here, so that nothing is left for the garbage collector."""
         self.complete.clear()
         del self._parser, self._watch
 
     def feed(self, data: bytes) -> None:
         """Parse the bytes that arrived next. Not to be called again once `refused` is set."""
         phase_before = self.phase
-        self._measured = phase_before == HEAD or len(data) > self._uri_bytes_max
+        self._measures_head = phase_before == HEAD or len(data) > self._uri_bytes_max
         try:
             self._parser.feed_data(data)
         except _INTERRUPTIONS as error:
@@ -125,18 +125,18 @@ class RequestParser:
             self._check_unfinished(len(data), phase_before)
 
     def _check_unfinished(self, fed_bytes: int, phase_before: int) -> None:
-        """Bound what llhttp holds back from us: an unfinished head, trailers, chunk extensions."""
+        """Bound what llhttp has taken without reporting any of it: an unfinished head, trailers, chunk extensions."""
         if self.refused:
             return
         if self.phase != phase_before or len(self._body) != self._body_seen or self.complete:
             # Bytes of a head that share a chunk with an earlier request are counted when the head is whole.
-            self._held_bytes = fed_bytes if self.phase == HEAD and not self.complete else 0
+            self._unreported_bytes = fed_bytes if self.phase == HEAD and not self.complete else 0
             self._body_seen = len(self._body)
         else:
-            self._held_bytes += fed_bytes
+            self._unreported_bytes += fed_bytes
         if self.phase == HEAD and len(self._url) > self._uri_bytes_max:
             self.refused = 414
-        elif self._held_bytes > self._header_bytes_max:
+        elif self._unreported_bytes > self._header_bytes_max:
             self.refused = 431
 
     def _interrupted(self, data: bytes, error: Exception) -> None:
@@ -197,8 +197,8 @@ class RequestParser:
 
     def on_headers_complete(self) -> None:
         headers = self._headers
-        if self._measured:
-            self._check_size()
+        if self._measures_head:
+            self._check_head_size()
         if len(headers) + self._repeated > self._headers_max:
             self._refuse(431)
         self._method = self._parser.get_method().decode()
@@ -257,7 +257,7 @@ class RequestParser:
 
     # The less usual parts of a head.
 
-    def _check_size(self) -> None:
+    def _check_head_size(self) -> None:
         if len(self._url) > self._uri_bytes_max:
             self._refuse(414)
         size = len(self._parser.get_method()) + len(self._url) + _REQUEST_LINE_PUNCTUATION
@@ -279,7 +279,7 @@ class RequestParser:
         self._path = slash + path or "/"
 
     def _check_version(self) -> bool:
-        """True for HTTP/1.1, False for HTTP/1.0; decides whether the connection is kept."""
+        """True for HTTP/1.1, False for HTTP/1.0; decides whether the connection stays open."""
         version = self._parser.get_http_version()
         if version not in ("1.0", "1.1"):
             self._refuse(505)

@@ -1,8 +1,8 @@
 """HTTP/2 by Hypercorn: connections that turn out to speak it are handed over with the bytes already read.
 
 Hypercorn is used for the one thing it is needed for, its per-connection TCPServer. It opens no sockets, installs no
-signal handlers and writes no logs here. Three of its habits are mended from outside:
-- it shields its sends without a deadline, so the stream it is given brings one, and can be cut;
+signal handlers and writes no logs here. Three of its behaviours are corrected from outside:
+- it shields its sends without a deadline, so the stream it is given has one, and can be cut;
 - it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
 - the only place where it says whether a response reached the client is its access log, so we are its access log.
 """

@@ -58,7 +58,7 @@ def parse(pieces: Iterator[bytes]) -> tuple[list[tuple[Any, ...]], int]:
     seen = []
     for piece in pieces:
         parser.feed(piece)
-        assert parser.body_bytes_held <= SMALL.body_bytes_max + len(piece)
+        assert parser.body_bytes_received <= SMALL.body_bytes_max + len(piece)
         for each, connection in parser.complete:
             seen.append((each.method, each.path, each.query, each.headers, each.body, connection))
             if connection is CLOSE:
