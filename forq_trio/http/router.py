@@ -97,6 +97,10 @@ class _Node:
         self.methods: dict[str, tuple[Route, tuple[int, ...]]] = {}
         self.allow = b""
 
+    def first_route(self) -> Route:
+        """The route that answers for the path where no method of it is meant: all are of one dialect."""
+        return next(iter(self.methods.values()))[0]
+
 
 _NOWHERE = _Node()
 
@@ -163,14 +167,13 @@ def _build_tree(routes: Iterable[Route]) -> _Node:
             if method in node.methods:
                 raise ValueError(f"two routes for {method} {route.path}")
             node.methods[method] = route, places
-        known = (*node.methods, "OPTIONS") if route.options else node.methods
+        known = (*node.methods, "OPTIONS") if node.first_route().options else node.methods
         node.allow = ", ".join(sorted(known)).encode()
     return root
 
 
 def _no_such_method(node: _Node, method: str) -> Response:
-    """Asks any route of the path: they are of one dialect."""
-    route, _ = next(iter(node.methods.values()))
+    route = node.first_route()
     if method == "OPTIONS" and route.options:
         return Response(204, headers=((b"allow", node.allow),))
     return route.on_error(MethodNotAllowed(node.allow))
