@@ -18,13 +18,14 @@ import trio
 
 from forq_trio.config.settings import Config
 from forq_trio.config.values import Address
-from forq_trio.http.access import Access
-from forq_trio.http.auth import ApiKeyGate
+from forq_trio.http.access import Access, ApiKeyGate
+from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, TRANSPORT_BODIES, error_response
+from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.health import About, HealthCheck
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.forq_api.openapi import openapi_routes
 from forq_trio.http.forq_api.routes import forq_routes
-from forq_trio.http.health import About, HealthCheck
 from forq_trio.http.message import Handler
-from forq_trio.http.metrics import Metrics
 from forq_trio.http.rejections import counting_rejections, transport_rejections
 from forq_trio.http.router import make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
@@ -168,6 +169,7 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
             hsts=config.env == "pro",
             body_bytes_max=_body_bytes_max(config),
             connections_max=allow_connections(),
+            error_bodies=TRANSPORT_BODIES,
         ),
         on_error=_log_request_error,
         on_refused=transport_rejections(system.tally),
@@ -199,8 +201,8 @@ def _build_handler(config: Config, system: System) -> Handler:
             access if config.sasquatch_auth else None,
             _version(),
         )
-    handler = make_handler(routes)
-    return counting_rejections(handler, system.tally)
+    handler = make_handler(routes, answer_error)
+    return counting_rejections(handler, system.tally, error_response(BODY_TOO_LARGE))
 
 
 def _sasquatch_options(config: Config) -> SasquatchOptions:

@@ -1,87 +1,148 @@
-"""The gates of the API: the server's own secret opens all of them, an access token those its scopes and queues name.
+"""Who may make a request: gates that look at the key, each in front of routes.
 
-A key comes as `X-API-Key: <key>` or `Authorization: Bearer <key>`. The secret is compared in constant time and needs
-nothing else; a token is found by its hash. A wrong key, a revoked token and one whose time is over are the same
-failure, and counted (`http.auth`). A token that is good, but not for this, fails with Forbidden, which each dialect
-answers in its own words.
+A key comes as `X-API-Key: <key>` or `Authorization: Bearer <key>`. The server's own secret opens every gate, an access
+token those its scopes and queues name. The secret is compared in constant time and needs nothing else; a token is found
+by its hash. A wrong key, a revoked token and one whose time is over are the same failure. Failures are counted by the
+address they come from, and too many of them lock it out.
+
+A gate that does not let a request pass raises Unauthorized, LockedOut or Forbidden.
 """
 
 from hmac import compare_digest
+from typing import NoReturn
 from urllib.parse import unquote
 
 from forq_trio.broker.tokens import Tokens
-from forq_trio.http.auth import Answer, Door
-from forq_trio.http.codes import error_response
-from forq_trio.http.message import Request, Response
+from forq_trio.http.errors import LockedOut, Unauthorized
+from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
 from forq_trio.model.access import Principal, Scope
+from forq_trio.telemetry.log import LogEvent, log
 
-_QUEUES_PATH = "/api/v1/queues/"
+CLIENT_LENGTH_MAX = 64
+QUEUE_SEGMENT = "{queue}"
+
+
+class KeyFailures:
+    """The failures of each client's keys, by the address the request came from."""
+
+    __slots__ = ("_trust_proxy_headers", "throttle")
+
+    def __init__(self, throttle: Throttle, *, trust_proxy_headers: bool = False) -> None:
+        self.throttle = throttle
+        self._trust_proxy_headers = trust_proxy_headers
+
+    def forget(self, request: Request) -> None:
+        """The key was right: forget the failures of its address."""
+        if self.throttle:
+            self.throttle.succeeded(self._address(request))
+
+    def refuse(self, request: Request) -> NoReturn:
+        """The key was wrong, or there was none: raise Unauthorized, or LockedOut while the address is locked out."""
+        client = self._address(request)
+        locked_seconds = self.throttle.locked_seconds(client)
+        if locked_seconds:
+            raise LockedOut(locked_seconds)
+        self.throttle.failed(client)
+        if self.throttle.locked_seconds(client):
+            log(LogEvent.AUTH_THROTTLED, client=client)
+        raise Unauthorized
+
+    def _address(self, request: Request) -> str:
+        return client_address(request, trust_proxy_headers=self._trust_proxy_headers)
+
+
+class ApiKeyGate:
+    """Lets requests with one secret as `X-API-Key` pass, and no token; a `router.Gate`."""
+
+    scope = None
+
+    def __init__(self, secret: str, throttle: Throttle, *, trust_proxy_headers: bool = False) -> None:
+        self._secret = secret.encode()
+        self._failures = KeyFailures(throttle, trust_proxy_headers=trust_proxy_headers)
+
+    def __call__(self, request: Request) -> None:
+        if not compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
+            self._failures.refuse(request)
+        self._failures.forget(request)
 
 
 class Access:
-    """Makes the gates; they share the secret, the tokens and the count of failures."""
+    """Makes the gates of the API; they share the secret, the tokens and the count of failures."""
 
     def __init__(
         self, secret: str, tokens: Tokens, throttle: Throttle, *, trust_proxy_headers: bool = False
     ) -> None:
         self.secret = secret.encode()
         self.tokens = tokens
-        self.door = Door(throttle, trust_proxy_headers=trust_proxy_headers)
+        self.failures = KeyFailures(throttle, trust_proxy_headers=trust_proxy_headers)
 
-    def gate(
-        self, scope: Scope, *, queue_in_path: bool = True, answer: Answer = error_response
-    ) -> "AccessGate":
-        """A gate for routes whose path names the queue (`/api/v1/queues/{queue}/...`), or that are about no queue.
+    def gate(self, scope: Scope, path: str | None) -> "AccessGate":
+        """The gate of a route for which a token needs `scope`.
 
-        Without a queue in the path ADMIN needs a token for all queues, and other scopes one for any queue: such an
-        endpoint looks at `request.principal` before it shows or does something to a queue. queue_in_path False: the
-        gate only finds out who it is, and all else is the endpoint's. answer: for a dialect with its own errors.
+        path: the route's. If it has a segment {queue}, the token has to be for the queue that stands there. If not,
+        ADMIN needs a token for all queues, and other scopes one for any queue: such an endpoint looks at
+        `request.principal` before it shows or does something to a queue. None: the gate only finds out who it is, and
+        the endpoint does all checks.
         """
-        return AccessGate(self, scope, queue_in_path, answer)
+        return AccessGate(self, scope, path)
 
 
 class AccessGate:
-    """Sets `request.principal` and lets pass who may; a `router.Gate`. Raises Forbidden."""
+    """Sets `request.principal` and lets pass who may; a `router.Gate`."""
 
-    __slots__ = ("_access", "_answer", "_queue_in_path", "_secret", "_throttle", "scope")
+    __slots__ = ("_access", "_checks_scope", "_queue_place", "_secret", "_throttle", "scope")
 
-    def __init__(self, access: Access, scope: Scope, queue_in_path: bool, answer: Answer) -> None:
+    def __init__(self, access: Access, scope: Scope, path: str | None) -> None:
+        segments = (path or "").split("/")
         self.scope = scope
         self._access = access
-        self._answer = answer
-        self._queue_in_path = queue_in_path
+        self._checks_scope = path is not None
+        self._queue_place = segments.index(QUEUE_SEGMENT) if QUEUE_SEGMENT in segments else None
         self._secret = access.secret
-        self._throttle = access.door.throttle
+        self._throttle = access.failures.throttle
 
-    def __call__(self, request: Request) -> Response | None:
+    def __call__(self, request: Request) -> None:
         if compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
             if self._throttle:
-                self._access.door.admit(request)
-            return None
-        return self._look_closer(request)
+                self._access.failures.forget(request)
+            return
+        self._look_closer(request)
 
-    def _look_closer(self, request: Request) -> Response | None:
+    def _look_closer(self, request: Request) -> None:
         access = self._access
         key = presented_key(request)
         if compare_digest(key, self._secret):
-            access.door.admit(request)
-            return None
+            access.failures.forget(request)
+            return
         token = access.tokens.use_token(key.decode("latin-1"))
         if token is None:
-            return access.door.turn_away(request, self._answer)
-        access.door.admit(request)
+            access.failures.refuse(request)
+        access.failures.forget(request)
         request.principal = Principal(token)
-        if self._queue_in_path:
+        if self._checks_scope:
             self._check(request.principal, request.path)
-        return None
 
     def _check(self, principal: Principal, path: str) -> None:
-        queue = queue_of(path)
-        if queue is not None or self.scope is Scope.ADMIN:
-            principal.check(self.scope, queue)
+        if self._queue_place is not None:
+            principal.check(self.scope, unquote(path.split("/")[self._queue_place]))
+        elif self.scope is Scope.ADMIN:
+            principal.check(self.scope)
         else:
             principal.check_somewhere(self.scope)
+
+
+def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
+    """The address failures count for: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
+
+    The last entry is the one our own proxy wrote; those before it are whatever the client claims.
+    """
+    if trust_proxy_headers:
+        forwarded = request.headers.get(b"x-forwarded-for", b"")
+        last = forwarded[forwarded.rfind(b",") + 1 :].strip()
+        if last:
+            return last[:CLIENT_LENGTH_MAX].decode("latin-1")
+    return request.client
 
 
 def presented_key(request: Request) -> bytes:
@@ -91,10 +152,3 @@ def presented_key(request: Request) -> bytes:
         return key
     scheme, _, credentials = request.headers.get(b"authorization", b"").partition(b" ")
     return credentials.strip() if scheme.lower() == b"bearer" else b""
-
-
-def queue_of(path: str) -> str | None:
-    """The queue that a path names, decoded as the router does it; None for a path without one."""
-    if not path.startswith(_QUEUES_PATH):
-        return None
-    return unquote(path[len(_QUEUES_PATH) :].partition("/")[0])

@@ -57,15 +57,15 @@ async def peek_messages(
     return await _while_connected(request, partial(peek, wait_ms=wait_ms), found)
 
 
-def _keep(_: object) -> None:
-    """Gives nothing back."""
+def _give_back_nothing(_: object) -> None:
+    """For a wait that takes nothing."""
 
 
 async def _while_connected(
     request: Request,
     wait: Callable[[], Awaitable[FoundT]],
     nothing: FoundT,
-    give_back: Callable[[FoundT], None] = _keep,
+    give_back: Callable[[FoundT], None] = _give_back_nothing,
 ) -> FoundT:
     """What `wait` returns or raises; `nothing` when the client went away first.
 
@@ -77,7 +77,7 @@ async def _while_connected(
         async with request.cancelled_on_disconnect():
             try:
                 found = await wait()
-            except ForqError as error:  # kept out of the context manager, which may wrap it in a group
+            except ForqError as error:  # raised outside: the context manager may wrap it in a group
                 failure = error
     except BaseException:
         give_back(found)

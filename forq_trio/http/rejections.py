@@ -1,12 +1,11 @@
 """Counts requests that HTTP itself refuses. What the queue refuses the writer counts, whichever dialect it was for.
 
-A dialect's answers are told apart by their status, so that none of them has to know about metrics: a comparison for
-each request, a look-up for each that went wrong.
+Answers are told apart by their status, so that no dialect has to know about metrics: a comparison for each request, a
+look-up for each that went wrong.
 """
 
 from collections.abc import Callable
 
-from forq_trio.http.codes import BODY_TOO_LARGE, error_response
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.telemetry.counters import Tally
 from forq_trio.telemetry.rejections import Cause
@@ -24,17 +23,19 @@ _BY_TRANSPORT = {
     431: Cause.TOO_LARGE,
     503: Cause.OVERLOADED,
 }
-_CONTENT_TOO_LARGE = error_response(BODY_TOO_LARGE)
 
 
-def counting_rejections(handler: Handler, tally: Tally) -> Handler:
-    """`handler`, with the rejections among its answers counted."""
+def counting_rejections(handler: Handler, tally: Tally, too_large: Response | None = None) -> Handler:
+    """`handler`, with the rejections among its answers counted.
+
+    too_large: the one Response by which a dialect refuses what is too large with another status than 413.
+    """
 
     async def handle(request: Request) -> Response:
         response = await handler(request)
         if response.status >= 400:
             cause = _BY_HANDLER.get(response.status)
-            if response is _CONTENT_TOO_LARGE:
+            if response is too_large:
                 cause = Cause.TOO_LARGE
             if cause is not None:
                 tally.record_rejection(cause)

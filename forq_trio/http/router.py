@@ -1,10 +1,10 @@
-"""Finds the endpoint of a request and answers what needs none: unknown paths, other methods, wrong keys.
+"""Finds the endpoint of a request, and leaves to the dialects how unknown paths and other methods are answered.
 
 A path is split at its slashes and walked down a tree of dicts, one step a segment; a segment in braces stands
 for any value, and a literal one wins over it. The tree is built once: a request costs a few dict look-ups.
 
-Every route carries its own error mapping and gate (who may pass), so that dialects with different error
-formats and authentication live side by side.
+Every route has its own error mapping and gate (who may pass), so that dialects with different error formats and
+authentication live side by side. No answer to an error is made here.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -13,33 +13,24 @@ from urllib.parse import unquote
 
 import msgspec
 
-from forq_trio.http.codes import METHOD_NOT_ALLOWED, PATH_NOT_FOUND, error_body, error_response
+from forq_trio.http.errors import MethodNotAllowed, PathNotFound
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.model.access import Scope
 
 Endpoint = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception], Response]
-"""Turns an error of an endpoint or gate into the dialect's answer; raises what it does not know, to be logged."""
-
-
-MethodRefusal = Callable[[tuple[tuple[bytes, bytes], ...]], Response]
-"""Answers a method that a path does not know; it is given the Allow header to send."""
-
-
-def raise_unexpected(error: Exception) -> Response:
-    """The error mapping of routes whose endpoints answer all errors they expect themselves."""
-    raise error
+"""Turns an error of an endpoint, a gate or the router into the dialect's answer; raises one it does not know."""
 
 
 class Gate(Protocol):
-    """Looks at a request before its endpoint does; a Response refuses it, None lets it pass. May raise Forbidden."""
+    """Looks at a request before its endpoint does, and raises Unauthorized, LockedOut or Forbidden to refuse it."""
 
     @property
     def scope(self) -> Scope | None:
         """What a token needs to pass; None where none does."""
         ...
 
-    def __call__(self, request: Request) -> Response | None: ...
+    def __call__(self, request: Request) -> None: ...
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -76,19 +67,19 @@ class Operation(msgspec.Struct, frozen=True):
 class Route(msgspec.Struct, frozen=True):
     """One method of one path, e.g. `GET /queues/{queue}`.
 
-    endpoint: awaited with the Request and the decoded values of the segments in braces. gate: None lets
-    everybody in. head: HEAD is answered like GET (the transport drops the body); False where GET has effects.
-    refuse_method: how the dialect refuses other methods of the path, OPTIONS too; None for Forq's way.
+    endpoint: awaited with the Request and the decoded values of the segments in braces. on_error: also answers
+    MethodNotAllowed for its path. gate: None lets everybody in. head: HEAD is answered like GET (the transport drops
+    the body); False where GET has effects. options: OPTIONS is answered with the path's methods; False refuses it.
     """
 
     method: str
     path: str
     endpoint: Endpoint
     operation: Operation
+    on_error: ErrorMapping
     gate: Gate | None = None
-    on_error: ErrorMapping = raise_unexpected
     head: bool = True
-    refuse_method: MethodRefusal | None = None
+    options: bool = True
 
 
 MakeRoute = Callable[[str, str, Endpoint, Operation, Scope], Route]
@@ -98,23 +89,27 @@ MakeRoute = Callable[[str, str, Endpoint, Operation, Scope], Route]
 class _Node:
     """A position in the tree. methods: what can be done here, with the places of the path's parameters."""
 
-    __slots__ = ("allow", "any_segment", "methods", "refuse_method", "segments")
+    __slots__ = ("allow", "any_segment", "methods", "segments")
 
     def __init__(self) -> None:
         self.segments: dict[str, _Node] = {}
         self.any_segment: _Node | None = None
         self.methods: dict[str, tuple[Route, tuple[int, ...]]] = {}
-        self.allow: tuple[tuple[bytes, bytes], ...] = ()
-        self.refuse_method: MethodRefusal | None = None
+        self.allow = b""
+
+    def first_route(self) -> Route:
+        """The route that answers for the path where no method of it is meant: all are of one dialect."""
+        return next(iter(self.methods.values()))[0]
 
 
 _NOWHERE = _Node()
 
 
-def make_handler(routes: Iterable[Route]) -> Handler:
+def make_handler(routes: Iterable[Route], on_unknown_path: ErrorMapping) -> Handler:
     """The handler that serves `routes`. Raises ValueError when two of them have the same method and path.
 
-    The handler raises only what a route's error mapping does not know, and Cancelled.
+    on_unknown_path: answers PathNotFound. The handler raises only what a route's error mapping does not know, and
+    Cancelled.
     """
     root = _build_tree(routes)
 
@@ -126,15 +121,15 @@ def make_handler(routes: Iterable[Route]) -> Handler:
         if not node.methods:
             found_later = _search(root, segments, 0)
             if found_later is None:
-                return error_response(PATH_NOT_FOUND)
+                return on_unknown_path(PathNotFound())
             node = found_later
         found = node.methods.get(request.method)
         if found is None:
             return _no_such_method(node, request.method)
         route, places = found
         try:
-            if route.gate is not None and (refusal := route.gate(request)) is not None:
-                return refusal
+            if route.gate is not None:
+                route.gate(request)
             if "%" in request.path:
                 segments = [unquote(segment) for segment in segments]
             return await route.endpoint(request, *[segments[place] for place in places])
@@ -172,15 +167,13 @@ def _build_tree(routes: Iterable[Route]) -> _Node:
             if method in node.methods:
                 raise ValueError(f"two routes for {method} {route.path}")
             node.methods[method] = route, places
-        node.refuse_method = route.refuse_method
-        known = node.methods if route.refuse_method else (*node.methods, "OPTIONS")
-        node.allow = ((b"allow", ", ".join(sorted(known)).encode()),)
+        known = (*node.methods, "OPTIONS") if node.first_route().options else node.methods
+        node.allow = ", ".join(sorted(known)).encode()
     return root
 
 
 def _no_such_method(node: _Node, method: str) -> Response:
-    if node.refuse_method is not None:
-        return node.refuse_method(node.allow)
-    if method == "OPTIONS":
-        return Response(204, headers=node.allow)
-    return Response(405, error_body(METHOD_NOT_ALLOWED), headers=node.allow)
+    route = node.first_route()
+    if method == "OPTIONS" and route.options:
+        return Response(204, headers=((b"allow", node.allow),))
+    return route.on_error(MethodNotAllowed(node.allow))

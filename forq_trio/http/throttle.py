@@ -1,4 +1,4 @@
-"""Locks out addresses that keep presenting wrong keys (contract F8): 5 failures in 60 s, locked for 60 s.
+"""Locks out addresses that keep presenting wrong keys: 5 failures in 60 s, locked for 60 s.
 
 Plain decisions over an injected monotonic clock; used by the key check of the API and of the metrics, and free
 for any other login. AUTH_TRACKED_CLIENTS_MAX addresses are remembered; the one that failed longest ago is

@@ -20,7 +20,7 @@ from forq_trio.client import (
     types,
 )
 from forq_trio.client.errors import meaning
-from forq_trio.http.codes import CODES
+from forq_trio.http.forq_api.codes import CODES
 from forq_trio.wire import messages, queues
 from support.real_server import SECRET
 

@@ -70,7 +70,7 @@ def test_what_only_looks_like_a_number_is_none() -> None:
 
 
 def test_the_walk_reaches_code_tests_and_documents(texts) -> None:
-    assert {"README.md", "docs/api.md", "forq_trio/http/auth.py", "script/test"} <= set(texts)
+    assert {"README.md", "docs/api.md", "forq_trio/http/access.py", "script/test"} <= set(texts)
     assert str(Path(__file__).relative_to(Path(__file__).parents[2])) in texts
     assert any(place.endswith(".sql") for place in texts)
     assert all(

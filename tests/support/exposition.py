@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from forq_trio.http.metrics import Metrics
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.telemetry.counters import Tally
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]

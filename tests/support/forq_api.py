@@ -9,12 +9,11 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.access import Access
-from forq_trio.http.auth import ApiKeyGate
-from forq_trio.http.forq_api import forq_routes, openapi_routes
-from forq_trio.http.health import About, HealthCheck
+from forq_trio.http.access import Access, ApiKeyGate
+from forq_trio.http.forq_api import answer_error, forq_routes, openapi_routes
+from forq_trio.http.forq_api.health import About, HealthCheck
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.metrics import Metrics
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.throttle import Throttle
 from forq_trio.readers.pool import ReaderPool
@@ -99,7 +98,7 @@ class Api:
             *Metrics(self.tally).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
-        self.handler = make_handler(self.routes)
+        self.handler = make_handler(self.routes, answer_error)
         return self.handler
 
     async def call(

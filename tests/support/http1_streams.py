@@ -25,11 +25,8 @@ STREAMS = {
     + get("/2"),
     "upgrade with a chunked body": chunked(b"ab", b"c", headers=("Connection: Upgrade", "Upgrade: x"))
     + get("/2"),
-    "h2c": get(
-        "/", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"
-    ),
-    "h2c later": get()
-    + get("/", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AA"),
+    "h2c": get("/", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__")
+    + get("/2", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AA"),
     "good, then bad": get("/1") + b"GET / HTTP/1.1\nHost: a\n\n",
     "body just right": post(b"x" * 50),
     "head just right": get("/", "A: " + "x" * (400 - len(get("/", "A: ")))),

@@ -16,7 +16,9 @@ import trio
 
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import forq_routes
-from forq_trio.http.health import About, HealthCheck
+from forq_trio.http.forq_api.codes import TRANSPORT_BODIES
+from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.router import make_handler
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
@@ -78,9 +80,9 @@ class _InProcessServer:
         engine = open_engine(url, EngineSettings(), "normal")
         async with open_system(engine, SystemClock()) as system:
             server = Server(
-                make_handler(self._routes(system)),
+                make_handler(self._routes(system), answer_error),
                 await open_listeners("127.0.0.1", 0),
-                TransportConfig(),
+                TransportConfig(error_bodies=TRANSPORT_BODIES),
                 on_error=self.errors.append,
                 ssl_context=self.ssl_context,
             )

@@ -12,6 +12,8 @@ from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 
+ERROR_BODIES = {status: b'{"refused":%d}' % status for status in range(400, 600)}
+
 
 async def echo(request: Request) -> Response:
     """Answers with what it was asked, so that a test sees what the handler saw."""
@@ -43,12 +45,15 @@ class Running:
 async def running(
     handler=echo, config=None, *, ssl_context=None, errors_expected=False, seconds=120.0
 ) -> AsyncIterator[Running]:
-    """A server for the length of a test; what it reported as an error fails the test unless it was expected."""
+    """A server for the length of a test; what it reported as an error fails the test unless it was expected.
+
+    config: None has the usual bounds, and a body of ERROR_BODIES for whatever the transport refuses.
+    """
     errors: list[Exception] = []
     server = Server(
         handler,
         await open_listeners("127.0.0.1", 0),
-        config or TransportConfig(),
+        config or TransportConfig(error_bodies=ERROR_BODIES),
         on_error=errors.append,
         ssl_context=ssl_context,
     )

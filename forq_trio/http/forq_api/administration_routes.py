@@ -1,7 +1,7 @@
 """The routes of what one does to a queue as a whole, and what the OpenAPI document says about them."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import AdministrationEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
 from forq_trio.model.access import Scope

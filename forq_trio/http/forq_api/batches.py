@@ -6,9 +6,9 @@ from functools import partial
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
-from forq_trio.http.codes import Refused, refused
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.codes import Refused, refused
 from forq_trio.http.forq_api.errors import code_of
 from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.receiving import lease, look

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from forq_trio.http.codes import BODY_INVALID, UNKNOWN_FIELD, refused
+from forq_trio.http.forq_api.codes import BODY_INVALID, UNKNOWN_FIELD, refused
 
 BodyT = TypeVar("BodyT")
 

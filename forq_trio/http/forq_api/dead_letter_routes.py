@@ -1,7 +1,7 @@
 """The routes of the dead-letter workbench, and what the OpenAPI document says about them."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
 from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route

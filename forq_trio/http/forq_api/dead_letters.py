@@ -7,9 +7,9 @@ from urllib.parse import parse_qs
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
-from forq_trio.http.codes import refused
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader
+from forq_trio.http.forq_api.codes import refused
 from forq_trio.http.forq_api.reading import check_range, query_number
 from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response
@@ -92,10 +92,10 @@ class DeadLetterEndpoints:
         """Apply to all ids at once; malformed ones are left out and answered with their code."""
         self._broker.check_dead_letter_queue(queue)
         check_range(len(ids), 0, limits.MOVE_BATCH_MAX, codes.IDS_OUT_OF_RANGE)
-        stored = {message_id: _stored_form(message_id) for message_id in ids}
-        known = [form for form in dict.fromkeys(stored.values()) if form is not None]
+        canonical = {message_id: _canonical_id(message_id) for message_id in ids}
+        known = [form for form in dict.fromkeys(canonical.values()) if form is not None]
         outcomes = dict(zip(known, await apply(known) if known else (), strict=True))
-        results = [_result(message_id, stored[message_id], outcomes) for message_id in ids]
+        results = [_result(message_id, canonical[message_id], outcomes) for message_id in ids]
         return Response(200, _encode(wire.MovedMessages(results)))
 
 
@@ -143,16 +143,16 @@ def _age(query: str, name: str) -> int:
     return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
 
 
-def _stored_form(message_id: str) -> str | None:
+def _canonical_id(message_id: str) -> str | None:
     try:
         return check_message_id(message_id)
     except MalformedMessageId:
         return None
 
 
-def _result(message_id: str, stored: str | None, outcomes: dict[str, bool]) -> wire.MovedMessage:
-    if stored is None:
+def _result(message_id: str, canonical: str | None, outcomes: dict[str, bool]) -> wire.MovedMessage:
+    if canonical is None:
         return wire.MovedMessage(message_id, False, codes.MESSAGE_ID_INVALID)
-    if not outcomes[stored]:
+    if not outcomes[canonical]:
         return wire.MovedMessage(message_id, False, codes.MESSAGE_NOT_FOUND)
     return wire.MovedMessage(message_id, True)

@@ -1,7 +1,8 @@
-"""Forq's error table: the code each error of the queue is answered with. Statuses are in `http.codes`."""
+"""Forq's error table: the code each error of the queue, and of HTTP, is answered with. Statuses are in `codes`."""
 
-from forq_trio.http import codes
-from forq_trio.http.codes import Refused
+from forq_trio.http.errors import HttpError, LockedOut, MethodNotAllowed, PathNotFound, Unauthorized
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import Refused
 from forq_trio.http.message import Response
 from forq_trio.model import errors
 
@@ -34,6 +35,13 @@ CODE_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.StorageOpenError: codes.INTERNAL,
 }
 
+CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
+    Unauthorized: codes.UNAUTHORIZED,
+    LockedOut: codes.TOO_MANY_REQUESTS,
+    PathNotFound: codes.PATH_NOT_FOUND,
+    MethodNotAllowed: codes.METHOD_NOT_ALLOWED,
+}
+
 CODE_BY_MEMBER: dict[tuple[type[errors.ForqError], str], str] = {
     (errors.OutOfRange, "priority"): codes.PRIORITY_OUT_OF_RANGE,
     (errors.OutOfRange, "delay_ms"): codes.DELAY_OUT_OF_RANGE,
@@ -60,6 +68,8 @@ def answer_error(error: Exception) -> Response:
     """The answer to an error raised while a request was read or carried out; raises one it does not know."""
     if isinstance(error, Refused):
         return error.response
+    if isinstance(error, HttpError):
+        return _with_headers(codes.error_response(CODE_BY_HTTP_ERROR[type(error)]), error.headers)
     if isinstance(error, errors.Forbidden):
         return codes.error_response(codes.FORBIDDEN, scope=error.scope)
     if isinstance(error, errors.InvalidSetting):
@@ -69,6 +79,10 @@ def answer_error(error: Exception) -> Response:
     if not isinstance(error, errors.ForqError) or type(error) not in CODE_BY_ERROR:
         raise error
     return codes.error_response(code_of(error))
+
+
+def _with_headers(response: Response, headers: tuple[tuple[bytes, bytes], ...]) -> Response:
+    return Response(response.status, response.body, headers=headers) if headers else response
 
 
 def _explained(code: str, error: errors.InvalidSetting | errors.InvalidToken) -> Response:

@@ -5,8 +5,8 @@ from functools import partial
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
-from forq_trio.http.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
 from forq_trio.http.forq_api.reading import query_choice, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, look
 from forq_trio.http.forq_api.sends import read_message

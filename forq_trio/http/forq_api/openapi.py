@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.http import codes
-from forq_trio.http.codes import CODES
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import CODES
+from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
 from forq_trio.wire.values import LEFT_OUT_MARK
@@ -66,7 +67,7 @@ def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
 
     names = ("openapi", "openapiAtRoot")
     routes = [
-        Route("GET", path, document, msgspec.structs.replace(_DOCUMENT, name=name))
+        Route("GET", path, document, msgspec.structs.replace(_DOCUMENT, name=name), answer_error)
         for path, name in zip(PATHS, names, strict=True)
     ]
     described = [*documented, *routes]

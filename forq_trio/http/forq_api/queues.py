@@ -3,7 +3,7 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.reading import query_number, query_shuffles
 from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response

@@ -1,11 +1,11 @@
-"""What several endpoints need while they read a request: ranges, and what stands in the query."""
+"""Reading that endpoints share: ranges of numbers, and the parameters of a query."""
 
 from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import parse_qs
 
-from forq_trio.http import codes
-from forq_trio.http.codes import refused
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.codes import refused
 
 ChoiceT = TypeVar("ChoiceT")
 
@@ -33,7 +33,7 @@ def query_number(query: str, name: str, default: int, low: int, high: int, code:
 def query_choice(
     query: str, name: str, choices: Mapping[str, ChoiceT], default: ChoiceT, code: str
 ) -> ChoiceT:
-    """What the word `name` of a query string stands for, the last one if it is repeated; `default` if it is not there.
+    """The choice that the parameter `name` of a query string makes, the last one if it is repeated; `default` without.
 
     Raises Refused with `code` when it is none of `choices`.
     """

@@ -43,7 +43,7 @@ class RedriveEndpoints:
         return Response(200, _encode(RedriveList([redrive_view(task) for task in tasks])))
 
     async def show(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """How one stands."""
+        """One task, and how far it has come."""
         return Response(200, _encode(redrive_view(self._find(queue, redrive_id))))
 
     async def cancel(self, request: Request, queue: str, redrive_id: str) -> Response:

@@ -1,8 +1,8 @@
 """The routes of Forq's API: each with its endpoint and, beside it, what the OpenAPI document says."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
 from forq_trio.http.access import Access
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
@@ -237,10 +237,11 @@ def forq_routes(
         scope: Scope,
         *,
         head: bool = True,
-        queue_in_path: bool = True,
+        gate_checks_scope: bool = True,
     ) -> Route:
-        gate = access.gate(scope, queue_in_path=queue_in_path)
-        return Route(method, PREFIX + path, endpoint, operation, gate, answer_error, head)
+        path = PREFIX + path
+        gate = access.gate(scope, path if gate_checks_scope else None)
+        return Route(method, path, endpoint, operation, answer_error, gate, head)
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
@@ -254,7 +255,7 @@ def forq_routes(
             RECEIVE,
             Scope.CONSUME,
             head=False,
-            queue_in_path=False,
+            gate_checks_scope=False,
         ),
         route("POST", "/queues/{queue}/messages/{messageId}/ack", messages.ack, ACK, Scope.CONSUME),
         route("POST", "/queues/{queue}/messages/{messageId}/nack", messages.nack, NACK, Scope.CONSUME),
@@ -265,7 +266,7 @@ def forq_routes(
             batches.receive,  # as above
             RECEIVE_BATCH,
             Scope.CONSUME,
-            queue_in_path=False,
+            gate_checks_scope=False,
         ),
         route("POST", "/queues/{queue}/messages/ack", batches.ack, ACK_BATCH, Scope.CONSUME),
         route("POST", "/queues/{queue}/messages/nack", batches.nack, NACK_BATCH, Scope.CONSUME),

@@ -8,8 +8,8 @@ Batches are ours alone, so there it always is.
 import msgspec
 from msgspec import Struct
 
-from forq_trio.http.codes import Refused
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.codes import Refused
 from forq_trio.model import messages as model
 from forq_trio.wire.messages import NewMessage, NewMessages, SendResult
 

@@ -3,9 +3,9 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
-from forq_trio.http.codes import refused
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.codes import refused
 from forq_trio.http.forq_api.views import token_view
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from forq_trio.http.errors import HttpError, LockedOut, PathNotFound, Unauthorized
 from forq_trio.http.message import Response
 from forq_trio.model import errors, limits
 from forq_trio.telemetry.log import LogEvent, log
@@ -54,6 +55,9 @@ CODES = {
 }
 
 CODE_BY_ERROR: dict[type[Exception], str] = {
+    Unauthorized: UNAUTHORIZED,
+    LockedOut: TOO_MANY_REQUESTS,
+    PathNotFound: NOT_FOUND,
     errors.InvalidQueueName: VALIDATION_ERROR,
     errors.InvalidContent: INVALID_REQUEST,
     errors.ContentTooLarge: MESSAGE_SIZE_EXCEEDED,
@@ -67,7 +71,12 @@ CODE_BY_ERROR: dict[type[Exception], str] = {
     errors.StorageFull: SERVICE_UNAVAILABLE,
     errors.ReadDeadlineExceeded: SERVICE_UNAVAILABLE,
 }
-_OWN_WORDS: dict[type[Exception], str] = {errors.MalformedReceipt: "receipt_handles must be UUIDs"}
+_OWN_WORDS: dict[type[Exception], str] = {
+    Unauthorized: "the X-API-Key header is missing or wrong",
+    LockedOut: "too many wrong keys; try again later",
+    PathNotFound: "nothing is served at this path",
+    errors.MalformedReceipt: "receipt_handles must be UUIDs",
+}
 
 
 class ErrorView(msgspec.Struct, frozen=True):
@@ -82,11 +91,12 @@ class _ErrorBody(msgspec.Struct, frozen=True):
 
 
 class SasquatchError(Exception):
-    """Raised while a request is read or carried out: it is answered with this code of the table."""
+    """Raised while a request is read or carried out: it is answered with this code of the table, and these headers."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(message)
         self.code = code
+        self.headers = headers
         self.view = ErrorView(code, message)
 
 
@@ -98,13 +108,15 @@ def explain(error: Exception) -> SasquatchError:
     if code is None:
         log(LogEvent.REQUEST_FAILED, exception=error)
         return SasquatchError(INTERNAL_ERROR, INTERNAL_MESSAGE)
-    return SasquatchError(code, _OWN_WORDS.get(type(error)) or str(error))
+    headers = error.headers if isinstance(error, HttpError) else ()
+    return SasquatchError(code, _OWN_WORDS.get(type(error)) or str(error), headers)
 
 
-def answer(error: Exception, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+def answer(error: Exception) -> Response:
     """The response to `error`, with Retry-After where trying again soon may help."""
     told = explain(error)
     status = CODES[told.code].status
+    headers = told.headers
     if status == 503:
         headers = (*headers, (b"retry-after", b"%d" % limits.QUEUE_FULL_RETRY_SECONDS))
     return Response(status, msgspec.json.encode(_ErrorBody(told.view)), headers=headers)

@@ -62,7 +62,7 @@ class ReceiveEndpoints:
         return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=give_back)
 
     async def _peek(self, request: Request, wanted: Wanted) -> Response:
-        """The next message as it stands, or a random one; nothing changes."""
+        """The next message, or a random one, without changing anything."""
         request.principal.check(Scope.BROWSE, wanted.queue)
         found = await peek_messages(
             self._broker, request, wanted.queue, limit=1, wait_ms=wanted.wait_ms, shuffle=wanted.shuffle

@@ -4,17 +4,11 @@ import time
 from collections.abc import Awaitable, Callable
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http import codes
 from forq_trio.http.access import Access
+from forq_trio.http.errors import MethodNotAllowed
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Endpoint, Gate, Operation, Route
-from forq_trio.http.sasquatch_api.errors import (
-    METHOD_NOT_ALLOWED,
-    TOO_MANY_REQUESTS,
-    UNAUTHORIZED,
-    SasquatchError,
-    answer,
-)
+from forq_trio.http.sasquatch_api.errors import METHOD_NOT_ALLOWED, SasquatchError, answer
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.http.sasquatch_api.queues import QueueEndpoints
 from forq_trio.http.sasquatch_api.receiving import ReceiveEndpoints
@@ -39,11 +33,6 @@ ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
     "GET /stats": ("A page with request counters", Scope.BROWSE),
     "POST /enqueue": ("Send the body as a message (legacy)", Scope.PRODUCE),
     "POST /dequeue": ("The same as /receive (legacy)", Scope.CONSUME),
-}
-
-_REFUSED = {
-    codes.UNAUTHORIZED: SasquatchError(UNAUTHORIZED, "the X-API-Key header is missing or wrong"),
-    codes.TOO_MANY_REQUESTS: SasquatchError(TOO_MANY_REQUESTS, "too many wrong keys; try again later"),
 }
 
 
@@ -82,20 +71,19 @@ def _route(
     method, path = name.split()
     summary, scope = ENDPOINTS[name]
 
-    def refuse_method(headers: tuple[tuple[bytes, bytes], ...]) -> Response:
-        counts.record(name, 405)
-        return answer(SasquatchError(METHOD_NOT_ALLOWED, f"{path} takes {method} only"), headers)
-
-    def turn_away(code: str) -> Response:
-        response = answer(_REFUSED[code])
+    def refuse(error: Exception) -> Response:
+        """Answers what is refused before the endpoint is asked: another method, a wrong key."""
+        if isinstance(error, MethodNotAllowed):
+            error = SasquatchError(METHOD_NOT_ALLOWED, f"{path} takes {method} only", error.headers)
+        response = answer(error)
         counts.record(name, response.status)
         return response
 
     gate: Gate | None = None
     if access is not None and scope is not None:
-        gate = access.gate(scope, queue_in_path=False, answer=turn_away)
+        gate = access.gate(scope, None)  # queues are named in bodies, which the endpoints read
     operation = Operation(path.removeprefix("/"), "Sasquatch", summary, answers=())
-    return Route(method, path, _counted(name, endpoint, counts), operation, gate, refuse_method=refuse_method)
+    return Route(method, path, _counted(name, endpoint, counts), operation, refuse, gate, options=False)
 
 
 def _counted(

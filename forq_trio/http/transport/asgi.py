@@ -1,6 +1,6 @@
 """Our handlers as an ASGI application, for Hypercorn: one call is one request.
 
-Security headers and the date are added by the server's configuration (`handover.py`).
+Security headers and the date are added by the server's configuration (`http2`).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping

@@ -1,4 +1,4 @@
-"""What one HTTP listener allows, and what it says when it refuses: the same for our HTTP/1.1 and for HTTP/2."""
+"""What a server allows, and what it says when it refuses: the same for our HTTP/1.1 and for HTTP/2."""
 
 from collections.abc import Mapping
 
@@ -6,29 +6,16 @@ from msgspec import Struct, field
 
 from forq_trio.model import limits
 
-ERROR_BODIES: Mapping[int, bytes] = {
-    400: b'{"code":"bad_request.http.malformed"}',
-    408: b'{"code":"request_timeout"}',
-    413: b'{"code":"bad_request.body.content.exceeds_limit"}',
-    414: b'{"code":"bad_request.uri.too_long"}',
-    417: b'{"code":"bad_request.expectation.unknown"}',
-    431: b'{"code":"bad_request.headers.too_large"}',
-    500: b'{"code":"internal"}',
-    501: b'{"code":"bad_request.http.not_implemented"}',
-    503: b'{"code":"forq.overloaded"}',
-    505: b'{"code":"bad_request.http.version_not_supported"}',
-}
-
 
 class TransportConfig(Struct, frozen=True, kw_only=True):
     """Bounds and answers of a transport; times in seconds, sizes in bytes. The defaults are those of `limits`.
 
     header_seconds counts from the first byte of a request to the end of its head, body_seconds from there to the end
     of the body; neither is extended by bytes that trickle in. send_seconds bounds the writing of one response.
-    bodies_bytes_max: all bodies that are held at once; beyond it a request is answered 503.
+    bodies_bytes_max: all bodies that are being received at once; beyond it a request is answered 503.
     idle_seconds: how long a connection may stay open without a request. pipelined_requests_max: requests of one
     connection that are read ahead of their answers. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
-    error_bodies: the JSON body by status for what the transport itself answers.
+    error_bodies: the JSON body, by status, of what the transport itself answers; a status without one has no body.
     """
 
     header_bytes_max: int = limits.HEADER_BYTES_MAX
@@ -45,4 +32,4 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     pipelined_requests_max: int = limits.PIPELINED_REQUESTS_MAX
     receive_chunk_bytes: int = limits.RECEIVE_CHUNK_BYTES
     hsts: bool = False
-    error_bodies: Mapping[int, bytes] = field(default_factory=lambda: ERROR_BODIES)
+    error_bodies: Mapping[int, bytes] = field(default_factory=dict)

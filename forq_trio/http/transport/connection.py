@@ -1,8 +1,8 @@
 """One client's connection: find out which protocol it speaks; if HTTP/1.1: receive, parse, answer in order, again.
 
-One task does it all; a request costs no task, channel, cancel scope or timer of its own. Time-outs: the connection
-keeps `deadline`, a plain number, up to date (inf while a handler works), and the server's reaper looks at it and calls
-`expire`. Bytes that have arrived but are not parsed yet wait in `_unparsed`; while there are any nothing is received.
+One task does it all; a request costs no task, channel, cancel scope or timer of its own. Time-outs: the connection sets
+`deadline`, a plain number (inf while a handler works), and when it has passed the server's reaper calls `expire`. Bytes
+that have arrived but are not parsed yet wait in `_unparsed`; while there are any nothing is received.
 """
 
 import ssl
@@ -17,7 +17,7 @@ from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
-from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn, ReplayedStream
+from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn
 from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE, ResponseEncoder
 from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
 
@@ -51,11 +51,11 @@ class Connection:
     """Serves one client until it leaves, misbehaves, times out or is told to stop."""
 
     __slots__ = (
+        "_client_left",
         "_closing",
+        "_counted_body_bytes",
         "_expired",
         "_handed_over",
-        "_has_left",
-        "_held_bytes",
         "_parser",
         "_scope",
         "_sending",
@@ -72,12 +72,12 @@ class Connection:
         self._unparsed = b""
         self._closing = False
         self._expired = False
-        self._has_left = False
+        self._client_left = False
         self._sending = False
-        self._held_bytes = 0
-        self._handed_over: ReplayedStream | None = None
+        self._counted_body_bytes = 0
+        self._handed_over: Http2Stream | None = None
         watch = DisconnectWatch(services.watchers, self._watch_client)
-        self._parser = RequestParser(services.config, client, watch.open, h2c=services.ssl_context is None)
+        self._parser = RequestParser(services.config, client, watch.open)
         self.deadline = services.now() + services.config.idle_seconds
 
     # What the server does to a connection. None of it waits.
@@ -117,7 +117,7 @@ class Connection:
         except ConnectionLost:
             return
         finally:
-            self._services.budget.change(-self._held_bytes)
+            self._services.budget.change(-self._counted_body_bytes)
             self._parser.close()
             with trio.CancelScope(shield=True):
                 await self._wire.close()
@@ -157,7 +157,7 @@ class Connection:
         self.deadline = self._services.now() + self._services.config.idle_seconds
         return True
 
-    async def _hand_over(self, stream: ReplayedStream) -> None:
+    async def _hand_over(self, stream: Http2Stream) -> None:
         self.deadline = inf
         self._handed_over = stream
         await self._services.hypercorn.serve(stream)
@@ -167,7 +167,6 @@ class Connection:
         wire = self._wire
         parser = self._parser
         portion_bytes = config.pipelined_requests_max * REQUEST_BYTES_MIN
-        replay: bytes | None = b""
         while True:
             data = self._unparsed
             if data:
@@ -178,9 +177,7 @@ class Connection:
                 if not data:
                     return
             if len(data) > portion_bytes:
-                data = self._keep_back(data, portion_bytes)
-            if replay is not None:
-                replay += data
+                data = self._first_portion(data, portion_bytes)
             phase = parser.phase
             parser.feed(data)
             if parser.complete:
@@ -190,22 +187,14 @@ class Connection:
                         return
                 parser.complete.clear()
                 phase = IDLE
-            if (parser.phase == BODY or self._held_bytes) and not self._hold_body():
+            if (parser.phase == BODY or self._counted_body_bytes) and not self._count_body():
                 parser.discard_body()
-                self._hold_body()
+                self._count_body()
                 await self._refuse(503)
                 return
             if parser.refused:
                 await self._refuse(parser.refused)
                 return
-            if parser.asks_h2c:
-                assert replay is not None
-                assert isinstance(wire, SocketWire)
-                replay += self._unparsed
-                await self._hand_over(ReplayedStream(wire.stream(), replay, config.send_seconds))
-                return
-            if replay is not None and parser.phase != HEAD:
-                replay = None
             if parser.asks_continue:
                 parser.asks_continue = False
                 await self._send(CONTINUE)
@@ -215,15 +204,15 @@ class Connection:
                 seconds = config.header_seconds if parser.phase == HEAD else config.body_seconds
                 self.deadline = self._services.now() + seconds
 
-    def _hold_body(self) -> bool:
-        """Count the body that is being received (none any more, once it is answered); False when it is too much."""
-        held_bytes = self._parser.body_bytes_held
-        change = held_bytes - self._held_bytes
-        self._held_bytes = held_bytes
+    def _count_body(self) -> bool:
+        """Tell the budget how much of a body has been received, 0 if none is under way; False when it is too much."""
+        received_bytes = self._parser.body_bytes_received
+        change = received_bytes - self._counted_body_bytes
+        self._counted_body_bytes = received_bytes
         return self._services.budget.change(change) or change <= 0
 
-    def _keep_back(self, data: bytes, portion_bytes: int) -> bytes:
-        """Take only as much as holds no more than the allowed number of requests, and keep the rest."""
+    def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
+        """As much of `data` as cannot contain more requests than may be parsed ahead; the rest waits in `_unparsed`."""
         taken_bytes = max(portion_bytes, self._parser.body_bytes_left)
         self._unparsed = data[taken_bytes:]
         return data[:taken_bytes]
@@ -239,11 +228,9 @@ class Connection:
         if self._closing:
             connection = CLOSE
         try:
-            if self._has_left:
-                # The kernel would take the bytes all the same: a socket that the peer has closed can be written to.
+            # The kernel takes what is written to a socket that the peer has closed: that alone would not fail.
+            if self._client_left or (response.on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
-            if response.on_unsent is not None and self._wire.peer_left():
-                raise ConnectionLost  # the kernel would take a short response all the same
             data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):
@@ -260,23 +247,25 @@ class Connection:
         self._sending = False
 
     async def _refuse(self, status: int) -> None:
-        """Answer and close. What the client still sends is read for a while, or it would lose the answer."""
+        """Answer and close. Closing with bytes unread would reset the connection, and the client lose the answer, so
+        what it still sends is read for a while.
+        """
         services = self._services
         self._sending = True
         self.deadline = inf
         with trio.move_on_after(services.config.linger_seconds):
             await self._wire.send_all(services.encoder.encode(services.error_response(status), CLOSE))
-            self._wire.end()
+            self._wire.send_eof()
             while await self._wire.receive(services.config.receive_chunk_bytes):
                 continue
 
     async def _watch_client(self) -> None:
-        """Receive until the client has gone, which ends this connection, or the room for early bytes is used up."""
-        room_bytes = self._services.config.receive_chunk_bytes
-        while len(self._unparsed) < room_bytes:
-            received = await self._wire.receive(room_bytes - len(self._unparsed))
+        """Receive until the client has gone, which ends this connection, or has sent as much ahead as is accepted."""
+        ahead_bytes_max = self._services.config.receive_chunk_bytes
+        while len(self._unparsed) < ahead_bytes_max:
+            received = await self._wire.receive(ahead_bytes_max - len(self._unparsed))
             if not received:
-                self._has_left = True
+                self._client_left = True
                 self._scope.cancel()
                 return
             self._unparsed += received

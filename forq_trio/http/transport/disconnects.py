@@ -1,8 +1,8 @@
 """Noticing that a client has gone while its request waits: what `Request.cancelled_on_disconnect` does on HTTP/1.1.
 
 Most long polls are answered at once, so starting a task for each would cost more than the request. A watch that is
-opened is only noted; one task per server looks at the notes a moment later and starts a watcher for the requests that
-still wait. Being noticed `SETTLE_SECONDS` later is what a client that leaves at once pays, and it has left.
+opened is only registered; one task per server looks a moment later and starts a watcher for each request that still
+waits. A client that leaves at once is noticed `SETTLE_SECONDS` later, and does not care.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,29 +19,29 @@ class DisconnectWatchers:
     """The watchers of one server. `run` must be running for watches to notice anything."""
 
     def __init__(self) -> None:
-        self._noted: dict[DisconnectWatch, None] = {}
-        self._anything_noted = trio.Event()
+        self._registered: dict[DisconnectWatch, None] = {}
+        self._any_registered = trio.Event()
 
-    def note(self, watch: "DisconnectWatch") -> None:
-        self._noted[watch] = None
-        self._anything_noted.set()
+    def register(self, watch: "DisconnectWatch") -> None:
+        self._registered[watch] = None
+        self._any_registered.set()
 
-    def forget(self, watch: "DisconnectWatch") -> None:
-        self._noted.pop(watch, None)
+    def unregister(self, watch: "DisconnectWatch") -> None:
+        self._registered.pop(watch, None)
 
     async def run(self) -> None:
         """Start watchers until cancelled."""
         async with trio.open_nursery() as nursery:
             while True:
-                await self._anything_noted.wait()
-                self._anything_noted = trio.Event()
+                await self._any_registered.wait()
+                self._any_registered = trio.Event()
                 await trio.sleep(SETTLE_SECONDS)
-                self._start_noted(nursery)
+                self._start_watchers(nursery)
 
-    def _start_noted(self, nursery: trio.Nursery) -> None:
-        """A function of its own, so that no watch is kept by a variable while nothing happens."""
-        noted, self._noted = self._noted, {}
-        for watch in noted:
+    def _start_watchers(self, nursery: trio.Nursery) -> None:
+        """A function of its own, so that no local variable refers to a watch while `run` waits."""
+        registered, self._registered = self._registered, {}
+        for watch in registered:
             watch.start(nursery)
 
 
@@ -63,7 +63,7 @@ class DisconnectWatch(AbstractAsyncContextManager[None]):
         return self
 
     async def __aenter__(self) -> None:
-        self._watchers.note(self)
+        self._watchers.register(self)
 
     def start(self, nursery: trio.Nursery) -> None:
         self._scope = trio.CancelScope()
@@ -80,7 +80,7 @@ class DisconnectWatch(AbstractAsyncContextManager[None]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._watchers.forget(self)
+        self._watchers.unregister(self)
         scope, self._scope = self._scope, None
         if scope is not None:
             # The watcher reads the same socket as the connection: it must be out before the connection goes on.

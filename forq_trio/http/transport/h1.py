@@ -1,11 +1,13 @@
 """HTTP/1.1 requests from bytes, without I/O: llhttp parses, this class gathers, checks and refuses.
 
 `feed` takes whatever arrived, split anywhere. Afterwards
-- `complete` holds the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
+- `complete` has the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
 - `phase` says how far the request that follows them has come: IDLE (no byte yet), HEAD or BODY,
 - `refused` is 0, or the status to answer (after those in `complete`) before the connection is closed,
-- `asks_continue` is true while a client waits for `100 Continue` before it sends its body,
-- `asks_h2c` is true if the first request asks for HTTP/2 instead (RFC 7540 section 3.2); nothing else is reported then.
+- `asks_continue` is true while a client waits for `100 Continue` before it sends its body.
+
+A request that asks for another protocol (Upgrade) is a request like any other: a server may decline by answering in
+HTTP/1.1 (RFC 9110 section 7.8), and we always do. llhttp stops after such a head, so it is told to go on.
 
 llhttp in its strict mode refuses what smuggling is made of: a body length given twice or in two ways, bad chunk sizes,
 folded headers, space before the colon, bare line feeds, control characters. What it lets pass and we do not: more than
@@ -21,12 +23,11 @@ import httptools
 
 from forq_trio.http.message import Request
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.h2c_settings import are_good_settings
 from forq_trio.http.transport.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFAULT
 
 IDLE, HEAD, BODY = range(3)
 
-# The shortest request there is: with it one knows how many requests some bytes can hold at most.
+# The shortest request there is: with it one knows how many requests a number of bytes can contain at most.
 REQUEST_BYTES_MIN = len(b"GET / HTTP/1.0\r\n\r\n")
 _REQUEST_LINE_PUNCTUATION = len(b"  HTTP/1.1\r\n\r\n")
 _INTERRUPTIONS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
@@ -38,63 +39,51 @@ class _Refused(Exception):
 
 
 class RequestParser:
-    """Parses the requests of one connection.
-
-    client and watch become part of every Request; h2c: whether `asks_h2c` may ever become true.
-    """
+    """Parses the requests of one connection. client and watch become part of every Request."""
 
     __slots__ = (
         "_body",
         "_body_bytes",
         "_body_bytes_max",
+        "_body_follows_upgrade",
         "_body_seen",
         "_client",
         "_connection",
         "_header_bytes_max",
         "_headers",
         "_headers_max",
-        "_held_bytes",
-        "_may_upgrade",
-        "_measured",
+        "_measures_head",
         "_method",
         "_parser",
         "_path",
         "_query",
         "_repeated",
-        "_upgrade_has_body",
+        "_unreported_bytes",
         "_uri_bytes_max",
         "_url",
         "_watch",
         "asks_continue",
-        "asks_h2c",
         "complete",
         "phase",
         "refused",
     )
 
     def __init__(
-        self,
-        config: TransportConfig,
-        client: str,
-        watch: Callable[[], AbstractAsyncContextManager[None]],
-        *,
-        h2c: bool,
+        self, config: TransportConfig, client: str, watch: Callable[[], AbstractAsyncContextManager[None]]
     ) -> None:
         self.complete: list[tuple[Request, bytes]] = []
         self.phase = IDLE
         self.refused = 0
         self.asks_continue = False
-        self.asks_h2c = False
         self._header_bytes_max = config.header_bytes_max
         self._uri_bytes_max = config.uri_bytes_max
         self._headers_max = config.headers_max
         self._body_bytes_max = config.body_bytes_max
         self._client = client
         self._watch = watch
-        self._may_upgrade = h2c
-        self._upgrade_has_body = False
-        self._measured = False
-        self._held_bytes = 0
+        self._body_follows_upgrade = False
+        self._measures_head = False
+        self._unreported_bytes = 0
         self._body_seen = 0
         self._parser = httptools.HttpRequestParser(self)
         self._connection = KEEP_DEFAULT
@@ -111,7 +100,7 @@ class RequestParser:
         return self._body_bytes - len(self._body) if self.phase == BODY else 0
 
     @property
-    def body_bytes_held(self) -> int:
+    def body_bytes_received(self) -> int:
         """How much has come of the body that is being received."""
         return len(self._body) if self.phase == BODY else 0
 
@@ -120,14 +109,14 @@ class RequestParser:
         self._body = b""
 
     def close(self) -> None:
-        """Let go of everything that refers back to here: nothing is left for the garbage collector to find."""
+        """Drop what refers back to here, so that nothing is left for the garbage collector."""
         self.complete.clear()
         del self._parser, self._watch
 
     def feed(self, data: bytes) -> None:
-        """Parse the bytes that arrived next. Not to be called again once `refused` or `asks_h2c` is set."""
+        """Parse the bytes that arrived next. Not to be called again once `refused` is set."""
         phase_before = self.phase
-        self._measured = phase_before == HEAD or len(data) > self._uri_bytes_max
+        self._measures_head = phase_before == HEAD or len(data) > self._uri_bytes_max
         try:
             self._parser.feed_data(data)
         except _INTERRUPTIONS as error:
@@ -136,46 +125,45 @@ class RequestParser:
             self._check_unfinished(len(data), phase_before)
 
     def _check_unfinished(self, fed_bytes: int, phase_before: int) -> None:
-        """Bound what llhttp holds back from us: an unfinished head, trailers, chunk extensions."""
-        if self.refused or self.asks_h2c:
+        """Bound what llhttp has taken without reporting any of it: an unfinished head, trailers, chunk extensions."""
+        if self.refused:
             return
         if self.phase != phase_before or len(self._body) != self._body_seen or self.complete:
             # Bytes of a head that share a chunk with an earlier request are counted when the head is whole.
-            self._held_bytes = fed_bytes if self.phase == HEAD and not self.complete else 0
+            self._unreported_bytes = fed_bytes if self.phase == HEAD and not self.complete else 0
             self._body_seen = len(self._body)
         else:
-            self._held_bytes += fed_bytes
+            self._unreported_bytes += fed_bytes
         if self.phase == HEAD and len(self._url) > self._uri_bytes_max:
             self.refused = 414
-        elif self._held_bytes > self._header_bytes_max:
+        elif self._unreported_bytes > self._header_bytes_max:
             self.refused = 431
 
     def _interrupted(self, data: bytes, error: Exception) -> None:
-        """llhttp stopped: because the bytes are no good, or because it expects another protocol from here on."""
-        while isinstance(error, httptools.HttpParserUpgrade) and not self.asks_h2c:
+        """llhttp stopped: at bytes that are no good, or after a head with Upgrade, which we decline."""
+        while isinstance(error, httptools.HttpParserUpgrade):
             data = data[error.args[0] :]
-            if self._upgrade_has_body:
-                self._read_declined_body()
+            if self._body_follows_upgrade:
+                self._expect_body()
             try:
                 self._parser.feed_data(data)
                 return
             except _INTERRUPTIONS as next_error:
                 error = next_error
-        if not self.asks_h2c:
-            self.refused = self.refused or 400
+        self.refused = self.refused or 400
 
-    def _read_declined_body(self) -> None:
-        """Go on after a head with Upgrade and a body: llhttp takes what follows for another protocol.
+    def _expect_body(self) -> None:
+        """After a head with Upgrade llhttp takes the body for another protocol, so that a new parser has to read it.
 
-        A fresh parser is told a head with the same framing, after which the original head is put back.
+        The new parser is fed a head with the same framing, after which the original head is put back.
         """
-        kept = (self._headers, self._method, self._path, self._query, self._connection, self.asks_continue)
+        head = (self._headers, self._method, self._path, self._query, self._connection, self.asks_continue)
         length = self._headers.get(b"content-length")
         framing = b"Transfer-Encoding: chunked" if length is None else b"Content-Length: %b" % length
-        self._upgrade_has_body = False
+        self._body_follows_upgrade = False
         self._parser = httptools.HttpRequestParser(self)
         self._parser.feed_data(b"POST / HTTP/1.1\r\nHost: declined\r\n%b\r\n\r\n" % framing)
-        self._headers, self._method, self._path, self._query, self._connection, self.asks_continue = kept
+        self._headers, self._method, self._path, self._query, self._connection, self.asks_continue = head
 
     def _refuse(self, status: int) -> None:
         self.refused = status
@@ -209,8 +197,8 @@ class RequestParser:
 
     def on_headers_complete(self) -> None:
         headers = self._headers
-        if self._measured:
-            self._check_size()
+        if self._measures_head:
+            self._check_head_size()
         if len(headers) + self._repeated > self._headers_max:
             self._refuse(431)
         self._method = self._parser.get_method().decode()
@@ -233,10 +221,9 @@ class RequestParser:
             self._check_coding(version_1_1)
         if b"expect" in headers and version_1_1:
             self._check_expectation()
-        if b"upgrade" in headers:
-            self._check_upgrade(version_1_1)
+        if b"upgrade" in headers and self._parser.should_upgrade():
+            self._body_follows_upgrade = self._body_bytes > 0 or b"transfer-encoding" in headers
         self.phase = BODY
-        self._may_upgrade = False
 
     def on_body(self, data: bytes) -> None:
         self.asks_continue = False
@@ -252,7 +239,7 @@ class RequestParser:
             self._refuse(413)
 
     def on_message_complete(self) -> None:
-        if self.asks_h2c or self._upgrade_has_body:
+        if self._body_follows_upgrade:
             return
         body = self._body
         request = Request(
@@ -270,7 +257,7 @@ class RequestParser:
 
     # The less usual parts of a head.
 
-    def _check_size(self) -> None:
+    def _check_head_size(self) -> None:
         if len(self._url) > self._uri_bytes_max:
             self._refuse(414)
         size = len(self._parser.get_method()) + len(self._url) + _REQUEST_LINE_PUNCTUATION
@@ -292,7 +279,7 @@ class RequestParser:
         self._path = slash + path or "/"
 
     def _check_version(self) -> bool:
-        """True for HTTP/1.1, False for HTTP/1.0; decides whether the connection is kept."""
+        """True for HTTP/1.1, False for HTTP/1.0; decides whether the connection stays open."""
         version = self._parser.get_http_version()
         if version not in ("1.0", "1.1"):
             self._refuse(505)
@@ -312,13 +299,3 @@ class RequestParser:
         if self._headers[b"expect"].lower() != b"100-continue":
             self._refuse(417)
         self.asks_continue = self._body_bytes > 0 or b"transfer-encoding" in self._headers
-
-    def _check_upgrade(self, version_1_1: bool) -> None:
-        if not self._parser.should_upgrade():
-            return
-        headers = self._headers
-        if self._body_bytes or b"transfer-encoding" in headers:
-            self._upgrade_has_body = True
-        elif self._may_upgrade and version_1_1 and headers[b"upgrade"].lower() == b"h2c":
-            settings = headers.get(b"http2-settings")
-            self.asks_h2c = settings is not None and are_good_settings(settings)

@@ -1,8 +1,8 @@
 """HTTP/2 by Hypercorn: connections that turn out to speak it are handed over with the bytes already read.
 
 Hypercorn is used for the one thing it is needed for, its per-connection TCPServer. It opens no sockets, installs no
-signal handlers and writes no logs here. Three of its habits are mended from outside:
-- it shields its sends without a deadline, so the stream it is given brings one, and can be cut;
+signal handlers and writes no logs here. Three of its behaviours are corrected from outside:
+- it shields its sends without a deadline, so the stream it is given has one, and can be cut;
 - it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
 - the only place where it says whether a response reached the client is its access log, so we are its access log.
 """
@@ -28,10 +28,13 @@ HTTP2_STREAMS_MAX = 128
 HTTP2_REQUESTS_MAX = 2**31 - 1
 
 
-class ReplayedStream(trio.abc.HalfCloseableStream):
-    """A stream whose first bytes have been read already and are read again; every send has a deadline.
+class Http2Stream(trio.abc.Stream):
+    """A stream for Hypercorn: bytes that have been read already come again, and every send has a deadline.
 
-    send_lock: held by whoever has something to send; closing waits its turn.
+    It has what Hypercorn looks for in a TLS stream, also if it is none. Told of HTTP/2 by the preface alone, Hypercorn
+    would not count the connection as idle before its first request, and neither time it out nor close it at shutdown.
+
+    send_lock: taken by Hypercorn while it sends; closing waits for it.
     """
 
     def __init__(self, stream: Any, first_bytes: bytes, send_seconds: float) -> None:
@@ -43,10 +46,17 @@ class ReplayedStream(trio.abc.HalfCloseableStream):
         self.send_lock = trio.Lock()
 
     @property
-    def socket(self) -> trio.socket.SocketType:
-        """Hypercorn asks it for the addresses; that a stream has it tells Hypercorn that there is no TLS."""
-        socket: trio.socket.SocketType = self._stream.socket
-        return socket
+    def transport_stream(self) -> trio.SocketStream:
+        """The TCP stream below."""
+        transport: trio.SocketStream = getattr(self._stream, "transport_stream", self._stream)
+        return transport
+
+    async def do_handshake(self) -> None:
+        """Has been done."""
+        await trio.lowlevel.checkpoint()
+
+    def selected_alpn_protocol(self) -> str:
+        return "h2"
 
     def cut(self) -> None:
         """Make a send that is under way, and every later one, fail."""
@@ -71,9 +81,6 @@ class ReplayedStream(trio.abc.HalfCloseableStream):
     async def wait_send_all_might_not_block(self) -> None:
         await self._stream.wait_send_all_might_not_block()
 
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
-
     async def aclose(self) -> None:
         try:
             if not self._is_cut:
@@ -82,30 +89,6 @@ class ReplayedStream(trio.abc.HalfCloseableStream):
                         await self._stream.aclose()
         finally:
             await trio.aclose_forcefully(self._stream)
-
-
-class Http2Stream(ReplayedStream):
-    """The same where HTTP/2 is settled, by the preface or by ALPN.
-
-    It has what Hypercorn looks for in a TLS stream, also if it is none. Told of HTTP/2 by the preface alone, Hypercorn
-    would not count the connection as idle before its first request, and neither time it out nor close it at shutdown.
-    """
-
-    @property
-    def transport_stream(self) -> trio.SocketStream:
-        transport: trio.SocketStream = getattr(self._stream, "transport_stream", self._stream)
-        return transport
-
-    async def do_handshake(self) -> None:
-        """Has been done."""
-        await trio.lowlevel.checkpoint()
-
-    def selected_alpn_protocol(self) -> str:
-        return "h2"
-
-    async def send_eof(self) -> None:
-        """TLS has no half-closed state; Hypercorn closes right afterwards."""
-        await trio.lowlevel.checkpoint()
 
 
 class _OutcomeLog(Logger):
@@ -129,7 +112,6 @@ class _HypercornConfig(Config):
         self.keep_alive_max_requests = HTTP2_REQUESTS_MAX
         self.h2_max_concurrent_streams = HTTP2_STREAMS_MAX
         self.h2_max_header_list_size = config.header_bytes_max
-        self.h11_max_incomplete_size = config.header_bytes_max
         self._security_headers = list(security_headers(hsts=config.hsts))
 
     def response_headers(self, protocol: str) -> list[tuple[bytes, bytes]]:
@@ -154,7 +136,7 @@ class Hypercorn:
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)
 
-    async def serve(self, stream: ReplayedStream) -> None:
+    async def serve(self, stream: Http2Stream) -> None:
         """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well."""
         as_tls: Any = stream  # Annotated as a TLS stream, but any stream with these methods will do.
         server = TCPServer(self._app, self._config, self._context, {}, as_tls)

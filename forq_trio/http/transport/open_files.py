@@ -27,7 +27,7 @@ def files_to_have(soft: int, hard: int) -> int:
 
 
 def connections_that_fit(files: int) -> int:
-    """How many connections leave room for all other files; at least one."""
+    """How many connections fit beside all other files; at least one."""
     if files == resource.RLIM_INFINITY:
         return limits.CONNECTIONS_MAX
     return max(1, min(limits.CONNECTIONS_MAX, files - limits.OPEN_FILES_BESIDE_MAX))

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from forq_trio.http.message import Response
 
+# The Connection line of an answer; none where the connection stays open because that is the version's default.
 KEEP_DEFAULT = b""
 KEEP_ALIVE = b"Connection: keep-alive\r\n"
 CLOSE = b"Connection: close\r\n"
@@ -17,7 +18,7 @@ CACHED_HEADS_MAX = 256
 
 
 def security_headers(*, hsts: bool) -> tuple[tuple[bytes, bytes], ...]:
-    """The headers of contract F9, names in lower case."""
+    """The security headers of every answer, names in lower case."""
     headers = (
         (b"x-content-type-options", b"nosniff"),
         (b"x-frame-options", b"DENY"),
@@ -29,7 +30,7 @@ def security_headers(*, hsts: bool) -> tuple[tuple[bytes, bytes], ...]:
 
 
 class ResponseEncoder:
-    """Serialises responses. Everything up to Content-Length is kept per status and content type for one second,
+    """Serialises responses. Everything up to Content-Length is cached by status and content type for one second,
     the resolution of the Date header.
     """
 

@@ -1,8 +1,8 @@
-"""A server on listening sockets: accepts, keeps count, watches the clock for all connections, and ends in good order.
+"""A server on listening sockets: accepts connections, bounds their number, ends those that time out, and shuts down.
 
-Time-outs without a timer per request: every connection keeps a deadline, and one reaper task sleeps until the
-earliest of them. A deadline that is set meanwhile lies at least the shortest time-out ahead, so the reaper never
-sleeps longer than that and is never late.
+Time-outs without a timer per request: every connection has a deadline, a plain number, and one task, the reaper, sleeps
+until the earliest of them. A deadline that is set meanwhile lies at least the shortest time-out ahead, so the reaper
+never sleeps longer than that and is never late.
 """
 
 import errno
@@ -31,7 +31,7 @@ _OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.
 
 
 class Server:
-    """HTTP/1.1, h2c and, with an `ssl_context`, TLS with ALPN on the given non-blocking listening sockets.
+    """HTTP/1.1 and HTTP/2 on the given non-blocking listening sockets, over TLS if there is an `ssl_context`.
 
     handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
     transport did not expect; the client has been answered 500 or cut off. on_refused: called (synchronously) with the
@@ -59,8 +59,8 @@ class Server:
         self._budget = BodyBudget(self._config.bodies_bytes_max)
         self._hypercorn = Hypercorn(handler, self._config, self._budget, on_error, on_refused)
         self._connections: set[Connection] = set()
-        self._admit: Callable[[socket.socket, str], None] | None = None
-        self._all_gone = trio.Event()
+        self._start: Callable[[socket.socket, str], None] | None = None
+        self._all_closed = trio.Event()
         self._drained = trio.Event()
         self._stopped = trio.Event()
 
@@ -91,7 +91,7 @@ class Server:
         )
         try:
             async with trio.open_nursery() as nursery:
-                self._admit = partial(self._admit_into, services, nursery)
+                self._start = partial(self._start_connection, services, nursery)
                 nursery.start_soon(self._reap, now)
                 nursery.start_soon(services.watchers.run)
                 for listener in self._listeners:
@@ -100,7 +100,7 @@ class Server:
                 await self._drained.wait()
                 nursery.cancel_scope.cancel()
         finally:
-            self._admit = None
+            self._start = None
             self.stop_accepting()
             for connection in self._connections:
                 connection.cut()
@@ -118,7 +118,7 @@ class Server:
     async def drain(self, seconds: float) -> bool:
         """Stop accepting, let requests under way finish for `seconds`, cut the rest; returns when `serve` has ended.
 
-        Requests are answered with `Connection: close`. Idle connections are kept for SHUTDOWN_IDLE_SECONDS: their next
+        Requests are answered with `Connection: close`. Idle connections stay open for SHUTDOWN_IDLE_SECONDS: their next
         request may be on its way, and its client could not tell a lost one from one that was carried out. Cancelled,
         the rest is cut by whoever cancels `serve`. Returns whether all of them finished in time.
         """
@@ -129,10 +129,10 @@ class Server:
         if self._connections:
             with trio.move_on_after(seconds):
                 with trio.move_on_after(limits.SHUTDOWN_IDLE_SECONDS):
-                    await self._all_gone.wait()
+                    await self._all_closed.wait()
                 for connection in self._connections:
                     connection.finish_idle()
-                await self._all_gone.wait()
+                await self._all_closed.wait()
         in_time = not self._connections
         for connection in self._connections:
             connection.cut()
@@ -156,14 +156,14 @@ class Server:
                     await trio.sleep(ACCEPT_PAUSE_SECONDS)
 
     def _accept_waiting(self, listener: socket.socket, connections_max: int) -> None:
-        """Admit up to so many who have connected; raises BlockingIOError when there are no more."""
+        """Accept up to so many who have connected; raises BlockingIOError when there are no more."""
         for _ in range(connections_max):
-            if self._admit is None:
+            if self._start is None:
                 return
             accepted, address = listener.accept()
-            self._admit(accepted, str(address[0]))
+            self._start(accepted, str(address[0]))
 
-    def _admit_into(
+    def _start_connection(
         self, services: Services, nursery: trio.Nursery, accepted: socket.socket, client: str
     ) -> None:
         try:
@@ -173,13 +173,13 @@ class Server:
             accepted.close()
             return
         if len(self._connections) >= self._config.connections_max:
-            self._turn_away(accepted, services)
+            self._refuse(accepted, services)
             return
         connection = Connection(services, SocketWire(accepted), client)
         self._connections.add(connection)
         nursery.start_soon(self._run, connection)
 
-    def _turn_away(self, accepted: socket.socket, services: Services) -> None:
+    def _refuse(self, accepted: socket.socket, services: Services) -> None:
         with accepted:
             try:
                 if self._ssl_context is None:
@@ -197,7 +197,7 @@ class Server:
         finally:
             self._connections.discard(connection)
             if not self._connections and not self._listeners:
-                self._all_gone.set()
+                self._all_closed.set()
 
     async def _reap(self, now: Callable[[], float]) -> None:
         config = self._config

@@ -35,11 +35,11 @@ class Wire(Protocol):
         """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
         ...
 
-    def peer_left(self) -> bool:
+    def peer_closed(self) -> bool:
         """Whether the peer is known to have closed its side. Costs a system call; False where it cannot be seen."""
         ...
 
-    def end(self) -> None:
+    def send_eof(self) -> None:
         """Tell the peer that nothing more will be sent, where the protocol can; receiving goes on."""
         ...
 
@@ -98,7 +98,7 @@ class SocketWire:
                 return
             await trio.lowlevel.wait_writable(self.socket)
 
-    def peer_left(self) -> bool:
+    def peer_closed(self) -> bool:
         try:
             return not self.socket.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -106,7 +106,7 @@ class SocketWire:
         except OSError:
             return True
 
-    def end(self) -> None:
+    def send_eof(self) -> None:
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
@@ -145,10 +145,10 @@ class StreamWire:
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise ConnectionLost from error
 
-    def peer_left(self) -> bool:
+    def peer_closed(self) -> bool:
         return False
 
-    def end(self) -> None:
+    def send_eof(self) -> None:
         return
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ import trio
 
 from forq_trio.client import AsyncForqClient, ForqApiError
 from forq_trio.http.access import Access
-from forq_trio.http.forq_api import forq_routes
+from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.router import make_handler
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
@@ -30,7 +30,7 @@ async def client_of(request, tmp_path) -> AsyncIterator[Client]:
     errors: list[Exception] = []
     async with open_system(open_engine(url, EngineSettings(), "normal"), SystemClock()) as system:
         access = Access(SECRET, system.broker, Throttle())
-        handler = make_handler(forq_routes(system.broker, SystemClock(), access))
+        handler = make_handler(forq_routes(system.broker, SystemClock(), access), answer_error)
         listeners = await open_listeners("127.0.0.1", 0)
         server = Server(handler, listeners, TransportConfig(), on_error=errors.append)
         transport = httpx.AsyncHTTPTransport(verify=False)

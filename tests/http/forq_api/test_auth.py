@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.http.auth import client_address
+from forq_trio.http.access import client_address
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
 from support.forq_api import METRICS_SECRET, SECRET, Api, Seconds, json_of, make_request

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from forq_trio.http.codes import CODES
-from forq_trio.http.transport.config import ERROR_BODIES
+from forq_trio.http.forq_api.codes import CODES, TRANSPORT_BODIES
 from support.forq_api import Api
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -33,11 +32,11 @@ def test_f9_every_code_is_documented():
         [f"`{code}`", str(status), meaning] for code, (status, meaning) in CODES.items()
     ]
     documented = {(code.strip("`"), int(status)) for code, status, _ in table_rows(of_http)}
-    bodies = {(msgspec.json.decode(body)["code"], status) for status, body in ERROR_BODIES.items()}
+    bodies = {(msgspec.json.decode(body)["code"], status) for status, body in TRANSPORT_BODIES.items()}
     assert documented == bodies - {("internal", 500)}
 
 
 def test_f9_no_code_is_made_up():
     text = (DOCS / "api.md").read_text()
-    known = {*CODES, *(msgspec.json.decode(body)["code"] for body in ERROR_BODIES.values())}
+    known = {*CODES, *(msgspec.json.decode(body)["code"] for body in TRANSPORT_BODIES.values())}
     assert set(re.findall(r"(?:bad_request|not_found|forq)\.[\w.]*\w", text)) <= known

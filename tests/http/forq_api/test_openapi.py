@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from forq_trio.http.codes import CODES
+from forq_trio.http.forq_api.codes import CODES
 from support.forq_api import Api, json_of, make_request
 
 

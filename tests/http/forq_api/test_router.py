@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
-from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Operation, Route, make_handler
+from forq_trio.http.errors import HttpError, Unauthorized
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.router import ErrorMapping, Operation, Route, make_handler
 from support.forq_api import Api, json_of, make_request
 
 OPERATION = Operation(name="test", tag="Test", summary="A test", answers=())
+NOWHERE = (418, "nobody: PathNotFound")
 
 
 def say(name: str) -> Any:
@@ -18,8 +20,26 @@ def say(name: str) -> Any:
     return endpoint
 
 
-def route(method: str, path: str, endpoint: Any = None, **more: Any) -> Route:
-    return Route(method, path, endpoint or say(f"{method} {path}"), OPERATION, **more)
+def in_words(dialect: str) -> ErrorMapping:
+    """Answers what HTTP refuses with the name of the error; raises all else."""
+
+    def answer_error(error: Exception) -> Response:
+        if not isinstance(error, HttpError):
+            raise error
+        return Response(418, f"{dialect}: {type(error).__name__}".encode(), headers=error.headers)
+
+    return answer_error
+
+
+def route(
+    method: str, path: str, endpoint: Any = None, on_error: ErrorMapping | None = None, **more: Any
+) -> Route:
+    endpoint = endpoint or say(f"{method} {path}")
+    return Route(method, path, endpoint, OPERATION, on_error or in_words("test"), **more)
+
+
+def serve(routes: list[Route]) -> Handler:
+    return make_handler(routes, in_words("nobody"))
 
 
 async def answer(handler: Any, path: str, method: str = "GET") -> tuple[int, str]:
@@ -28,34 +48,34 @@ async def answer(handler: Any, path: str, method: str = "GET") -> tuple[int, str
 
 
 async def test_literal_segments_win_over_those_in_braces():
-    handler = make_handler([route("GET", "/a/{x}"), route("GET", "/a/b"), route("GET", "/a/{x}/{y}")])
+    handler = serve([route("GET", "/a/{x}"), route("GET", "/a/b"), route("GET", "/a/{x}/{y}")])
     assert await answer(handler, "/a/b") == (200, "GET /a/b")
     assert await answer(handler, "/a/c") == (200, "GET /a/{x}|c")
     assert await answer(handler, "/a/c/d") == (200, "GET /a/{x}/{y}|c|d")
 
 
 async def test_a_literal_segment_hides_nothing_below_its_sibling_in_braces():
-    handler = make_handler([route("GET", "/a/b"), route("GET", "/a/{x}/c"), route("GET", "/a/b/d")])
+    handler = serve([route("GET", "/a/b"), route("GET", "/a/{x}/c"), route("GET", "/a/b/d")])
     assert await answer(handler, "/a/b/c") == (200, "GET /a/{x}/c|b")
     assert await answer(handler, "/a/b/d") == (200, "GET /a/b/d")
-    assert (await answer(handler, "/a/x/d"))[0] == 404
+    assert await answer(handler, "/a/x/d") == NOWHERE
 
 
 async def test_neighbours_do_not_lend_each_other_their_paths():
-    handler = make_handler([route("GET", "/{x}/c"), route("GET", "/a/{z}/d"), route("GET", "/a/b")])
+    handler = serve([route("GET", "/{x}/c"), route("GET", "/a/{z}/d"), route("GET", "/a/b")])
     assert await answer(handler, "/a/c") == (200, "GET /{x}/c|a")
     assert await answer(handler, "/a/c/d") == (200, "GET /a/{z}/d|c")
-    assert (await answer(handler, "/w/c/d"))[0] == 404
-    assert (await answer(handler, "/w/b"))[0] == 404
+    assert await answer(handler, "/w/c/d") == NOWHERE
+    assert await answer(handler, "/w/b") == NOWHERE
 
 
 async def test_an_empty_segment_is_a_value():
-    handler = make_handler([route("GET", "/a/{x}/b")])
+    handler = serve([route("GET", "/a/{x}/b")])
     assert await answer(handler, "/a//b") == (200, "GET /a/{x}/b|")
 
 
 async def test_segments_are_decoded_after_they_are_split():
-    handler = make_handler([route("GET", "/a/{x}")])
+    handler = serve([route("GET", "/a/{x}")])
     assert await answer(handler, "/a/%41%2Fb%C3%BC") == (200, "GET /a/{x}|A/bü")
     assert await answer(handler, "/a/%FF") == (200, "GET /a/{x}|\ufffd")
     assert await answer(handler, "/a/100%") == (200, "GET /a/{x}|100%")
@@ -63,7 +83,7 @@ async def test_segments_are_decoded_after_they_are_split():
 
 async def test_two_routes_for_the_same_thing():
     with pytest.raises(ValueError, match=r"two routes for GET /a/\{y\}"):
-        make_handler([route("GET", "/a/{x}"), route("GET", "/a/{y}")])
+        serve([route("GET", "/a/{x}"), route("GET", "/a/{y}")])
 
 
 async def test_an_unexpected_error_is_left_to_the_transport():
@@ -71,7 +91,7 @@ async def test_an_unexpected_error_is_left_to_the_transport():
         raise KeyError("bug")
 
     with pytest.raises(KeyError, match="bug"):
-        await make_handler([route("GET", "/a", fail)])(make_request("GET", "/a"))
+        await serve([route("GET", "/a", fail)])(make_request("GET", "/a"))
 
 
 async def test_an_error_goes_to_the_mapping_of_its_own_route():
@@ -79,16 +99,36 @@ async def test_an_error_goes_to_the_mapping_of_its_own_route():
         raise KeyError("known")
 
     mapped = route("GET", "/a", fail, on_error=lambda error: Response(418, repr(error).encode()))
-    assert await answer(make_handler([mapped]), "/a") == (418, "KeyError('known')")
+    assert await answer(serve([mapped]), "/a") == (418, "KeyError('known')")
 
 
 async def test_a_gate_is_asked_first():
-    refusal = Response(401, b"no")
-    handler = make_handler(
-        [route("GET", "/a", gate=lambda request: refusal if request.client == "evil" else None)]
+    def gate(request: Request) -> None:
+        if request.client == "evil":
+            raise Unauthorized
+
+    handler = serve([route("GET", "/a", gate=gate)])
+    assert await answer(handler, "/a") == (200, "GET /a")
+    refused = await handler(make_request("GET", "/a", client="evil"))
+    assert (refused.status, refused.body) == (418, b"test: Unauthorized")
+
+
+async def test_each_dialect_refuses_other_methods_of_its_own_paths():
+    handler = serve(
+        [
+            route("GET", "/a", on_error=in_words("one")),
+            route("POST", "/a/b", on_error=in_words("two"), options=False),
+        ]
     )
-    assert (await answer(handler, "/a"))[0] == 200
-    assert await handler(make_request("GET", "/a", client="evil")) is refusal
+    for path, method, body, allow in [
+        ("/a", "POST", b"one: MethodNotAllowed", b"GET, HEAD, OPTIONS"),
+        ("/a", "OPTIONS", b"", b"GET, HEAD, OPTIONS"),
+        ("/a/b", "GET", b"two: MethodNotAllowed", b"POST"),
+        ("/a/b", "OPTIONS", b"two: MethodNotAllowed", b"POST"),
+    ]:
+        response = await handler(make_request(method, path))
+        assert (response.status, response.body) == (418 if body else 204, body)
+        assert response.headers == ((b"allow", allow),)
 
 
 UNKNOWN_PATHS = [

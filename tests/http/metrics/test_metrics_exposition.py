@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from forq_trio.http.metrics import Metrics
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, Event

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from forq_trio.http.metrics import Metrics
+from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.telemetry.counters import Tally

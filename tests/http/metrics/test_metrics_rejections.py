@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.http.codes import BODY_TOO_LARGE, CODES, error_response
+from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, CODES, error_response
 from forq_trio.http.message import Response
 from forq_trio.http.rejections import counting_rejections, transport_rejections
 from forq_trio.http.transport.config import TransportConfig
@@ -199,7 +199,10 @@ async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> 
     tally = Tally()
     for code, (status, _) in CODES.items():
         if status == 400:
-            await counting_rejections(answering(error_response(code)), tally)(None)
+            handler = counting_rejections(
+                answering(error_response(code)), tally, error_response(BODY_TOO_LARGE)
+            )
+            await handler(None)
     assert CODES[BODY_TOO_LARGE].status == 400
     assert counted(tally) == {Cause.TOO_LARGE: 1}
 

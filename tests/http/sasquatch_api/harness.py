@@ -12,6 +12,7 @@ from forq_trio.http.access import Access
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
+from forq_trio.http.sasquatch_api.errors import answer
 from forq_trio.http.throttle import Throttle
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
@@ -71,7 +72,8 @@ class Api:
         """Serve with these options from now on."""
         access = Access(SECRET, self.broker, Throttle()) if auth else None
         settings = SasquatchOptions(**options)
-        self.handler = make_handler(sasquatch_routes(self.broker, self.clock, settings, access, "1.2.3"))
+        routes = sasquatch_routes(self.broker, self.clock, settings, access, "1.2.3")
+        self.handler = make_handler(routes, answer)
 
     async def call(
         self,

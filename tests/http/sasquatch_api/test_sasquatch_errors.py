@@ -44,6 +44,10 @@ async def test_a_wrong_method(memory_api: Api, endpoint: str, method: str):
     assert dict(response.headers)[b"allow"] == (b"POST" if right == "POST" else b"GET, HEAD")
 
 
+async def test_a_path_that_is_none(memory_api: Api):
+    assert await memory_api.error("send/more") == (404, "NotFound")
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_keys(memory_api: Api, endpoint: str):
     """As Forq's (F8): the secret in X-API-Key, and five wrong ones lock out; /health needs none."""

@@ -18,7 +18,7 @@ def test_what_is_given_back_can_be_taken_again() -> None:
     assert budget.change(10)
     assert not budget.change(1)
     assert budget.change(-11)
-    assert budget.bytes_held == 0
+    assert budget.bytes_used == 0
 
 
 async def test_a_body_beyond_the_budget_is_refused_and_the_next_one_is_not() -> None:

@@ -1,4 +1,4 @@
-"""HTTP/2 on the same port: prior knowledge, Upgrade, TLS with ALPN (F12); our limits and headers hold there too."""
+"""HTTP/2 on the same port: prior knowledge, TLS with ALPN (F12); our limits and headers hold there too."""
 
 import ssl
 
@@ -13,8 +13,8 @@ import trustme
 
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.http2 import ReplayedStream
-from support.transport import Answer, Client, echo, get, post, running
+from forq_trio.http.transport.http2 import Http2Stream
+from support.transport import ERROR_BODIES, Answer, Client, echo, get, post, running
 
 SECURITY = {
     b"x-content-type-options": b"nosniff",
@@ -113,31 +113,6 @@ async def test_what_only_begins_like_the_preface_is_http_1():
         assert (await other.answer()).status == 400
 
 
-async def test_upgrade():
-    async with running() as transport:
-        raw = await transport.connect()
-        client = Http2Client(raw.stream)
-        settings = client.h2.initiate_upgrade_connection()
-        head = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", f"HTTP2-Settings: {settings.decode()}")
-        await raw.send(get("/upgraded", *head))
-        interim = b""
-        while not interim.endswith(b"\r\n\r\n"):
-            interim += await raw.stream.receive_some(1)
-        assert interim.startswith(b"HTTP/1.1 101 ")
-        await client.flush()
-        assert (await client.answer(1)).body == b"GET /upgraded?\n"
-        assert (await client.answer(await client.request(path="/more"))).body == b"GET /more?\n"
-
-
-async def test_upgrade_with_a_body_is_declined_and_served():
-    async with running() as transport:
-        client = await transport.connect()
-        head = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk")
-        await client.send(post(b"body", *head) + get("/next", *head))
-        assert (await client.answer()).body == b"POST /?\nbody"
-        assert (await client.answer()).body == b"GET /next?\n"
-
-
 async def test_head_and_no_content():
     async def handler(request):
         return NO_CONTENT if request.path == "/none" else await echo(request)
@@ -152,7 +127,7 @@ async def test_head_and_no_content():
 
 
 async def test_body_limit():
-    async with running(config=TransportConfig(body_bytes_max=80_000)) as transport:
+    async with running(config=TransportConfig(body_bytes_max=80_000, error_bodies=ERROR_BODIES)) as transport:
         client = await http2(transport)
         refused = await client.request("POST", "/", b"x" * 60_000, end=False)
         while client.h2.local_flow_control_window(refused) < 2 * 16_384:
@@ -162,7 +137,7 @@ async def test_body_limit():
         client.h2.end_stream(refused)
         await client.flush()
         answer = await client.answer(refused)
-        assert (answer.status, answer.body) == (413, b'{"code":"bad_request.body.content.exceeds_limit"}')
+        assert (answer.status, answer.body) == (413, ERROR_BODIES[413])
         assert (await client.answer(await client.request())).status == 200
 
 
@@ -179,7 +154,7 @@ async def test_a_failing_handler():
     async with running(handler, errors_expected=True) as transport:
         client = await http2(transport)
         answer = await client.answer(await client.request())
-        assert (answer.status, answer.body) == (500, b'{"code":"internal"}')
+        assert (answer.status, answer.body) == (500, ERROR_BODIES[500])
         assert [type(error) for error in transport.errors] == [LookupError]
 
 
@@ -297,7 +272,7 @@ async def test_frames_that_make_no_sense_end_only_their_connection():
 
 async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
     near, far = trio.testing.memory_stream_pair()
-    stream = ReplayedStream(near, b"", send_seconds=5)
+    stream = Http2Stream(near, b"", send_seconds=5)
     async with trio.open_nursery() as nursery:
         async with stream.send_lock:
             nursery.start_soon(stream.aclose)
@@ -309,7 +284,7 @@ async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
 
 async def test_a_cut_stream_neither_sends_nor_waits():
     near, far = trio.testing.memory_stream_pair()
-    stream = ReplayedStream(near, b"", send_seconds=5)
+    stream = Http2Stream(near, b"", send_seconds=5)
     stream.cut()
     with pytest.raises(trio.BrokenResourceError, match="stopping"):
         await stream.send_all(b"too late")

@@ -14,8 +14,8 @@ SMALL = TransportConfig(header_bytes_max=400, uri_bytes_max=100, headers_max=6, 
 
 
 def parse(pieces, config=SMALL):
-    """What a connection would see: its requests, the refusal, and whether HTTP/2 was asked for."""
-    parser = RequestParser(config, "192.0.2.1", nullcontext, h2c=True)
+    """What a connection would see: its requests and the refusal."""
+    parser = RequestParser(config, "192.0.2.1", nullcontext)
     seen = []
     for piece in pieces:
         parser.feed(piece)
@@ -23,11 +23,11 @@ def parse(pieces, config=SMALL):
             shown = (request.method, request.path, request.query, request.headers, request.body)
             seen.append((*shown, request.client, connection))
             if connection is CLOSE:
-                return seen, 0, False
+                return seen, 0
         parser.complete.clear()
-        if parser.refused or parser.asks_h2c:
+        if parser.refused:
             break
-    return seen, parser.refused, parser.asks_h2c
+    return seen, parser.refused
 
 
 def assert_same_however_split(stream: bytes):
@@ -40,8 +40,8 @@ def assert_same_however_split(stream: bytes):
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_splitting_changes_nothing(name):
-    seen, _, asks_h2c = assert_same_however_split(STREAMS[name])
-    assert seen or asks_h2c
+    seen, _ = assert_same_however_split(STREAMS[name])
+    assert seen
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -51,7 +51,7 @@ def test_refused_however_split(name):
 
 
 def test_a_request_as_the_handler_sees_it():
-    [(method, path, query, headers, body, client, connection)], refused, _ = parse([STREAMS["post"]])
+    [(method, path, query, headers, body, client, connection)], refused = parse([STREAMS["post"]])
     assert (method, path, query, body, client) == ("POST", "/", "", b'{"content":"hello"}', "192.0.2.1")
     assert headers == {b"host": b"test", b"content-length": b"19", b"content-type": b"application/json"}
     assert connection is KEEP_DEFAULT
@@ -59,17 +59,17 @@ def test_a_request_as_the_handler_sees_it():
 
 
 def test_path_stays_encoded_and_query_is_apart():
-    [(_, path, query, *_)], _, _ = parse([STREAMS["get"]])
+    [(_, path, query, *_)], _ = parse([STREAMS["get"]])
     assert (path, query) == ("/a/b%20c", "x=1&y=?")
 
 
 def test_absolute_targets_lose_their_host():
-    seen, _, _ = parse([STREAMS["absolute form"]])
+    seen, _ = parse([STREAMS["absolute form"]])
     assert [(path, query) for _, path, query, *_ in seen] == [("/p", "q"), ("/", "")]
 
 
 def test_repeated_headers_are_joined():
-    [(_, _, _, headers, *_)], _, _ = parse([STREAMS["repeated header"]])
+    [(_, _, _, headers, *_)], _ = parse([STREAMS["repeated header"]])
     assert headers[b"accept"] == b"a, b"
 
 
@@ -83,29 +83,23 @@ def test_connection_of_each_version():
 
 
 def test_the_body_after_a_declined_upgrade_is_a_body():
-    seen, refused, asks_h2c = parse([STREAMS["upgrade with a body"]])
+    seen, refused = parse([STREAMS["upgrade with a body"]])
     assert [(path, body) for _, path, _, _, body, *_ in seen] == [
         ("/", b"GET / HTTP/1.1\r\n\r\n"),
         ("/2", b""),
     ]
     assert b"upgrade" in seen[0][3]
-    assert (refused, asks_h2c) == (0, False)
-
-
-def test_h2c_is_for_the_first_request_only():
-    assert parse([STREAMS["h2c"]]) == ([], 0, True)
-    seen, refused, asks_h2c = parse([STREAMS["h2c later"]])
-    assert (len(seen), refused, asks_h2c) == (2, 0, False)
+    assert refused == 0
 
 
 def test_earlier_requests_are_kept_when_a_later_one_is_bad():
-    seen, refused, _ = parse([STREAMS["good, then bad"]])
+    seen, refused = parse([STREAMS["good, then bad"]])
     assert [path for _, path, *_ in seen] == ["/1"]
     assert refused == 400
 
 
 def test_phases_and_what_is_left_of_the_body():
-    parser = RequestParser(SMALL, "", nullcontext, h2c=True)
+    parser = RequestParser(SMALL, "", nullcontext)
     phases = []
     for piece in (
         b"\r\n",
@@ -131,7 +125,7 @@ def test_phases_and_what_is_left_of_the_body():
     ids=["header", "target", "trailer", "chunk extension"],
 )
 def test_what_never_ends_is_refused_early(start):
-    parser = RequestParser(SMALL, "", nullcontext, h2c=True)
+    parser = RequestParser(SMALL, "", nullcontext)
     parser.feed(start.encode())
     for _ in range(50):
         parser.feed(b"x" * 20)
@@ -142,20 +136,20 @@ def test_what_never_ends_is_refused_early(start):
 
 def test_a_burst_of_requests_is_not_taken_for_a_long_head():
     burst = get("/p") * 40
-    seen, refused, _ = parse([burst + get("/p")[:-4], get("/p")[-4:]])
+    seen, refused = parse([burst + get("/p")[:-4], get("/p")[-4:]])
     assert (len(seen), refused) == (41, 0)
 
 
 def test_a_long_chunked_body_may_arrive_in_large_pieces():
     config = TransportConfig(header_bytes_max=100, uri_bytes_max=100)
-    seen, refused, _ = parse(
+    seen, refused = parse(
         [chunked(b"x" * 1000, b"y" * 1000)[:-1500], chunked(b"x" * 1000, b"y" * 1000)[-1500:]], config
     )
     assert (refused, len(seen[0][4])) == (0, 2000)
 
 
 def test_expect_continue_is_asked_until_the_body_comes():
-    parser = RequestParser(SMALL, "", nullcontext, h2c=True)
+    parser = RequestParser(SMALL, "", nullcontext)
     parser.feed(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-Continue\r\n\r\n")
     assert parser.asks_continue
     parser.feed(b"ab")

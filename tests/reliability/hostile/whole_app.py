@@ -11,7 +11,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
-from forq_trio.http.forq_api import forq_routes
+from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
@@ -77,7 +77,7 @@ async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
     await broker.sweep(SweepKind.FAILED)
     await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
     (held,) = await broker.receive("q")
-    return WholeApp(routes, make_handler(routes), held.receipt, dead.id)
+    return WholeApp(routes, make_handler(routes, answer_error), held.receipt, dead.id)
 
 
 @dataclass
@@ -143,7 +143,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
             seen.received = await _until_end(stream)
         await stream.aclose()
         nursery.cancel_scope.cancel()
-    assert budget.bytes_held == 0, "a connection that has ended holds room for a body"
+    assert budget.bytes_used == 0, "a connection that has ended still counts a body"
     return seen
 
 

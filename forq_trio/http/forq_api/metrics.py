@@ -6,6 +6,7 @@ The latter come from prometheus_client; ours are written by `metrics_text`.
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
+from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Gate, Operation, Route
 from forq_trio.telemetry.counters import Tally
@@ -40,4 +41,4 @@ class Metrics:
             description="Served only with FORQ_METRICS_ENABLED=true. The key is FORQ_METRICS_AUTH_SECRET.",
             answers=(Answer(200, "The series, in Prometheus' text format.", str, CONTENT_TYPE),),
         )
-        return [Route("GET", "/metrics", self.scrape, operation, gate)]
+        return [Route("GET", "/metrics", self.scrape, operation, answer_error, gate)]

@@ -9,7 +9,8 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.codes import UNHEALTHY, error_response
+from forq_trio.http.forq_api.codes import UNHEALTHY, error_response
+from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
 from forq_trio.model import limits
@@ -74,4 +75,4 @@ class HealthCheck:
             answers=(Answer(204, "Healthy."), Answer(200, "Healthy; asked with `verbose`.", Health)),
             codes=(UNHEALTHY,),
         )
-        return [Route("GET", "/healthcheck", self.check, operation)]
+        return [Route("GET", "/healthcheck", self.check, operation, answer_error)]

@@ -1,9 +1,10 @@
 """The error codes of Forq's JSON answers `{"code": "..."}`: status, meaning, and a ready-made Response for each.
 
-The table is closed: the OpenAPI document and docs/api.md are checked against it. Dialects with error formats
-of their own have tables of their own.
+The table is closed: the OpenAPI document and docs/api.md are checked against it. TRANSPORT_BODIES are the bodies for
+what the transport refuses before anybody looks at the path.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -196,6 +197,18 @@ def _response(code: str, **more: str) -> Response:
     return Response(CODES[code].status, error_body(code, **more), headers=headers)
 
 
+TRANSPORT_BODIES: Mapping[int, bytes] = {
+    400: error_body("bad_request.http.malformed"),
+    408: error_body("request_timeout"),
+    413: error_body(BODY_TOO_LARGE),
+    414: error_body("bad_request.uri.too_long"),
+    417: error_body("bad_request.expectation.unknown"),
+    431: error_body("bad_request.headers.too_large"),
+    500: error_body(INTERNAL),
+    501: error_body("bad_request.http.not_implemented"),
+    503: error_body(OVERLOADED),
+    505: error_body("bad_request.http.version_not_supported"),
+}
 _RESPONSES = {code: _response(code) for code in CODES}
 PAYLOAD_TOO_LARGE = Response(413, error_body(BODY_TOO_LARGE))
 

@@ -1,0 +1,37 @@
+"""What HTTP itself refuses, whatever the dialect: wrong keys, unknown paths, other methods.
+
+A dialect answers these as it answers the errors of `model.errors`: by a table of its own. (A key that is right, but not
+for this, is `model.errors.Forbidden`.)
+"""
+
+from math import ceil
+
+
+class HttpError(Exception):
+    """Base of these errors. headers: those that belong to the answer in every dialect."""
+
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Unauthorized(HttpError):
+    """The key is missing or wrong, or its token expired or was revoked."""
+
+
+class LockedOut(HttpError):
+    """Too many wrong keys came from the client's address; it is locked out for so many seconds more."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.headers = ((b"retry-after", b"%d" % ceil(seconds)),)
+
+
+class PathNotFound(HttpError):
+    """Nothing is served at this path."""
+
+
+class MethodNotAllowed(HttpError):
+    """The path does not know this method. allow: those it knows, as the Allow header lists them."""
+
+    def __init__(self, allow: bytes) -> None:
+        super().__init__(allow)
+        self.headers = ((b"allow", allow),)
