@@ -1,6 +1,5 @@
 """A real server told to stop, and servers that cannot start."""
 
-import os
 import subprocess
 import sys
 
@@ -14,14 +13,12 @@ from forq_trio.cli.exits import Exit
 from reliability.process.books import LOAD, Books
 from reliability.process.load import make_client, messages_of
 from reliability.process.stopping import POLLING, Stopping
+from support.effort import count
 from support.real_server import environment, real_server
 
 pytestmark = pytest.mark.process
 
 KEY = {"X-API-Key": SECRET}
-
-
-STOPS = int(os.environ.get("FORQ_STOP_ROUNDS", "2"))
 
 
 def stop_under_load(database, books: Books, sends: int) -> Stopping:
@@ -48,11 +45,11 @@ def stop_under_load(database, books: Books, sends: int) -> Stopping:
 
 
 def test_sigterm_under_load_answers_everybody_and_loses_nothing(tmp_path, rng) -> None:
-    """Design 2, structured shutdown. FORQ_STOP_ROUNDS sets how often."""
+    """Design 2, structured shutdown. FORQ_TEST_EFFORT sets how often."""
     database = tmp_path / "forq.db"
     books = Books()
     refused: set[str] = set()
-    for _ in range(STOPS):
+    for _ in range(count("stops")):
         clients = stop_under_load(database, books, rng.randrange(1, 500))
         refused |= clients.refused
         assert clients.polls == [(200, b'{"messages":[]}')] * POLLING
