@@ -158,6 +158,7 @@ async def test_a_full_disk_stops_sends_only_and_there_is_no_need_to_restart(smal
     assert check_file(str(database)).ok
 
 
+@pytest.mark.tier2
 async def test_killed_on_a_full_disk_it_starts_again_and_what_is_stored_can_be_consumed(small_disk) -> None:
     database = small_disk / "forq.db"
     settings = {"FORQ_DISK_RESERVE_MB": str(RESERVE_MIB)}
@@ -180,6 +181,7 @@ async def test_killed_on_a_full_disk_it_starts_again_and_what_is_stored_can_be_c
     assert check_file(str(database)).ok
 
 
+@pytest.mark.tier2
 def test_a_disk_that_can_only_be_read_is_refused_at_the_start(small_disk) -> None:
     database = small_disk / "forq.db"
     with real_server(database) as server:
