@@ -14,7 +14,7 @@ import pytest
 
 from support.real_server import RealServer, environment, real_server
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 
 @pytest.fixture

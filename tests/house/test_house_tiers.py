@@ -97,10 +97,29 @@ def test_a_file_that_nobody_collects_is_found(tmp_path) -> None:
     assert files_in_no_tier(tmp_path, collected, [tmp_path / "tests" / "test_a.py"]) == []
 
 
-def test_every_file_with_tests_is_in_a_tier(request, root) -> None:
-    """Of those below what this run was asked for; of all, when that is everything."""
+@pytest.fixture
+def asked(request, root) -> list[Path]:
+    """What this run was asked to look at."""
     config = request.config
-    asked = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
-    if root / "tests" in asked:
-        asked = [root / name for name in SOURCES]
-    assert files_in_no_tier(root, config.stash[COLLECTED], asked) == []
+    found = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    return [root / name for name in SOURCES] if root / "tests" in found else found
+
+
+def test_every_file_with_tests_is_in_a_tier(request, root, asked) -> None:
+    collected = set().union(*request.config.stash[COLLECTED].values())
+    assert files_in_no_tier(root, collected, asked) == []
+
+
+def test_every_promise_of_the_readme_has_tests_in_tier_1(request, root, asked) -> None:
+    """Below the folders that are named for it."""
+    (table,) = re.findall(
+        r"^\| promise \| shown by \|\n\|.*\n((?:\|.*\n)+)", (root / "README.md").read_text(), re.MULTILINE
+    )
+    quick = request.config.stash[COLLECTED]["tier1"]
+    for row in table.splitlines():
+        places = [root / place for place in re.findall(r"\]\((tests/[^)]+)\)", row)]
+        assert places, row
+        judged = [place for place in places if any(place.is_relative_to(each) for each in asked)]
+        assert len(judged) < len(places) or any(
+            path.is_relative_to(place) for place in places for path in quick
+        ), row

@@ -22,7 +22,9 @@ RUN_BY = {"tier1": "script/test", "tier2": "script/test --all", "soak": "script/
 # Where tests are written down, whether or not pytest looks there.
 TEST = re.compile(r"^(?:async )?def test_|^class Test|^test_\w+ = ", re.MULTILINE)
 
-COLLECTED = pytest.StashKey[Set[Path]]()
+COLLECTED = pytest.StashKey[dict[str, set[Path]]]()
+"""For each tier the files that have tests in it, of those that pytest was asked to look at."""
+
 LEFT = pytest.StashKey[Counter[str]]()
 SPENT = pytest.StashKey[float]()
 
@@ -36,7 +38,9 @@ def tier_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[COLLECTED] = {item.path for item in items}
+    config.stash[COLLECTED] = {
+        tier: {item.path for item in items if tier_of(item) == tier} for tier in RUN_BY
+    }
     left = [item for item in items if tier_of(item) not in EFFORT.tiers]
     config.stash[LEFT] = Counter(map(tier_of, left))
     config.hook.pytest_deselected(items=left)
