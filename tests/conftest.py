@@ -1,7 +1,7 @@
 """What every test may use: random numbers that can be had again, from a seed that the run shows.
 
 FORQ_TEST_SEED=<number> repeats a run. Each test's own seed also depends on its name, so that running it alone or in
-another order gives it the same numbers.
+another order gives it the same numbers. FORQ_TEST_EFFORT says how hard a run tries (support/effort.py).
 """
 
 import os
@@ -12,6 +12,8 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["support.tiers"]
+
 # How long an example takes says something about the machine, not about what it shows.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -20,15 +22,8 @@ SEED = int(os.environ.get("FORQ_TEST_SEED") or secrets.randbits(32))
 os.environ["FORQ_TEST_SEED"] = str(SEED)  # pytest-xdist's workers have the same
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not os.environ.get("FORQ_SOAK_MINUTES"):
-        soaks = [item for item in items if item.get_closest_marker("soak")]
-        config.hook.pytest_deselected(items=soaks)
-        items[:] = [item for item in items if item not in soaks]
-
-
 def pytest_report_header() -> str:
-    return f"FORQ_TEST_SEED={SEED}"
+    return f"FORQ_TEST_SEED={SEED} FORQ_TEST_EFFORT={os.environ.get('FORQ_TEST_EFFORT') or 'quick'}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:

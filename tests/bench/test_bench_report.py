@@ -110,6 +110,7 @@ def test_markdown_has_a_table_for_each_scenario(measured):
         assert len(widths) == 1
 
 
+@pytest.mark.tier2
 def test_the_plot_has_a_panel_for_each_question_and_is_the_same_each_time(measured, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra bench is not installed: no plot drawn")
     from bench.report.plot import PANELS, draw
@@ -125,6 +126,7 @@ def test_the_plot_has_a_panel_for_each_question_and_is_the_same_each_time(measur
         assert part in text
 
 
+@pytest.mark.tier2
 def test_without_anything_to_plot_there_is_an_error(measured, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra bench is not installed: no plot drawn")
     from bench.report.plot import draw

@@ -16,7 +16,7 @@ from bench.scenarios.registry import SCENARIOS
 from bench.scenarios.settings import TINY
 from bench.targets.servers import KEY, ServerError, forq_server, running_server
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 ROWS = {
     "ceiling": 2,

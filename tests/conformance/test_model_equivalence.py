@@ -34,6 +34,7 @@ from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import served_by_queue, waiting
+from support.effort import count
 
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
@@ -255,7 +256,7 @@ def test_sqlite_does_what_the_model_does(monkeypatch):
     run_state_machine_as_test(
         EnginesAgree,
         settings=settings(
-            max_examples=50,
+            max_examples=count("model_histories"),
             stateful_step_count=30,
             deadline=None,
             database=None,

@@ -8,10 +8,12 @@ from itertools import count
 
 import pytest
 
+from support import effort
+
 from .script import T0, ack, nack, receipts, receive, send
 
 _numbers = count()
-HISTORIES = 40
+HISTORIES = effort.count("order_histories")
 STEPS = 60
 SEND, CLAIM, SETTLE = "send", "claim", "settle"
 

@@ -1,4 +1,4 @@
-"""Every test of this directory runs once per face and engine, in simulated time that passes when it is told to."""
+"""Every test of this directory runs once per face, on SQLite, in simulated time that passes when it is told to."""
 
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
@@ -28,10 +28,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.trio(run=run_in_simulated_time))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request, tmp_path) -> str:
-    """An empty database."""
-    return "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+@pytest.fixture
+def url(tmp_path) -> str:
+    """An empty database. That the memory engine does the same is shown in conformance."""
+    return f"sqlite:///{tmp_path / 'forq.db'}"
 
 
 @pytest.fixture(params=KINDS)

@@ -1,10 +1,9 @@
 """Generated requests, right and wrong ones, against the OpenAPI document: no 5xx, and every answer is a documented one.
 
 There is no socket: a request goes from schemathesis to the handler and the answer back. Each example has a queue of
-its own, and long polls wait on a clock that jumps. FORQ_SCHEMA_EXAMPLES says how many of them for each operation.
+its own, and long polls wait on a clock that jumps. FORQ_TEST_EFFORT says how many of them for each operation.
 """
 
-import os
 from datetime import timedelta
 from typing import Any
 
@@ -19,10 +18,10 @@ from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 
 from forq_trio.http.message import Response
+from support.effort import count
 from support.forq_api import METRICS_SECRET, SECRET, Api, make_request, open_api
 
 BASE_URL = "http://127.0.0.1"
-EXAMPLES = int(os.environ.get("FORQ_SCHEMA_EXAMPLES", "8"))
 CHECK_NAMES = (
     "not_a_server_error",
     "status_code_conformance",
@@ -50,7 +49,7 @@ OPERATIONS = {
 CHECKS_USED = CHECKS.get_by_names(list(CHECK_NAMES))
 
 BOUNDED = settings(
-    max_examples=EXAMPLES,
+    max_examples=count("requests"),
     deadline=None,
     database=None,
     derandomize=True,

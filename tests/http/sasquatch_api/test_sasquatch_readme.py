@@ -284,6 +284,7 @@ def test_sequence_numbers_and_deduplication_outlive_a_restart(tmp_path: Path):
         assert first["sequence_number"] < held["sequence_number"] < later["sequence_number"]
 
 
+@pytest.mark.tier2
 def test_messages_of_10_megabytes(tmp_path: Path):
     """S10: max_message_size_kb up to 10240, also ten of them in a batch; one byte more is refused."""
     full = "x" * (10_240 * 1_024)

@@ -1,11 +1,10 @@
 """Promise 1 on a disk that fails: at whichever operation, the engine goes on as if it had not been asked, or it ends,
 for nobody knows; and the file holds exactly what was committed.
 
-CI lets every 23rd operation of a life fail, others in each run; the soak as many as there is time for. Each fails
-alone, and with all that come after it until the engine has refused something.
+Every 97th operation of a life fails (FORQ_TEST_EFFORT: every 23rd and less), others in each run; in the soak as many as
+there is time for. Each fails alone, and with all that come after it until the engine has refused something.
 """
 
-import os
 import tempfile
 from collections.abc import Iterator
 from math import inf
@@ -24,9 +23,9 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.disk.faulty import Fault, FaultyDisk, Kind
 from reliability.disk.life import SETTINGS, Life
 from reliability.power_cut.history import T0, stored
+from support.effort import count, soak_seconds
 
-STRIDE = 23
-SOAK_SECONDS = 60 * float(os.environ.get("FORQ_SOAK_MINUTES") or 1)
+STRIDE = count("disk_fault_stride")
 
 
 def live(directory: Path, fault: Fault | None, *, with_syncs: bool = False) -> tuple[FaultyDisk, Life]:
@@ -79,7 +78,7 @@ def test_after_any_fault_what_was_committed_is_there_and_no_more(quick_path, rng
 
 @pytest.mark.soak
 def test_after_every_fault_what_was_committed_is_there_and_no_more(quick_path, rng) -> None:
-    try_faults(quick_path, 1, 1, rng, SOAK_SECONDS)
+    try_faults(quick_path, 1, 1, rng, soak_seconds())
 
 
 def test_a_sync_that_fails_in_a_commit_leaves_the_outcome_unknown_and_all_or_nothing_on_disk(

@@ -1,10 +1,9 @@
 """Promise 1 when a file is brought up to date on a disk that fails: wherever it does, every message is still there, and
 the next start goes on with them.
 
-CI lets every 23rd operation fail, others in each run; with FORQ_UPGRADE_STRIDE=1 each of them does.
+Every 23rd operation fails, others in each run; with FORQ_TEST_EFFORT=23 each of them does.
 """
 
-import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -20,9 +19,12 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
 from reliability.disk.faulty import Fault, FaultyDisk, Kind
 from support import old_files
+from support.effort import count
+
+pytestmark = pytest.mark.tier2
 
 MESSAGES = 60
-STRIDE = int(os.environ.get("FORQ_UPGRADE_STRIDE", "23"))
+STRIDE = count("upgrade_fault_stride")
 
 
 def make_file_of_forq(path: str, rng: random.Random) -> None:

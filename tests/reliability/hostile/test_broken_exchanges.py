@@ -11,11 +11,13 @@ import time
 
 import pytest
 
+from support.effort import count
+
 from .raw import BREAKS, close, connect, half_close, request, reset, send_and_break, statuses, until_end
 
 pytestmark = pytest.mark.process
 
-TRIES = 9
+TRIES = count("broken_exchanges")
 SECONDS_MEDIAN_MAX = 0.1
 SECONDS_MAX = 5.0
 BIG = "\x01" * 250_000  # six bytes each in JSON

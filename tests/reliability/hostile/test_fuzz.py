@@ -1,8 +1,8 @@
 """Fuzzing of the transport and of every dialect's readers; what must hold is said in `targets`.
 
 Each target gets its fixed inputs first, then libFuzzer mutates them under coverage guidance in a process of its own:
-for some hundred inputs in CI, or as long as FORQ_FUZZ_SECONDS says; in the soak they share its time. A failing input
-belongs into `corpus.FOUND`.
+for as many inputs as FORQ_TEST_EFFORT says; in the soak they share its time. A failing input belongs into
+`corpus.FOUND`.
 """
 
 import os
@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from support.effort import count, soak_seconds
+
 from .corpus import corpus
 from .targets import TARGETS
 
-SECONDS = int(os.environ.get("FORQ_FUZZ_SECONDS") or 0)
-SECONDS_MAX = 90
-INPUTS = 200
-SOAK_SECONDS = max(1, int(60 * float(os.environ.get("FORQ_SOAK_MINUTES") or 1) / len(TARGETS)))
+SECONDS_MAX = 86_400
 TESTS = Path(__file__).parents[2]
 
 needs_atheris = pytest.mark.skipif(
@@ -59,12 +58,12 @@ def test_fixed_inputs(target) -> None:
 
 
 @needs_atheris
+@pytest.mark.tier2
 @pytest.mark.process
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutated_inputs(target, seed, tmp_path) -> None:
     fixed = len(list(corpus(target)))
-    enough = -1 if SECONDS else fixed + INPUTS
-    inputs = executed(fuzz(target, SECONDS or SECONDS_MAX, seed, tmp_path, enough))
+    inputs = executed(fuzz(target, SECONDS_MAX, seed, tmp_path, fixed + count("fuzzed_inputs")))
     print(f"{target}: {inputs} inputs")
     assert inputs > fixed
 
@@ -74,4 +73,5 @@ def test_mutated_inputs(target, seed, tmp_path) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutated_inputs_for_long(target, seed, tmp_path) -> None:
-    print(f"{target}: {executed(fuzz(target, SOAK_SECONDS, seed, tmp_path))} inputs")
+    seconds = max(1, int(soak_seconds() / len(TARGETS)))
+    print(f"{target}: {executed(fuzz(target, seconds, seed, tmp_path))} inputs")

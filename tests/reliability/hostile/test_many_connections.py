@@ -20,7 +20,7 @@ from support.real_server import real_server
 
 from .raw import KEY, Queue, connect, request, statuses, until_end
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 FILES_MAX = limits.CONNECTIONS_MAX + 500
 SLOW_HEADS = 600

@@ -3,11 +3,10 @@
 The document has no links, so they are added here: a send to its receive; a receive to ack, nack, extend and release by
 receipt, and to a look, an ack and a nack by id; a search of dead letters to their redrive, copy and removal. They go to
 a real server, which keeps its state from one to the next. No answer may be a 5xx, undocumented or of another form than
-the document says; and receipts of a receive are good for what follows it. FORQ_STATEFUL_EXAMPLES says how many. (Each
+the document says; and receipts of a receive are good for what follows it. FORQ_TEST_EFFORT says how many. (Each
 operation alone, also with wrong requests, is tested in `forq_api.test_schemathesis`.)
 """
 
-import os
 from typing import Any
 
 import pytest
@@ -18,13 +17,13 @@ from hypothesis.stateful import run_state_machine_as_test
 from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 
+from support.effort import count
 from support.real_server import RealServer
 
 from .raw import KEY
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
-EXAMPLES = int(os.environ.get("FORQ_STATEFUL_EXAMPLES", "25"))
 STEPS = 10
 FIRST = "$response.body#/messages/0"
 NAMES = (
@@ -35,7 +34,7 @@ NAMES = (
 )
 
 BOUNDED = settings(
-    max_examples=EXAMPLES,
+    max_examples=count("request_sequences"),
     stateful_step_count=STEPS,
     deadline=None,
     database=None,

@@ -1,11 +1,10 @@
 """Promise 1 against power cuts: after any cut the file opens, and holds exactly what some commit left behind.
 
 With `full` that is the last commit that was answered, or the one under way; with `normal` an earlier one may be all
-there is, but never half of one and never a damaged file. FORQ_CUTS sets how many cuts are tried (by script/soak: more),
-FORQ_TEST_SEED repeats a run.
+there is, but never half of one and never a damaged file. FORQ_TEST_EFFORT sets how many cuts are tried, FORQ_TEST_SEED
+repeats a run.
 """
 
-import os
 import random
 import tempfile
 from contextlib import closing
@@ -18,8 +17,9 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.power_cut.disk import Disk
 from reliability.power_cut.history import SETTINGS, Moment, live, stored
+from support.effort import count
 
-CUTS = int(os.environ.get("FORQ_CUTS", "300"))
+CUTS = count("power_cuts")
 CUTS_PER_LIFE = 50
 COMMITS = 60
 
@@ -51,10 +51,10 @@ def cut_and_look(disk: Disk, moments: list[Moment], cut: int, rng: random.Random
 def lives(durability: str, cuts: int, seed: int):
     """Random lives, and random moments to cut the power, as (disk, moments, cut, rng)."""
     rng = random.Random(seed)
-    for _ in range(0, cuts, CUTS_PER_LIFE):
+    for done in range(0, cuts, CUTS_PER_LIFE):
         with tempfile.TemporaryDirectory() as directory, Disk().recording() as disk:
             moments = live(disk, Path(directory) / "forq.db", durability, COMMITS, rng)
-        for _ in range(CUTS_PER_LIFE):
+        for _ in range(min(CUTS_PER_LIFE, cuts - done)):
             yield disk, moments, rng.randint(0, len(disk.operations)), rng
 
 
@@ -74,7 +74,7 @@ def test_normal_loses_only_whole_commits_from_the_end(seed) -> None:
 def test_without_syncs_the_loss_is_found(seed) -> None:
     """The test of the test: an engine that never syncs must be caught."""
     caught = 0
-    for disk, moments, cut, rng in lives("none", 100, seed):
+    for disk, moments, cut, rng in lives("none", count("power_cuts_without_syncs"), seed):
         try:
             caught += cut_and_look(disk, moments, cut, rng, "none") > 0
         except Loss:

@@ -1,6 +1,6 @@
 """Seeded trials of the writer on both engines: nothing lost, doubled, out of order or left waiting.
 
-FORQ_TRIALS sets how many trials run per engine; FORQ_SEED repeats the one trial of that seed.
+FORQ_TEST_EFFORT sets how many trials run per engine; FORQ_SEED repeats the one trial of that seed.
 """
 
 import os
@@ -15,8 +15,8 @@ from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.simulation.trial import run_trial
+from support.effort import count
 
-TRIALS = int(os.environ.get("FORQ_TRIALS", "100"))
 SEED = os.environ.get("FORQ_SEED")
 
 
@@ -44,7 +44,7 @@ def memory_store() -> Iterator[Callable[[], Engine]]:
 
 @pytest.mark.parametrize("store", [memory_store, sqlite_store], ids=["memory", "sqlite"])
 def test_promises_hold_in_random_trials(store, seed) -> None:
-    seeds = [int(SEED)] if SEED else range(seed, seed + TRIALS)
+    seeds = [int(SEED)] if SEED else range(seed, seed + count("writer_trials"))
     for each in seeds:
         try:
             with store() as open_store:

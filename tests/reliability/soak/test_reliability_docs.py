@@ -1,4 +1,4 @@
-"""docs/reliability.md says what there is: its paths, its commands, every variable of the tests, the soak's rules."""
+"""docs/reliability.md says what there is: its paths, its commands and what they come to, the soak's rules."""
 
 import re
 import shlex
@@ -8,19 +8,18 @@ import pytest
 
 from bench.__main__ import main
 from bench.soak.verdict import GROWTH_MAX, LOG_MIB_MAX, RULES
+from support import effort
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-READ = re.compile(r"environ(?:\.get\(|\[)\s*\"(FORQ_[A-Z_]+)\"")
 PYTEST = [".venv/bin/python", "-m", "pytest"]
 
 
-def commands() -> list[list[str]]:
-    """Every command of the page, from its blocks and its tables, as words."""
+def commands() -> list[str]:
+    """Every command of the page, from its blocks and its tables, with the comment behind it."""
     blocks = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if line.strip()]
-    lines += re.findall(r"^\|[^|]*\| `([^`|]+)` \|[^|]*\|$", PAGE, re.MULTILINE)
-    return [shlex.split(line, comments=True) for line in lines]
+    return lines + re.findall(r"^\|[^|]*\| `([^`|]+)` \|[^|]*\|$", PAGE, re.MULTILINE)
 
 
 def split_variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -33,44 +32,53 @@ def split_variables(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return variables, words
 
 
-def variables_of_tests(folder: str = ".") -> set[str]:
-    """The variables that tests below a folder (or the one file) read themselves."""
-    place = ROOT / "tests" / folder
+def sources(place: Path) -> str:
+    """The text of all tests below a folder, or of the one file."""
     files = [place] if place.is_file() else place.rglob("*.py")
-    return {name for path in files for name in READ.findall(path.read_text(encoding="utf-8"))}
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
-COMMANDS = [split_variables(words) for words in commands()]
+def counts_of(place: Path) -> set[str]:
+    """The names of what these tests count by effort."""
+    return effort.COUNTS.keys() & set(re.findall(r"\bcount\(\"(\w+)\"\)", sources(place)))
 
 
 def test_the_page_has_commands_of_each_kind():
-    starts = {words[0] for _, words in COMMANDS}
+    starts = {split_variables(shlex.split(line, comments=True))[1][0] for line in commands()}
     assert starts == {".venv/bin/python", "script/bench", "script/soak"}
 
 
-@pytest.mark.parametrize(("variables", "words"), COMMANDS, ids=lambda value: " ".join(value))
-def test_a_command_can_be_run(variables, words):
-    """What it starts is there, and whoever it starts reads its variables."""
+@pytest.mark.parametrize("line", commands())
+def test_a_command_can_be_run(line):
+    """What it starts is there, whoever it starts reads its variables, and it comes to as much as is said."""
+    variables, words = split_variables(shlex.split(line, comments=True))
     if words[: len(PYTEST)] == PYTEST:
-        (place,) = words[len(PYTEST) :]
-        assert (ROOT / place).exists()
-        assert variables.keys() <= variables_of_tests(place.removeprefix("tests/"))
+        (named,) = words[len(PYTEST) :]
+        place = ROOT / named
+        assert place.exists()
+        assert variables.keys() <= {"FORQ_SEED", effort.VARIABLE}
+        assert "FORQ_SEED" not in variables or '"FORQ_SEED"' in sources(place)
+        if effort.VARIABLE in variables:
+            asked = effort.parse(variables[effort.VARIABLE])
+            tried = {effort.count(name, asked) for name in counts_of(place)}
+            assert tried, "nothing there depends on it"
+            said = re.search(r"# ([\d,]+) ", line)
+            assert said is None or int(said[1].replace(",", "")) in tried
         return
     assert (ROOT / words[0]).is_file()
+    assert not variables
     if words[0] == "script/bench":
         command = main.commands[words[1]]
         arguments = [str(ROOT / "README.md") if word.endswith("FILE.json") else word for word in words[2:]]
         assert command.make_context(words[1], arguments).command is command
-        assert not variables
-    elif "-k" in words:
-        (name,) = words[words.index("-k") + 1 :]
-        chosen = [path for path in (ROOT / "tests").rglob("test_*.py") if name in str(path.relative_to(ROOT))]
-        assert any("@pytest.mark.soak" in path.read_text(encoding="utf-8") for path in chosen)
-        assert variables.keys() <= {
-            name for path in chosen for name in READ.findall(path.read_text(encoding="utf-8"))
-        }
     else:
         assert words[1] == "--minutes"
+        if "-k" in words:
+            (name,) = words[words.index("-k") + 1 :]
+            chosen = [
+                path for path in (ROOT / "tests").rglob("test_*.py") if name in str(path.relative_to(ROOT))
+            ]
+            assert any("@pytest.mark.soak" in path.read_text(encoding="utf-8") for path in chosen)
 
 
 def test_every_place_that_is_named_exists():
@@ -78,11 +86,6 @@ def test_every_place_that_is_named_exists():
     assert {"tests/reliability/simulation", "script/test"} <= named
     made_by_commands = {"docs/soak.svg"}
     assert {place for place in named if not (ROOT / place).exists()} <= made_by_commands
-
-
-def test_every_variable_of_the_tests_is_documented():
-    steering = variables_of_tests() | {"FORQ_SOAK_MINUTES", "FORQ_TEST_SEED"}
-    assert steering <= set(re.findall(r"FORQ_[A-Z_]+", PAGE))
 
 
 def test_every_rule_of_the_verdict_is_documented():

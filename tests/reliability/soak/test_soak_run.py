@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from bench.__main__ import main
 from bench.soak.verdict import RULES
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 SECONDS = 6
 # Whatever the machine does meanwhile, some of each must have been seen.

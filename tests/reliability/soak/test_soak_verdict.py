@@ -157,6 +157,7 @@ def test_other_json_is_not_taken_for_a_record(tmp_path):
     assert "is not the record of a soak" in done.stderr
 
 
+@pytest.mark.tier2
 def test_the_plot_says_what_was_compared_and_is_the_same_each_time(columns, tmp_path):
     pytest.importorskip("matplotlib", reason="the extra bench is not installed: no plot drawn")
     from bench.soak.plot import PANELS, draw
@@ -178,6 +179,7 @@ def test_the_plot_says_what_was_compared_and_is_the_same_each_time(columns, tmp_
         assert part in text
 
 
+@pytest.mark.tier2
 def test_the_plot_has_a_panel_for_each_judged_series():
     pytest.importorskip("matplotlib", reason="the extra bench is not installed: no plot drawn")
     from bench.soak.plot import PANELS

@@ -26,6 +26,8 @@ FAULTS = (StorageUnavailable.__name__, StorageFull.__name__, OutcomeUnknown.__na
 """What jobs may fail with in a trial."""
 
 CHUNK = 50
+HERE_MAX = 300
+"""So many trials take less time than processes for them would take to start."""
 
 
 class Failure(NamedTuple):
@@ -79,6 +81,11 @@ def _run_chunk(seeds: Sequence[int]) -> tuple[Counter[str], list[Failure]]:
         except (Exception, BaseExceptionGroup) as error:
             failures.append(Failure(seed, f"{type(error).__name__}: {error}"))
     return seen, failures
+
+
+def run_trials(first: int, trials: int) -> tuple[Counter[str], list[Failure]]:
+    """Run so many trials from seed `first` on, in this process or, if they are many, over all cores."""
+    return _run_chunk(range(first, first + trials)) if trials <= HERE_MAX else run_in_processes(first, trials)
 
 
 def run_in_processes(

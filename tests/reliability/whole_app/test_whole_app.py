@@ -4,9 +4,8 @@ Each trial is one seed: two to six random clients, cut connections, refused batc
 set, kills and restarts (trial.py), and books that are checked at every commit (books.py, causes.py, order.py; what is
 promised is listed in violations.py). One trial in ten runs on SQLite.
 
-- FORQ_TRIALS=<n>: how many trials (2,000; in the soak, as many as there is time for).
+- FORQ_TEST_EFFORT sets how many trials; many run over all cores. Every seed that failed is named.
 - FORQ_SEED=<n>: only this one, in this process: it does the same again (replay.py says why).
-- `FORQ_TRIALS=100000 script/soak -k whole_app` runs so many over all cores, and names every seed that failed.
 """
 
 import os
@@ -15,10 +14,12 @@ import sys
 
 import pytest
 
-from reliability.whole_app.lab import run_in_processes, run_trial
+from reliability.whole_app.lab import run_in_processes, run_trial, run_trials
+from support.effort import count, soak_seconds
 
 SEED = os.environ.get("FORQ_SEED") or None
-TRIALS = os.environ.get("FORQ_TRIALS") or None
+# Few trials run in the tests' own processes, many (in tier 2) in some of their own.
+PARTS = 3 if count("whole_app_trials") < 1_000 else 1
 REACHED = (
     *("acked", "purged", "removed", "expired", "failed", "overflow", "delivered", "duplicates", "redriven"),
     *("released", "stale receipts", "served while parked", "cut", "unsent", "kills", "failed commits"),
@@ -26,12 +27,13 @@ REACHED = (
 """What happens in any few hundred trials; else they have become too tame to prove anything."""
 
 
-def test_promises_hold_in_random_trials(seed) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_promises_hold_in_random_trials(seed, part) -> None:
     if SEED is not None:
         run_trial(int(SEED))
         return
-    trials = int(TRIALS or "2000")
-    seen, failures = run_in_processes(seed, trials)
+    trials = count("whole_app_trials") // PARTS
+    seen, failures = run_trials(seed, trials)
     print(f"from FORQ_SEED={seed}: {dict(seen)}")
     assert failures == []
     assert trials < 1_000 or [what for what in REACHED if not seen[what]] == []
@@ -39,29 +41,31 @@ def test_promises_hold_in_random_trials(seed) -> None:
 
 @pytest.mark.soak
 def test_promises_hold_in_many_random_trials(seed) -> None:
-    minutes = float(os.environ.get("FORQ_SOAK_MINUTES") or 1)
-    trials = None if TRIALS is None else int(TRIALS)
-    seen, failures = run_in_processes(seed, trials, minutes * 60)
+    seen, failures = run_in_processes(seed, None, soak_seconds())
     print(f"from FORQ_SEED={seed}: {dict(seen)}")
     assert failures == []
     assert seen["trials"] < 1_000 or [what for what in REACHED if not seen[what]] == []
 
 
 TELL = (
-    "import sys; from reliability.whole_app.lab import run_trial; print(run_trial(int(sys.argv[1])).story())"
+    "import sys; from reliability.whole_app.lab import run_trial; "
+    "[print(run_trial(int(seed)).story()) for seed in sys.argv[1:]]"
 )
 
 
 def test_a_seed_is_the_same_trial_in_every_process(rng) -> None:
     """Whatever order sets of strings have there."""
     seeds = [str(rng.randrange(2**32) // 10 * 10 + kind) for kind in (0, 1, 2)]
-    for seed in seeds:
-        stories = set()
-        for hash_seed in ("1", "2"):
-            environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
-            command = [sys.executable, "-c", TELL, seed]
-            told = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=True, timeout=120
-            )
-            stories.add(told.stdout)
-        assert len(stories) == 1, seed
+    stories = []
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        told = subprocess.run(
+            [sys.executable, "-c", TELL, *seeds],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        stories.append(told.stdout)
+    assert stories[0] == stories[1], seeds

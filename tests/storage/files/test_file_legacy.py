@@ -14,7 +14,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.check import check_file, verify_backup
 from forq_trio.storage.sqlite.files.open import open_database
 
-ROWS = 10_000
+ROWS = 2_000
 READ_OURS = """
 SELECT
     seq, id, queue, is_dlq, content, status, attempts, process_after, processing_started_at, failure_reason,

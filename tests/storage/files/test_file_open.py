@@ -50,7 +50,8 @@ def test_a_checkpointer_empties_the_log_of_a_running_server(path, database) -> N
 def test_a_second_server_is_refused_by_any_name_of_the_file(path, database, tmp_path) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(path)
-    for name in (path, str(link)):
+    (tmp_path / "x").mkdir()
+    for name in (path, str(link), str(tmp_path / "x" / ".." / "forq.db"), os.path.relpath(path)):
         with pytest.raises(StorageOpenError, match="is in use by another forq server"):
             open_database(name, "full")
     database.close()

@@ -27,7 +27,7 @@ from forq_trio.storage.sqlite.reader import SqliteReader
 from support.batches import do, run
 from support.words import ack, claim, nack, send
 
-FEW, MANY = 300, 6_000
+FEW, MANY = 160, 3_200
 GROWTH_MAX = 1.2
 """A little is left to chance (random draws). Whatever looked at each message would take twenty times the steps."""
 

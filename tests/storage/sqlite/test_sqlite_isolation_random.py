@@ -15,6 +15,7 @@ from forq_trio.model.errors import CommandRefused
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import Batch, BatchResult
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from support.effort import count
 
 BAD = ProduceMany("a", (NewMessage("first of two", group="g", priority=7), NewMessage("\ud800")))
 
@@ -46,7 +47,7 @@ def test_a_bad_command_changes_nothing_for_its_neighbours(monkeypatch) -> None:
     run_state_machine_as_test(
         DisturbedEnginesAgree,
         settings=settings(
-            max_examples=25,
+            max_examples=count("disturbed_histories"),
             stateful_step_count=30,
             deadline=None,
             database=None,

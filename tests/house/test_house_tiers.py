@@ -1,0 +1,125 @@
+"""Every test belongs to a tier: the plugin that sees to it (support/tiers.py), and all files of this project."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.tiers import COLLECTED, files_in_no_tier
+
+SOURCES = ("forq_trio", "bench", "examples", "tests")
+TESTS = """
+import threading
+import time
+import pytest
+
+def test_quick(): pass
+
+@pytest.mark.tier2
+def test_thorough(): pass
+
+@pytest.mark.soak
+def test_for_long(): pass
+
+def test_at_work():
+    ends = time.process_time() + 0.3
+    while time.process_time() < ends:
+        pass
+
+def test_waiting():
+    threading.Event().wait(0.3)
+"""
+
+
+def run_made_up_tests(place: Path, effort: str, *arguments: str) -> str:
+    """What pytest says of five tests where a test of tier 1 may take a quarter of a second."""
+    (place / "conftest.py").write_text("from support import tiers\ntiers.CALL_SECONDS_MAX = 0.25\n")
+    (place / "test_made_up.py").write_text(TESTS)
+    (place / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    tier2\n    soak\naddopts = --strict-markers\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "support.tiers", *arguments],
+        cwd=place,
+        env=os.environ
+        | {
+            "FORQ_TEST_EFFORT": effort,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "in a worker"])
+def test_tier_1_leaves_the_others_out_loudly_and_bounds_processor_time(tmp_path, arguments) -> None:
+    said = run_made_up_tests(tmp_path, "quick", *arguments)
+    assert "1 failed, 2 passed" in said
+    assert re.search(
+        r"::test_at_work took 0\.\d s of processor time; in tier 1 a test may take 0\.25 s", said
+    )
+    assert "NOT RUN: 1 tests of tier2, which script/test --all runs\n" in said
+    assert "NOT RUN: 1 tests of soak, which script/soak runs\n" in said
+
+
+def test_tier_2_has_all_but_the_soaks_and_no_bound(tmp_path) -> None:
+    said = run_made_up_tests(tmp_path, "full")
+    assert "4 passed, 1 deselected" in said
+    assert "NOT RUN: 1 tests of soak" in said
+    assert "of tier2" not in said
+
+
+def test_a_soak_has_nothing_else(tmp_path) -> None:
+    assert "1 passed, 4 deselected" in run_made_up_tests(tmp_path, "0.1m")
+
+
+def test_a_file_that_nobody_collects_is_found(tmp_path) -> None:
+    for name in (
+        "tests/test_a.py",
+        "tests/dist/test_b.py",
+        "tests/check_c.py",
+        "tests/helper.py",
+        "lib/d.py",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def helper(): pass\n" if "helper" in name else "async def test_it(): pass\n")
+    collected = {tmp_path / "tests" / "test_a.py"}
+    found = files_in_no_tier(tmp_path, collected, [tmp_path / "tests", tmp_path / "lib"])
+    assert found == ["lib/d.py", "tests/check_c.py", "tests/dist/test_b.py"]
+    assert files_in_no_tier(tmp_path, collected, [tmp_path / "tests" / "test_a.py"]) == []
+
+
+@pytest.fixture
+def asked(request, root) -> list[Path]:
+    """What this run was asked to look at."""
+    config = request.config
+    found = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    return [root / name for name in SOURCES] if root / "tests" in found else found
+
+
+def test_every_file_with_tests_is_in_a_tier(request, root, asked) -> None:
+    collected = set().union(*request.config.stash[COLLECTED].values())
+    assert files_in_no_tier(root, collected, asked) == []
+
+
+def test_every_promise_of_the_readme_has_tests_in_tier_1(request, root, asked) -> None:
+    """Below the folders that are named for it."""
+    (table,) = re.findall(
+        r"^\| promise \| shown by \|\n\|.*\n((?:\|.*\n)+)", (root / "README.md").read_text(), re.MULTILINE
+    )
+    quick = request.config.stash[COLLECTED]["tier1"]
+    for row in table.splitlines():
+        places = [root / place for place in re.findall(r"\]\((tests/[^)]+)\)", row)]
+        assert places, row
+        judged = [place for place in places if any(place.is_relative_to(each) for each in asked)]
+        assert len(judged) < len(places) or any(
+            path.is_relative_to(place) for place in places for path in quick
+        ), row

@@ -1,0 +1,86 @@
+"""How hard the tests try: FORQ_TEST_EFFORT, and how many trials that makes of each random test.
+
+- `quick`, the default: tier 1, which `script/test` runs. The least that notices a broken promise.
+- `full`: tier 2, `script/test --all`. More trials of the same, and the tests marked `tier2`.
+- a number: tier 2 with that many times the trials of `full`, to search for long.
+- a number and `m`, as `30m`: only the tests marked `soak`, each for that many minutes.
+"""
+
+import os
+import re
+from typing import NamedTuple
+
+VARIABLE = "FORQ_TEST_EFFORT"
+
+
+class Effort(NamedTuple):
+    """What a run of the tests was asked for.
+
+    tiers: which tests run. times: how many times the trials of `full`; None in tier 1. minutes: how long each soak
+    lasts.
+    """
+
+    tiers: frozenset[str]
+    times: float | None
+    minutes: float
+
+
+class Count(NamedTuple):
+    """How much of one thing is tried. quick is None where all tests that read it are in tier 2."""
+
+    quick: int | None
+    full: int
+    what: str
+
+
+# Of a stride, the smaller is the more: every 97th operation fails, or every 23rd.
+COUNTS = {
+    "whole_app_trials": Count(150, 2_000, "simulated trials of the whole application"),
+    "writer_trials": Count(15, 100, "simulated trials of the writer, on each engine"),
+    "writer_scripts": Count(15, 60, "random scripts of commands with cancellations"),
+    "model_histories": Count(15, 50, "random histories on which the engines are compared"),
+    "disturbed_histories": Count(5, 25, "the same with a bad command in each batch"),
+    "order_histories": Count(10, 40, "random histories of order and deduplication"),
+    "power_cuts": Count(60, 300, "power cuts at each durability"),
+    "power_cuts_without_syncs": Count(40, 100, "power cuts of an engine that never syncs"),
+    "disk_fault_stride": Count(97, 23, "from one failing disk operation to the next"),
+    "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
+    "kills": Count(1, 10, "kills with SIGKILL under load"),
+    "stops": Count(1, 2, "stops with SIGTERM under load"),
+    "broken_exchanges": Count(3, 9, "exchanges that break off, at each point and in each way"),
+    "requests": Count(2, 8, "generated requests for each operation of the API"),
+    "request_sequences": Count(None, 25, "generated sequences of requests"),
+    "fuzzed_inputs": Count(None, 200, "mutated inputs for each target of the fuzzer"),
+}
+
+
+def parse(text: str) -> Effort:
+    """Raises ValueError for what FORQ_TEST_EFFORT cannot be."""
+    if text == "quick":
+        return Effort(frozenset({"tier1"}), None, 0)
+    if text == "full":
+        text = "1"
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)(m?)", text)
+    if number is None or float(number[1]) == 0:
+        raise ValueError(f"{VARIABLE}={text}: quick, full, a number, or minutes such as 30m")
+    if number[2]:
+        return Effort(frozenset({"soak"}), 1.0, float(number[1]))
+    return Effort(frozenset({"tier1", "tier2"}), float(number[1]), 0)
+
+
+EFFORT = parse(os.environ.get(VARIABLE) or "quick")
+
+
+def count(name: str, effort: Effort = EFFORT) -> int:
+    """How many there are of what COUNTS names, or how long the stride is; always at least 1."""
+    found = COUNTS[name]
+    if effort.times is None:
+        return found.quick or found.full
+    if name.endswith("_stride"):
+        return max(1, int(found.full / effort.times))
+    return max(1, int(found.full * effort.times))
+
+
+def soak_seconds(effort: Effort = EFFORT) -> float:
+    """How long each soak lasts."""
+    return 60 * effort.minutes
