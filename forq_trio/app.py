@@ -172,7 +172,7 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
             error_bodies=TRANSPORT_BODIES,
         ),
         on_error=_log_request_error,
-        on_refused=transport_rejections(system.tally),
+        on_refused=transport_rejections(system.counters),
         ssl_context=_tls_context(config),
     )
 
@@ -191,7 +191,7 @@ def _build_handler(config: Config, system: System) -> Handler:
         metrics_gate = ApiKeyGate(
             config.metrics_auth_secret, throttle, trust_proxy_headers=config.trust_proxy_headers
         )
-        routes += Metrics(system.tally).routes(metrics_gate)
+        routes += Metrics(system.counters).routes(metrics_gate)
     routes += openapi_routes(routes, _version())
     if config.sasquatch_enabled:
         routes += sasquatch_routes(
@@ -202,7 +202,7 @@ def _build_handler(config: Config, system: System) -> Handler:
             _version(),
         )
     handler = make_handler(routes, answer_error)
-    return counting_rejections(handler, system.tally, error_response(BODY_TOO_LARGE))
+    return counting_rejections(handler, system.counters, error_response(BODY_TOO_LARGE))
 
 
 def _sasquatch_options(config: Config) -> SasquatchOptions:

@@ -33,7 +33,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import KEEP_NOTHING, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.writer_actor import WriterActor
 
@@ -45,7 +45,7 @@ class System:
     engine: Engine
     writer: WriterActor
     broker: Broker
-    tally: Tally
+    counters: Counters
 
 
 @asynccontextmanager
@@ -67,16 +67,16 @@ async def open_system(
     the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
     CommitFailed inside an exception group.
     """
-    tally = Tally()
+    counters = Counters()
     housekeeping = Housekeeping()
-    writer = WriterActor(Store(engine, policy), clock, tally, housekeeping)
+    writer = WriterActor(Store(engine, policy), clock, counters, housekeeping)
     readers = ReaderPool(
         engine.open_reader,
         size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
-        on_deadline=partial(tally.record_rejection, Cause.READ_TIMEOUT),
+        on_deadline=partial(counters.record_rejection, Cause.READ_TIMEOUT),
     )
     broker = Broker(writer, readers, clock)
-    gauges = QueueGauges(broker, readers, tally, clock)
+    gauges = QueueGauges(broker, readers, counters, clock)
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
@@ -88,7 +88,7 @@ async def open_system(
                     jobs.start_soon(supervise, job, name=job.name)
                 await jobs.start(broker.redrives.run)
                 try:
-                    yield System(engine, writer, broker, tally)
+                    yield System(engine, writer, broker, counters)
                 except Exception as error:
                     failure = error
                 jobs.cancel_scope.cancel()

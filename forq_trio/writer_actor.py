@@ -62,7 +62,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.storage.engine import CLEANED_UP, Batch, BatchResult, Snapshot
 from forq_trio.store import CommitFailed, Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.waiters import Call, ParkedReceivers, Watches
 
@@ -107,7 +107,7 @@ class WriterActor:
         self,
         store: Store,
         clock: Clock,
-        tally: Tally,
+        counters: Counters,
         listener: WriterListener | None = None,
         *,
         inbox_calls_max: int = limits.INBOX_CALLS_MAX,
@@ -115,7 +115,7 @@ class WriterActor:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._tally = tally
+        self._counters = counters
         self._listener = listener or WriterListener()
         self._inbox = Inbox(inbox_calls_max)
         self._postponed: list[Call[Any]] = []
@@ -132,8 +132,8 @@ class WriterActor:
         self.watches = Watches()
         self.token_changes = 0
         self.sends_refused = False
-        tally.parked = self.parked
-        tally.inbox_calls = self._inbox.__len__
+        counters.parked = self.parked
+        counters.inbox_calls = self._inbox.__len__
 
     # How others reach it
 
@@ -154,7 +154,7 @@ class WriterActor:
                 raise
             outcome = await call.wait()
         except ServiceError as error:
-            self._tally.record_rejection(error)
+            self._counters.record_rejection(error)
             raise
         if type(command) is ProduceEach:
             self._count_rejected(outcome)
@@ -170,7 +170,7 @@ class WriterActor:
     def _count_rejected(self, outcomes: Any) -> None:
         for outcome in outcomes:
             if isinstance(outcome, ServiceError):
-                self._tally.record_rejection(outcome)
+                self._counters.record_rejection(outcome)
 
     def post(self, command: Command[Any]) -> None:
         """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
@@ -285,8 +285,8 @@ class WriterActor:
     def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """Give every call and every served receiver its outcome. There was no checkpoint since the commit."""
         self._next_due_ms, self._retry_at = result.next_due_ms, inf
-        self._tally.record(result.events)
-        self._tally.record_durations(result.durations)
+        self._counters.record(result.events)
+        self._counters.record_durations(result.durations)
         self.watches.notify(result.woken)
         if not _CHANGING_TOKENS.isdisjoint(map(type, batch.commands)):
             self.token_changes += 1
@@ -297,7 +297,7 @@ class WriterActor:
         if result.failed_queued:
             self._listener.failed_queued()
         if result.commit_seconds is not None:
-            self._tally.record_commit(len(calls), result.commit_seconds)
+            self._counters.record_commit(len(calls), result.commit_seconds)
             self._listener.committed()
         _tell_losses(result)
 

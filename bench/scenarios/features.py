@@ -17,7 +17,7 @@ import trio
 from bench.scenarios.context import Context, Row
 from bench.scenarios.embedded import broker_on_disk
 from forq_trio import Broker
-from forq_trio.model.commands import Poison
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 
@@ -75,7 +75,7 @@ def features_of(batch_messages: int) -> list[Feature]:
             "back-off, lease, attempts of the queue", settings=SettingsChange(lease_ms=60_000, max_attempts=9)
         ),
         Feature("shuffle", receive={"shuffle": True}),
-        Feature("a consumer's own bound on deliveries", receive={"poison": Poison(4)}),
+        Feature("a consumer's own bound on deliveries", receive={"redrive_policy": RedrivePolicy(4)}),
     ]
 
 

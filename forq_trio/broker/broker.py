@@ -19,7 +19,7 @@ from forq_trio.broker.tokens import KnownTokens, Tokens
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range, encode
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import Poison, SweepKind, Swept
+from forq_trio.model.commands import RedrivePolicy, SweepKind, Swept
 from forq_trio.model.errors import CallerError, MessageNotFound, ProduceToDeadLetterQueue, ServiceError
 from forq_trio.model.messages import (
     Delivery,
@@ -166,12 +166,12 @@ class Broker(Administration, DeadLetters, Tokens):
         wait_ms: int = 0,
         lease_ms: int | None = None,
         shuffle: bool = False,
-        poison: Poison | None = None,
+        redrive_policy: RedrivePolicy | None = None,
     ) -> tuple[Delivery, ...]:
         """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's), in claim order or at random.
 
         Waits up to `wait_ms` (0-30,000) for the first one; returns () when none came. Among waiting receivers the one
-        that waits longest is served first. poison: this consumer's own rule for messages delivered too often.
+        that waits longest is served first. redrive_policy: this consumer's own bound on deliveries.
         Raises InvalidQueueName, OutOfRange, Overloaded, Stopping, StorageUnavailable or OutcomeUnknown.
         """
         check_queue_name(queue)
@@ -179,12 +179,12 @@ class Broker(Administration, DeadLetters, Tokens):
         check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
         if lease_ms is not None:
             check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
-        if poison is not None:
-            check_range("max_attempts", poison.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
-            if poison.dead_letter_queue:
-                check_queue_name(poison.dead_letter_queue)
+        if redrive_policy is not None:
+            check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
+            if redrive_policy.dead_letter_queue:
+                check_queue_name(redrive_policy.dead_letter_queue)
         return await self._writer.execute(
-            commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, poison)
+            commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy)
         )
 
     def undeliver(self, queue: str, deliveries: Sequence[Delivery]) -> None:

@@ -59,7 +59,7 @@ class RedriveState(Enum):
 
 
 class RedriveTask(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A redrive of all that match, as it stands at one moment.
+    """A redrive of all that match, and how far it has come.
 
     wanted: what it looks for, without the bound of its start. target: None sends each message to where it came from.
     searched: how many messages were looked at, of `total` in the queue at the start. matched: how many of them match
@@ -110,7 +110,7 @@ class Pace:
 
 
 class _Run:
-    """A task on its way: how it stands, how to stop it, and when it ended."""
+    """A task on its way: how far it has come, how to stop it, and when it ended."""
 
     def __init__(self, task: RedriveTask) -> None:
         self.task = task
@@ -193,7 +193,7 @@ class Redrives:
         return [run.task for run in reversed(self._runs.values()) if queue in (None, run.task.queue)]
 
     def get(self, redrive_id: str) -> RedriveTask:
-        """How a task stands. Raises RedriveNotFound."""
+        """How far a task has come. Raises RedriveNotFound."""
         return self._find(redrive_id).task
 
     async def wait(self, redrive_id: str) -> RedriveTask:

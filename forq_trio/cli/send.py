@@ -82,17 +82,17 @@ class _Tally:
 def _send_lines(
     client: ForqClient, queue: str, file: Path | None, options: MessageOptions, as_json: bool
 ) -> int:
-    tally = _Tally()
+    counters = _Tally()
     started = time.monotonic()
     with ExitStack() as stack:
         stream: IO[bytes] = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
         # Whatever ends it, also Ctrl-C or an error, it is said how far it got, after the progress bar is gone.
-        stack.callback(lambda: _summarise(queue, tally, time.monotonic() - started, as_json))
+        stack.callback(lambda: _summarise(queue, counters, time.monotonic() - started, as_json))
         advance = _progress(stack, queue, file)
         for lines, chunk_bytes in _read(stream):
-            _send_chunk(client, queue, lines, options, tally)
-            advance(chunk_bytes, tally.sent)
-    return Exit.FAILED if tally.rejected else Exit.OK
+            _send_chunk(client, queue, lines, options, counters)
+            advance(chunk_bytes, counters.sent)
+    return Exit.FAILED if counters.rejected else Exit.OK
 
 
 def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
@@ -104,9 +104,9 @@ def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
 
 
 def _send_chunk(
-    client: ForqClient, queue: str, lines: list[Line], options: MessageOptions, tally: _Tally
+    client: ForqClient, queue: str, lines: list[Line], options: MessageOptions, counters: _Tally
 ) -> None:
-    tally.rejected += [(line.number, line.code) for line in lines if line.code is not None]
+    counters.rejected += [(line.number, line.code) for line in lines if line.code is not None]
     texts = [(line.number, line.text) for line in lines if line.text is not None]
     numbers = iter([number for number, _ in texts])
     for batch in batches(NewMessage(text, **options) for _, text in texts):
@@ -120,9 +120,9 @@ def _send_chunk(
             raise
         for number, result in zip(batch_numbers, results, strict=True):
             if isinstance(result, Rejected):
-                tally.rejected.append((number, result.code))
+                counters.rejected.append((number, result.code))
             else:
-                tally.sent += 1
+                counters.sent += 1
 
 
 def _progress(stack: ExitStack, queue: str, file: Path | None) -> Callable[[int, int], None]:
@@ -146,15 +146,15 @@ def _progress(stack: ExitStack, queue: str, file: Path | None) -> Callable[[int,
     return lambda chunk_bytes, sent: progress.update(task, advance=chunk_bytes, sent=f"{sent:,}")
 
 
-def _summarise(queue: str, tally: _Tally, seconds: float, as_json: bool) -> None:
-    tally.rejected.sort()
+def _summarise(queue: str, counters: _Tally, seconds: float, as_json: bool) -> None:
+    counters.rejected.sort()
     if as_json:
-        rejected = [{"line": number, "code": code} for number, code in tally.rejected]
-        print_json({"queue": queue, "sent": tally.sent, "rejected": rejected})
+        rejected = [{"line": number, "code": code} for number, code in counters.rejected]
+        print_json({"queue": queue, "sent": counters.sent, "rejected": rejected})
         return
-    for number, code in tally.rejected[:_REJECTIONS_SHOWN_MAX]:
+    for number, code in counters.rejected[:_REJECTIONS_SHOWN_MAX]:
         click.echo(f"forq: line {number} was not sent: {meaning(code)}", err=True)
-    if len(tally.rejected) > _REJECTIONS_SHOWN_MAX:
-        click.echo(f"forq: … {count_of(len(tally.rejected), 'line')} in all were not sent", err=True)
-    rate = f" ({tally.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
-    click.echo(f"sent {count_of(tally.sent, 'message')} to {queue} in {seconds:.1f} s{rate}")
+    if len(counters.rejected) > _REJECTIONS_SHOWN_MAX:
+        click.echo(f"forq: … {count_of(len(counters.rejected), 'line')} in all were not sent", err=True)
+    rate = f" ({counters.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
+    click.echo(f"sent {count_of(counters.sent, 'message')} to {queue} in {seconds:.1f} s{rate}")

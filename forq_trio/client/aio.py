@@ -270,7 +270,7 @@ class AsyncForqClient:
         return answer.redrives
 
     async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """How a redrive stands."""
+        """How far a redrive has come."""
         return await self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
 
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:

@@ -264,7 +264,7 @@ class ForqClient:
         return answer.redrives
 
     def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """How a redrive stands."""
+        """How far a redrive has come."""
         return self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
 
     def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:

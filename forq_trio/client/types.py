@@ -134,7 +134,7 @@ class QueueConfiguration(Struct, frozen=True):
 class SettingsChange(TypedDict, total=False):
     """The members of a change as keywords of `configure`: what is absent stays as it is, None goes to the default.
 
-    overflow: what a send to a full queue does: fail, or make room with the oldest ready message of the lowest
+    overflow: what a send to a full queue does: fail, or evict the oldest ready message of the lowest
     priority. order: which message of a priority comes first, the oldest or the newest.
     """
 
@@ -174,7 +174,7 @@ Resubmitted = dead_letters.Resubmitted
 """The copy that was sent."""
 
 RedriveInfo = dead_letters.RedriveView
-"""A redrive of all that match, as it stands.
+"""A redrive of all that match, and how far it has come.
 
 searched: how many messages were looked at, of `total` at its start. matched: how many of them match and can be
 moved; skipped: how many match and cannot. moved: how many were. error: why it failed.

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
-from forq_trio.model.commands import Poison
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Delivery, MessageInfo
 
@@ -25,7 +25,7 @@ async def receive_messages(
     wait_ms: int,
     lease_ms: int | None,
     shuffle: bool = False,
-    poison: Poison | None = None,
+    redrive_policy: RedrivePolicy | None = None,
 ) -> tuple[Delivery, ...]:
     """Lease messages, waiting for the first; the client's going away cancels the wait.
 
@@ -33,7 +33,12 @@ async def receive_messages(
     uncounted.
     """
     receive = partial(
-        broker.receive, queue, max_messages=max_messages, lease_ms=lease_ms, shuffle=shuffle, poison=poison
+        broker.receive,
+        queue,
+        max_messages=max_messages,
+        lease_ms=lease_ms,
+        shuffle=shuffle,
+        redrive_policy=redrive_policy,
     )
 
     def give_back(found: tuple[Delivery, ...]) -> None:

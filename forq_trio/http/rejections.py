@@ -7,7 +7,7 @@ look-up for each that went wrong.
 from collections.abc import Callable
 
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause
 
 _BY_HANDLER = {
@@ -25,7 +25,7 @@ _BY_TRANSPORT = {
 }
 
 
-def counting_rejections(handler: Handler, tally: Tally, too_large: Response | None = None) -> Handler:
+def counting_rejections(handler: Handler, counters: Counters, too_large: Response | None = None) -> Handler:
     """`handler`, with the rejections among its answers counted.
 
     too_large: the one Response by which a dialect refuses what is too large with another status than 413.
@@ -38,18 +38,18 @@ def counting_rejections(handler: Handler, tally: Tally, too_large: Response | No
             if response is too_large:
                 cause = Cause.TOO_LARGE
             if cause is not None:
-                tally.record_rejection(cause)
+                counters.record_rejection(cause)
         return response
 
     return handle
 
 
-def transport_rejections(tally: Tally) -> Callable[[int], None]:
+def transport_rejections(counters: Counters) -> Callable[[int], None]:
     """What a server is to call with the status of every answer that it gives by itself."""
 
     def count(status: int) -> None:
         cause = _BY_TRANSPORT.get(status)
         if cause is not None:
-            tally.record_rejection(cause)
+            counters.record_rejection(cause)
 
     return count

@@ -14,18 +14,18 @@ from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.readers.ages import claimable_since
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 
 GAUGES_INTERVAL_SECONDS = 30.0
 
 
 class QueueGauges:
-    """Refreshes the gauges of `tally`. clock: the wall clock of the messages."""
+    """Refreshes the gauges of `counters`. clock: the wall clock of the messages."""
 
-    def __init__(self, broker: Broker, readers: ReaderPool, tally: Tally, clock: Clock) -> None:
+    def __init__(self, broker: Broker, readers: ReaderPool, counters: Counters, clock: Clock) -> None:
         self._broker = broker
         self._readers = readers
-        self._tally = tally
+        self._counters = counters
         self._clock = clock
         self._commits_seen = -1
         self._claimable_since: dict[str, int] = {}
@@ -35,11 +35,11 @@ class QueueGauges:
 
         Raises what a read raises, ReadDeadlineExceeded or StorageUnavailable; the ages stay as they were then.
         """
-        commits = self._tally.commit_calls.count
+        commits = self._counters.commit_calls.count
         counts = self._broker.counts()
-        self._tally.refresh_counts(counts)
-        named = [(key, key[0]) for key in self._tally.counts if key[0] in counts]
-        dead_letters = self._tally.dead_letters = {}
+        self._counters.refresh_counts(counts)
+        named = [(key, key[0]) for key in self._counters.counts if key[0] in counts]
+        dead_letters = self._counters.dead_letters = {}
         for key, queue in named:
             target = self._broker.rules(queue).dead_letter_queue
             if target:
@@ -48,7 +48,7 @@ class QueueGauges:
             await self._read([queue for _, queue in named if counts[queue].ready])
             self._commits_seen = commits
         now_ms = self._clock.now_ms()
-        self._tally.oldest_seconds = {
+        self._counters.oldest_seconds = {
             key: max(0, now_ms - self._claimable_since[queue]) / 1_000
             for key, queue in named
             if queue in self._claimable_since

@@ -47,8 +47,8 @@ class ProduceMany(Command[tuple[Produced, ...]], frozen=True, gc=False):
     messages: tuple[NewMessage, ...]
 
 
-class Poison(Struct, frozen=True, gc=False):
-    """A consumer's own rule for messages that were delivered too often (Sasquatch, Dead Letter Queue).
+class RedrivePolicy(Struct, frozen=True, gc=False):
+    """A consumer's own bound on deliveries, and where messages go beyond it (Sasquatch, Dead Letter Queue).
 
     A message already delivered `max_attempts` times is not handed out but moved to `dead_letter_queue`, or deleted
     where that is "", or holds `messages_max` messages already (None: no bound).
@@ -63,8 +63,8 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     """Lease up to `max_messages` ready messages in claim order: priority (higher first), then position.
 
     lease_ms: None means the queue's. wait_ms: how long the writer parks the claim when there is nothing; 0 answers at
-    once with (). shuffle: random ready messages instead. poison: None means that only the message's and the queue's
-    own bounds hold.
+    once with (). shuffle: random ready messages instead. redrive_policy: None means that only the message's and the
+    queue's own bounds hold.
     """
 
     queue: str
@@ -72,7 +72,7 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     lease_ms: int | None
     wait_ms: int = 0
     shuffle: bool = False
-    poison: Poison | None = None
+    redrive_policy: RedrivePolicy | None = None
 
 
 class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):

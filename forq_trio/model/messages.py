@@ -26,7 +26,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 class Status(IntEnum):
-    """Where a message stands. 0 to 2 are Forq's; a delayed message is in no claim index until it falls due.
+    """The state of a message. 0 to 2 are Forq's; a delayed message is in no claim index until it falls due.
 
     HELD: it would be ready, but as many of its group are in process as may be.
     """

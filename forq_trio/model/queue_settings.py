@@ -19,7 +19,7 @@ NO_DEAD_LETTERS = ""
 
 
 class Overflow(StrEnum):
-    """What a send to a full queue does: fail, or make room with the oldest ready message of the lowest priority."""
+    """What a send to a full queue does: fail, or evict the oldest ready message of the lowest priority."""
 
     REJECT = "reject"
     DROP_OLDEST = "drop_oldest"

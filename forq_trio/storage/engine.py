@@ -25,7 +25,7 @@ Rules every engine keeps; the conformance suite checks them on each:
    this batch once SET_ASIDE_BATCH_MAX of its messages were held.
    Letting go is one step, after the commands and before the claims. For every group of a bounded queue of which a
    message stopped being in process, or ready without having been claimed (it expired, was moved or removed), as many
-   held ones, in claim order, become ready as the bound leaves room beside those in process. Where the bound was changed
+   held ones, in claim order, become ready as the bound allows beside those in process. Where the bound was changed
    or taken away, all that are held by then become ready, by sequence, at most DUE_BATCH_MAX in all a batch, queues by
    name; what a claim holds meanwhile is not let go a second time.
 9. The order within a batch, kind by kind: what is due; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
@@ -33,9 +33,10 @@ Rules every engine keeps; the conformance suite checks them on each:
    NoteTokenUse, Optimize, Ping; letting go; claims, by name of the queue, in those that have claims in this batch or
    in which something became ready.
 10. What the claims themselves leave to be done, the next batch does, and `next_due_ms` asks for it at once: a queue
-   whose claims ended early by rule 8 and has ready messages left, and one that a poison rule moved messages to, count
-   as woken in it; a group of which a poison rule took a ready message is let go in it. A queue that has ready messages
-   left when all of RECEIVERS_OFFERED_MAX receivers that the batch offered were served counts as woken, too.
+   whose claims ended early by rule 8 and has ready messages left, and one that a consumer's redrive policy moved
+   messages to, count as woken in it; a group of which a consumer's redrive policy took a ready message is let go in it.
+   A queue that has ready messages left when all of RECEIVERS_OFFERED_MAX receivers that the batch offered were served
+   counts as woken, too.
 11. Every change of a message's state is one of `transitions.TRANSITIONS`, and is noted in one function of the engine.
 """
 

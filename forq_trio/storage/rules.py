@@ -93,13 +93,13 @@ def moved_position(seq: int, position: int, order: Order) -> int:
     """The place in another queue of a message that is moved there.
 
     In a FIFO queue it keeps the one it has (the negative ones of a LIFO queue lose their sign and are the order of
-    arrival again); in a LIFO queue it stands where it would if it had been sent there.
+    arrival again); in a LIFO queue it gets the position that it would have if it had been sent there.
     """
     return -seq if order is Order.LIFO else abs(position)
 
 
 def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
-    """Where a message of `queue` goes that failed, expired or had to make room; "": it is deleted.
+    """Where a message of `queue` goes that failed, expired or was evicted; "": it is deleted.
 
     own: its own dead-letter queue, None for that of its queue. A message whose own one is the queue it is in has
     arrived: it is not sent round.

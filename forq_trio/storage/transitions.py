@@ -70,9 +70,9 @@ TRANSITIONS = frozenset(
 
 
 def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
-    """True if a change may make room for another message of the group: it is in process, or ready unclaimed, no more.
+    """True if a change may bring a group below its limit: the message is in process, or ready unclaimed, no more.
 
-    moved: it goes to another queue. A claim itself makes room for nobody.
+    moved: it goes to another queue. A claim itself does not.
     """
     if source not in (_READY, _PROCESSING):
         return False

@@ -32,7 +32,7 @@ class Series:
         self.count = 0
 
 
-class Tally:
+class Counters:
     """Counters and histograms that only grow, and gauges.
 
     As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;

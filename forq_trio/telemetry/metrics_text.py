@@ -1,4 +1,4 @@
-"""The tally in Prometheus' text format.
+"""The counters in Prometheus' text format.
 
 Written straight: with 1,000 queues there are tens of thousands of lines, and a general-purpose encoder takes longer
 than a scrape may hold up the event loop. So label texts are made once, and a histogram that has not moved is not
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
 from forq_trio.telemetry import metric_names as names
-from forq_trio.telemetry.counters import QueueKey, Series, Tally
+from forq_trio.telemetry.counters import Counters, QueueKey, Series
 from forq_trio.telemetry.histogram import Histogram
 from forq_trio.telemetry.metric_names import COUNTERS, QUEUE_LABELS, STATES, Family
 
@@ -18,32 +18,32 @@ _MS_PER_SECOND = 1_000
 
 
 class Exposition:
-    """Writes one tally, again and again."""
+    """Writes the same counters again and again."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
         self._series_labels: dict[Series, str] = {}
         self._queue_labels: dict[QueueKey, str] = {}
         self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
-        self._commit_calls = _HistogramText(names.COMMIT_CALLS.name, "", tally.commit_calls, 1)
-        self._commit_seconds = _HistogramText(names.COMMIT_SECONDS.name, "", tally.commit_seconds, 1)
+        self._commit_calls = _HistogramText(names.COMMIT_CALLS.name, "", counters.commit_calls, 1)
+        self._commit_seconds = _HistogramText(names.COMMIT_SECONDS.name, "", counters.commit_seconds, 1)
 
     def text(self) -> str:
         """All families of `metric_names`, in their order."""
         return "".join(self._parts())
 
     def _parts(self) -> Iterator[str]:
-        tally = self._tally
-        yield from self._counters()
-        yield from self._by_queue(names.DEPTH, tally.depths)
+        counters = self._counters
+        yield from self._events()
+        yield from self._by_queue(names.DEPTH, counters.depths)
         yield from self._states()
-        yield from self._by_queue(names.BYTES, {key: count.bytes for key, count in tally.counts.items()})
-        yield from self._by_queue(names.DEAD_LETTERS, tally.dead_letters)
-        yield from self._by_queue(names.OLDEST_AGE, tally.oldest_seconds)
-        yield from self._by_queue(names.WAITING, tally.waiting())
-        yield f"{_heading(names.INBOX)}{names.INBOX.name} {tally.inbox_calls()}\n"
+        yield from self._by_queue(names.BYTES, {key: count.bytes for key, count in counters.counts.items()})
+        yield from self._by_queue(names.DEAD_LETTERS, counters.dead_letters)
+        yield from self._by_queue(names.OLDEST_AGE, counters.oldest_seconds)
+        yield from self._by_queue(names.WAITING, counters.waiting())
+        yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
         yield _heading(names.REJECTIONS)
-        for cause, count in tally.rejections.items():
+        for cause, count in counters.rejections.items():
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
         yield from self._durations(names.WAIT, "wait")
         yield from self._durations(names.END_TO_END, "end_to_end")
@@ -52,9 +52,9 @@ class Exposition:
         yield _heading(names.COMMIT_SECONDS)
         yield self._commit_seconds.text()
 
-    def _counters(self) -> Iterator[str]:
+    def _events(self) -> Iterator[str]:
         by_kind: dict[str, list[Series]] = defaultdict(list)
-        for series in self._tally.series():
+        for series in self._counters.series():
             by_kind[series.kind].append(series)
         for counter in COUNTERS:
             yield _heading(counter.family)
@@ -75,14 +75,14 @@ class Exposition:
 
     def _states(self) -> Iterator[str]:
         yield _heading(names.MESSAGES)
-        for key, count in self._tally.counts.items():
+        for key, count in self._counters.counts.items():
             start = f'{names.MESSAGES.name}{{{self._labels(key)},state="'
             for state in STATES:
                 yield f'{start}{state}"}} {getattr(count, state)}\n'
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)
-        for key, histogram in self._tally.durations.items():
+        for key, histogram in self._counters.durations.items():
             if key[0] != kind:
                 continue
             written = self._message_histograms.get(key)

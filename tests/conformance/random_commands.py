@@ -21,12 +21,12 @@ from forq_trio.model.commands import (
     Optimize,
     Pause,
     Ping,
-    Poison,
     Produce,
     ProduceEach,
     ProduceMany,
     Purge,
     Redrive,
+    RedrivePolicy,
     Release,
     Resubmit,
     RevokeToken,
@@ -69,8 +69,8 @@ messages = st.builds(
     max_attempts=maybe(1, 2),
     dead_letter_queue=maybe("", "x", "a"),
 )
-poison = maybe(Poison(2, "x"), Poison(1, "a-dlq", 2), Poison(1), Poison(2, "a"))
-claims = st.builds(Claim, queues, st.integers(1, 5), st.one_of(st.none(), leases_ms), poison=poison)
+policy = maybe(RedrivePolicy(2, "x"), RedrivePolicy(1, "a-dlq", 2), RedrivePolicy(1), RedrivePolicy(2, "a"))
+claims = st.builds(Claim, queues, st.integers(1, 5), st.one_of(st.none(), leases_ms), redrive_policy=policy)
 changes = st.fixed_dictionaries(
     {},
     optional={

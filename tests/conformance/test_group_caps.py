@@ -10,10 +10,10 @@ from forq_trio.model.commands import (
     Delete,
     Extend,
     Nack,
-    Poison,
     ProduceMany,
     Purge,
     Redrive,
+    RedrivePolicy,
     Release,
 )
 from forq_trio.model.messages import NewMessage, QueueCounts, Status
@@ -183,7 +183,7 @@ def test_a_poisonous_message_gives_its_turn_on_in_the_next_batch(capped):
     _, receipt = receive_one(capped)
     assert has_no_message(capped)
     ready_behind_nobody(capped, ((), receipt))
-    result = run(capped, claim(poison=Poison(1, "bad")))
+    result = run(capped, claim(redrive_policy=RedrivePolicy(1, "bad")))
     assert result.outcomes == [()]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
     assert (result.next_due_ms, look(capped, bad.id, "bad").source_queue) == (T0, "q")

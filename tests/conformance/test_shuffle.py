@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Poison, Produce, ProduceMany
+from forq_trio.model.commands import Produce, ProduceMany, RedrivePolicy
 from forq_trio.model.messages import NewMessage, QueueCounts
 
 from .script import (
@@ -115,7 +115,7 @@ def test_the_rule_for_poison_holds(engine):
         send(engine, "bad", priority=priority)
         fail(engine, attempts=1)
     send(engine, "good")
-    assert contents(shuffled(engine, 9, poison=Poison(1, "elsewhere"))) == ["good"]
+    assert contents(shuffled(engine, 9, redrive_policy=RedrivePolicy(1, "elsewhere"))) == ["good"]
     assert counted(engine)["elsewhere"].ready == 4
 
 

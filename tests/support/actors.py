@@ -15,7 +15,7 @@ from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import Batch, BatchResult, Engine, Reader, Snapshot
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor, WriterListener
 
 T0 = 1_700_000_000_000
@@ -150,7 +150,7 @@ async def running_writer(
     writer = WriterActor(
         Store(engine, policy or on_the_loop()),
         clock or TrioClock(),
-        Tally(),
+        Counters(),
         listener or (Observing(engine) if isinstance(engine, ObservedEngine) else None),
         inbox_calls_max=inbox_calls_max,
         parked_max=parked_max,

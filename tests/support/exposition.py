@@ -3,7 +3,7 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from forq_trio.http.forq_api.metrics import Metrics
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -19,9 +19,9 @@ def samples_of(exposition: bytes) -> Samples:
     return samples
 
 
-def own_samples(tally: Tally) -> Samples:
-    """What a tally is rendered to, without the series about the process."""
-    samples = samples_of(Metrics(tally).render())
+def own_samples(counters: Counters) -> Samples:
+    """What a counters is rendered to, without the series about the process."""
+    samples = samples_of(Metrics(counters).render())
     return {key: value for key, value in samples.items() if key[0].startswith("forq_")}
 
 

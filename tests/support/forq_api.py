@@ -20,7 +20,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import on_the_loop
 
@@ -77,12 +77,12 @@ def json_of(response: Response) -> Any:
 class Api:
     """The handler with everything behind it."""
 
-    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: SetClock, tally: Tally) -> None:
+    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: SetClock, counters: Counters) -> None:
         self.broker = Broker(writer, readers, clock)
         self.writer = writer
         self.readers = readers
         self.clock = clock
-        self.tally = tally
+        self.counters = counters
         self.seconds = Seconds()
         self.throttle = Throttle(self.seconds)
         self.routes: list[Route] = []
@@ -95,7 +95,7 @@ class Api:
         self.routes = [
             *forq_routes(self.broker, self.clock, access, require_receipt=require_receipt),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
-            *Metrics(self.tally).routes(metrics_gate),
+            *Metrics(self.counters).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
         self.handler = make_handler(self.routes, answer_error)
@@ -130,15 +130,15 @@ class Api:
 async def open_api() -> AsyncIterator[Api]:
     """A running writer and readers with the API in front of them."""
     clock = SetClock()
-    tally = Tally()
+    counters = Counters()
     engine = MemoryEngine(EngineSettings())
-    writer = WriterActor(Store(engine, on_the_loop()), clock, tally)
+    writer = WriterActor(Store(engine, on_the_loop()), clock, counters)
     # No deadline: time may jump while they read.
     readers = ReaderPool(engine.open_reader, size=2, deadline_seconds=math.inf)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
-            api = Api(writer, readers, clock, tally)
+            api = Api(writer, readers, clock, counters)
             await tasks.start(api.broker.redrives.run)
             yield api
             tasks.cancel_scope.cancel()

@@ -9,17 +9,17 @@ from prometheus_client.exposition import generate_latest
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Gate, Operation, Route
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.metrics_text import Exposition
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """Renders the tally and the process's own series; holds no counters itself."""
+    """Renders our counters and the process's own series; counts nothing itself."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._exposition = Exposition(tally)
+    def __init__(self, counters: Counters) -> None:
+        self._exposition = Exposition(counters)
         self._process = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._process)

@@ -31,7 +31,7 @@ def peeked_message(info: MessageInfo) -> ReceivedMessage:
 
 
 def redrive_view(task: RedriveTask) -> RedriveView:
-    """A redrive as it stands."""
+    """A redrive, and how far it has come."""
     wanted = task.wanted
     members = msgspec.structs.asdict(task)
     del members["wanted"]

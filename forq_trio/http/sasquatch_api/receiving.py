@@ -15,7 +15,7 @@ from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
-from forq_trio.model.commands import Poison
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
 
 _encode = msgspec.json.Encoder().encode
@@ -29,7 +29,7 @@ class Wanted(msgspec.Struct, frozen=True):
     wait_ms: int
     lease_ms: int | None
     shuffle: bool
-    poison: Poison
+    redrive_policy: RedrivePolicy
 
 
 class ReceiveEndpoints:
@@ -55,7 +55,7 @@ class ReceiveEndpoints:
             wait_ms=wanted.wait_ms,
             lease_ms=wanted.lease_ms,
             shuffle=wanted.shuffle,
-            poison=wanted.poison,
+            redrive_policy=wanted.redrive_policy,
         )
         messages = [_view(delivery, delivery.receipt) for delivery in found]
         give_back = partial(self._broker.undeliver, wanted.queue, found) if found else None
@@ -106,7 +106,7 @@ class ReceiveEndpoints:
             wait_seconds * limits.SECOND_MS,
             lease_ms,
             bool(asked.shuffle),
-            Poison(max_receives, dead_letter_queue, options.max_queue_length),
+            RedrivePolicy(max_receives, dead_letter_queue, options.max_queue_length),
         )
 
 

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Poison
+from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
@@ -64,8 +64,8 @@ class _QueueClaims:
             if not candidates:
                 break
             row = random.choice(candidates) if claim.shuffle else candidates[0]
-            if claim.poison is not None and row.attempts >= claim.poison.max_attempts:
-                self._remove_poison(row, claim.poison)
+            if claim.redrive_policy is not None and row.attempts >= claim.redrive_policy.max_attempts:
+                self._remove_exhausted(row, claim.redrive_policy)
                 self._count_set_aside()
             elif must_be_held(self.tx, row):
                 self.tx.change(HELD_BACK, row, status=Status.HELD)
@@ -79,12 +79,15 @@ class _QueueClaims:
         if self.set_aside == limits.SET_ASIDE_BATCH_MAX and self.tx.state.claimable(self.queue):
             self.tx.state.wake.add(self.queue)
 
-    def _remove_poison(self, row: Row, poison: Poison) -> None:
+    def _remove_exhausted(self, row: Row, redrive_policy: RedrivePolicy) -> None:
         """It was delivered too often for this consumer. A target that is its own queue is none."""
-        tx, target = self.tx, poison.dead_letter_queue
+        tx, target = self.tx, redrive_policy.dead_letter_queue
         if target in (NO_DEAD_LETTERS, row.queue):
             tx.clean_up(row, "failed")
-        elif poison.messages_max is not None and tx.state.counts(target).total >= poison.messages_max:
+        elif (
+            redrive_policy.messages_max is not None
+            and tx.state.counts(target).total >= redrive_policy.messages_max
+        ):
             tx.clean_up(row, "dlq_full")
         else:
             tx.dead_letter(row, target, "failed", REASON_MAX_ATTEMPTS)

@@ -103,16 +103,16 @@ def _evict_for(
     counts = tx.state.counts(queue)
     if messages_max is not None and counts.total + len(messages) > messages_max:
         raise QueueFull
-    held_to = tx.rules(queue)
-    room = float("inf") if held_to.max_messages is None else held_to.max_messages - len(messages)
+    rules_here = tx.rules(queue)
+    total_max = float("inf") if rules_here.max_messages is None else rules_here.max_messages - len(messages)
     size = sum(rules.message_bytes(message.content, message.attributes) for message in messages)
-    room_bytes = float("inf") if held_to.max_bytes is None else held_to.max_bytes - size
-    if room < 0 or room_bytes < 0:
+    bytes_max = float("inf") if rules_here.max_bytes is None else rules_here.max_bytes - size
+    if total_max < 0 or bytes_max < 0:
         raise QueueFull
-    victims = _victims(tx, queue, newest) if held_to.overflow is not Overflow.REJECT else []
+    victims = _victims(tx, queue, newest) if rules_here.overflow is not Overflow.REJECT else []
     total, stored_bytes = counts.total, counts.bytes
     evicted = []
-    while total > room or stored_bytes > room_bytes:
+    while total > total_max or stored_bytes > bytes_max:
         if not victims:
             raise QueueFull
         victim = victims.pop(0)
@@ -120,7 +120,7 @@ def _evict_for(
         total -= 1
         stored_bytes -= victim.bytes
     for victim in evicted:
-        if held_to.overflow is Overflow.DROP_OLDEST:
+        if rules_here.overflow is Overflow.DROP_OLDEST:
             tx.clean_up(victim, "overflow")
         else:
             tx.bury(victim, "overflow", REASON_OVERFLOW)
@@ -140,9 +140,9 @@ def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
     first = None if key is None else _first_send(tx, queue, key)
     if first is not None:
         return Produced(first.id, first.seq, duplicate=True)
-    held_to = tx.rules(queue)
-    process_after = rules.due_time(message, tx.now_ms, held_to)
-    ttl_ms = held_to.ttl_ms if message.ttl_ms is None else message.ttl_ms
+    rules_here = tx.rules(queue)
+    process_after = rules.due_time(message, tx.now_ms, rules_here)
+    ttl_ms = rules_here.ttl_ms if message.ttl_ms is None else message.ttl_ms
     seq = tx.state.last_seq = tx.state.last_seq + 1
     group, position = group_and_position(tx, queue, message, seq)
     row = Row(
@@ -165,7 +165,7 @@ def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
     )
     if key is not None:
         window_ms = message.deduplication_window_ms
-        window_ms = held_to.deduplication_window_ms if window_ms is None else window_ms
+        window_ms = rules_here.deduplication_window_ms if window_ms is None else window_ms
         tx.state.first_sends[queue, key] = FirstSend(row.id, row.seq, tx.now_ms + window_ms)
     tx.transition(engine.PRODUCED, None, row)
     return Produced(row.id, row.seq)

@@ -74,8 +74,8 @@ def _ack(tx: Transaction, row: Row | None) -> bool:
 def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | None) -> bool:
     if row is None:
         return False
-    held_to = tx.rules(row.queue)
-    returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, held_to)
+    rules_here = tx.rules(row.queue)
+    returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, rules_here)
     last_error = row.last_error if reason is None else reason
     failures = tx.failures_with(row, reason)
     tx.give_back(engine.NACKED, row, returned, last_error=last_error, failures=failures)

@@ -128,7 +128,7 @@ class State:
     queues: every queue ever used, also those that are empty by now. grouped: queues to which messages with a group
     were sent. rounds: the highest position claimed, by grouped queue and priority. letting_go: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
-    may have room now. wake: queues that count as woken in the next batch.
+    may be below their limit again. wake: queues that count as woken in the next batch.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)

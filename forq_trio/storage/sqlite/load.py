@@ -13,8 +13,8 @@ from forq_trio.storage.sqlite.transaction import SQL
 def load(connection: apsw.Connection, defaults: EngineSettings) -> Cache:
     """What the tables say. Costs a row per queue, not per message, and a few steps per group that has held ones.
 
-    Those groups are looked at again: where a crash came between the batch that made room and the one that uses it,
-    nothing else would.
+    Those groups are looked at again: where a crash came between the batch that freed a message of the group and the one
+    that uses it, nothing else would.
     """
     cache = Cache(defaults)
     for queue, grouped, letting_go, *counts in connection.execute(SQL["load_counts"]):

@@ -38,12 +38,11 @@ class Transaction:
     """What one batch has changed so far.
 
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
-    became ready, or that were resumed. due_ms: the earliest moment that this batch made
-    something due. due_settled: due messages were looked at, so the next due time has to be read from the index.
-    next_due_ms: that time, once the batch has run.
-    inserts, plain_inserts: rows that are yet to be written. freed: groups that may have room in process. wake_next,
-    free_next: what the next batch has to count as woken and freed. rounds: those that grouped queues reached.
-    last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
+    became ready, or that were resumed. due_ms: the earliest moment that this batch made something due. due_settled: due
+    messages were looked at, so the next due time has to be read from the index. next_due_ms: that time, once the batch
+    has run. inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
+    wake_next, free_next: what the next batch has to count as woken and freed. rounds: those that grouped queues
+    reached. last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
     BatchResult. tokens: those that were changed, None for one that was revoked. isolated: what may fail is to run in
     savepoints of its own (`attempt`). set_aside: due messages that failed in one. retry_later: what is left of the work
     that time brings is not to be tried again at once.
@@ -273,7 +272,7 @@ class Transaction:
         return changes
 
     def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
-        """The groups of these messages may have room for another one."""
+        """The groups of these messages may be below their limit again."""
         if self.rules(queue).group_in_flight_max is not None:
             self.freed.update((queue, message.group_id) for message in messages if message.group_id)
 

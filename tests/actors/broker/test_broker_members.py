@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Poison
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import (
     CallerError,
     InvalidAttributes,
@@ -118,11 +118,11 @@ async def test_poison(broker) -> None:
     await broker.produce("q", "x")
     for attempts in (0, limits.MAX_ATTEMPTS_MAX + 1):
         with pytest.raises(OutOfRange):
-            await broker.receive("q", poison=Poison(attempts))
+            await broker.receive("q", redrive_policy=RedrivePolicy(attempts))
     with pytest.raises(InvalidQueueName):
-        await broker.receive("q", poison=Poison(1, "no name"))
+        await broker.receive("q", redrive_policy=RedrivePolicy(1, "no name"))
     for attempts in (1, limits.MAX_ATTEMPTS_MAX):
-        (delivery,) = await broker.receive("q", poison=Poison(attempts, "elsewhere"))
+        (delivery,) = await broker.receive("q", redrive_policy=RedrivePolicy(attempts, "elsewhere"))
         await broker.release("q", [delivery.receipt])
 
 

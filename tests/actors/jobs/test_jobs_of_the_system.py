@@ -66,9 +66,9 @@ async def test_f13_depth_gauges_are_refreshed_every_30_seconds(engine, autojump_
         await elapse(1)
         await system.broker.produce("q", "x")
         await elapse(28.9)
-        assert system.tally.depths == {}
+        assert system.counters.depths == {}
         await elapse(0.2)
-        assert system.tally.depths == {("q", False): 1}
+        assert system.counters.depths == {("q", False): 1}
 
 
 async def fail(system, queue: str) -> str:
@@ -92,7 +92,7 @@ async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
         assert dead.id == failed
         assert trio.current_time() - before < 1
         assert dead.attempts == 1
-        moved = [each.count for each in system.tally.series() if each.kind == MOVED_TO_DLQ]
+        moved = [each.count for each in system.counters.series() if each.kind == MOVED_TO_DLQ]
         assert moved == [1]
 
 

@@ -25,7 +25,7 @@ from forq_trio.storage.engine import Batch, BatchResult, Engine
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.waiters import Call
 from forq_trio.writer_actor import WriterActor
 from reliability.whole_app.replay import run_seeded
@@ -109,7 +109,7 @@ class Play:
         policy = in_a_thread()
         # The policy learns from commits; these take no time, and it would move them to the loop.
         policy.record = lambda seconds: None
-        writer = self._make_writer(Store(self.engine, policy), self.clock, Tally())
+        writer = self._make_writer(Store(self.engine, policy), self.clock, Counters())
         async with trio.open_nursery() as nursery:
             await nursery.start(writer.run)
             for step in script:

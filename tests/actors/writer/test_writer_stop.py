@@ -9,7 +9,7 @@ from forq_trio.model.errors import Stopping
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import (
     ObservedEngine,
@@ -111,7 +111,7 @@ async def test_a_post_is_executed_while_the_writer_drains(engine, mock_clock) ->
 
 async def test_cancelled_in_a_commit_it_finishes_that_commit(tmp_path, mock_clock) -> None:
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
-    writer = WriterActor(Store(engine, in_a_thread()), TrioClock(), Tally())
+    writer = WriterActor(Store(engine, in_a_thread()), TrioClock(), Counters())
     slow = SlowCommit(engine)
     async with trio.open_nursery() as callers:
         async with trio.open_nursery() as nursery:
@@ -138,7 +138,7 @@ async def test_starting_and_stopping_a_hundred_times(hops) -> None:
     """Real clock and real threads: in each round every call has an answer, and the engine is closed once."""
     for _ in range(100):
         engine = ObservedEngine(MemoryEngine(EngineSettings()))
-        writer = WriterActor(Store(engine, in_a_thread() if hops else on_the_loop()), TrioClock(), Tally())
+        writer = WriterActor(Store(engine, in_a_thread() if hops else on_the_loop()), TrioClock(), Counters())
         async with trio.open_nursery() as nursery:
             await nursery.start(writer.run)
             calls = [Pending(nursery, writer, send(str(number))) for number in range(5)]

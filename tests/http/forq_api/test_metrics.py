@@ -5,7 +5,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import Event
-from forq_trio.telemetry.counters import OTHER, Tally
+from forq_trio.telemetry.counters import OTHER, Counters
 from forq_trio.telemetry.metric_names import COUNTERS, DEPTH
 from support.exposition import Samples, own_samples, samples_of
 from support.forq_api import METRICS_SECRET, SECRET, Api, make_request
@@ -13,28 +13,28 @@ from support.forq_api import METRICS_SECRET, SECRET, Api, make_request
 FORQ = {*(counter.name for counter in COUNTERS), DEPTH.name}
 
 
-def forq_samples(tally: Tally) -> Samples:
+def forq_samples(counters: Counters) -> Samples:
     """The series that Forq has, without ours."""
-    return {key: value for key, value in own_samples(tally).items() if key[0] in FORQ}
+    return {key: value for key, value in own_samples(counters).items() if key[0] in FORQ}
 
 
 @pytest.mark.parametrize("kind", ["produced", "consumed", "acked", "nacked"])
 def test_f11_counters_by_queue_and_type(kind: str):
-    tally = Tally()
-    tally.record([Event(kind, "a", 2), Event(kind, "a-dlq", 3), Event(kind, "a", 5)])
-    assert forq_samples(tally) == {
+    counters = Counters()
+    counters.record([Event(kind, "a", 2), Event(kind, "a-dlq", 3), Event(kind, "a", 5)])
+    assert forq_samples(counters) == {
         (f"forq_messages_{kind}_total", (("queue_name", "a"), ("queue_type", "regular"))): 7,
         (f"forq_messages_{kind}_total", (("queue_name", "a-dlq"), ("queue_type", "dlq"))): 3,
     }
 
 
 def test_f11_moved_to_dlq_and_stale_recovered_name_their_queue():
-    tally = Tally()
+    counters = Counters()
     for queue, reason in (("a", "failed"), ("b", "failed"), ("a", "expired")):
-        tally.record([Event("moved_to_dlq", queue, 1, reason)])
-    tally.record([Event("stale_recovered", "a", 4), Event("requeued", "a-dlq", 2)])
+        counters.record([Event("moved_to_dlq", queue, 1, reason)])
+    counters.record([Event("stale_recovered", "a", 4), Event("requeued", "a-dlq", 2)])
     name = "forq_messages_moved_to_dlq_total"
-    assert forq_samples(tally) == {
+    assert forq_samples(counters) == {
         (name, (("queue_name", "a"), ("reason", "failed"))): 1,
         (name, (("queue_name", "b"), ("reason", "failed"))): 1,
         (name, (("queue_name", "a"), ("reason", "expired"))): 1,
@@ -44,13 +44,13 @@ def test_f11_moved_to_dlq_and_stale_recovered_name_their_queue():
 
 
 def test_f11_cleanup_is_counted_by_reason_over_all_queues():
-    tally = Tally()
-    tally.record([Event("cleaned_up", queue, 1, "expired") for queue in ("a-dlq", "b-dlq", "c-dlq")])
-    tally.record(
+    counters = Counters()
+    counters.record([Event("cleaned_up", queue, 1, "expired") for queue in ("a-dlq", "b-dlq", "c-dlq")])
+    counters.record(
         [Event("cleaned_up", "a-dlq", 1, "deleted_by_user"), Event("cleaned_up", "a-dlq", 2, "failed")]
     )
     name = "forq_messages_cleanup_total"
-    assert forq_samples(tally) == {
+    assert forq_samples(counters) == {
         (name, (("reason", "expired"),)): 3,
         (name, (("reason", "deleted_by_user"),)): 1,
         (name, (("reason", "failed"),)): 2,
@@ -58,30 +58,32 @@ def test_f11_cleanup_is_counted_by_reason_over_all_queues():
 
 
 def test_f11_depth():
-    tally = Tally()
-    tally.refresh_counts({"a": QueueCounts(1, 2, 3, 4), "gone": QueueCounts(1)})
-    tally.refresh_counts({"a": QueueCounts(1, 2, 3, 5), "a-dlq": QueueCounts()})
-    assert forq_samples(tally) == {
+    counters = Counters()
+    counters.refresh_counts({"a": QueueCounts(1, 2, 3, 4), "gone": QueueCounts(1)})
+    counters.refresh_counts({"a": QueueCounts(1, 2, 3, 5), "a-dlq": QueueCounts()})
+    assert forq_samples(counters) == {
         ("forq_queue_depth", (("queue_name", "a"), ("queue_type", "regular"))): 11,
         ("forq_queue_depth", (("queue_name", "a-dlq"), ("queue_type", "dlq"))): 0,
     }
 
 
 def test_f11_released_messages_are_not_exposed():
-    tally = Tally()
-    tally.record([Event("released", "a", 1)])
-    assert forq_samples(tally) == {}
+    counters = Counters()
+    counters.record([Event("released", "a", 1)])
+    assert forq_samples(counters) == {}
 
 
 def test_queue_names_past_the_bound_are_summed():
-    tally = Tally()
-    tally.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX - 1)])
-    tally.refresh_counts({"last": QueueCounts(1), "past": QueueCounts(2), "past-dlq": QueueCounts(3)})
+    counters = Counters()
+    counters.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX - 1)])
+    counters.refresh_counts({"last": QueueCounts(1), "past": QueueCounts(2), "past-dlq": QueueCounts(3)})
     for _ in range(2):
-        tally.record([Event("produced", queue, 10) for queue in ("past1", "past2", "past-dlq", "last", "q0")])
+        counters.record(
+            [Event("produced", queue, 10) for queue in ("past1", "past2", "past-dlq", "last", "q0")]
+        )
     regular, dlq = ("queue_type", "regular"), ("queue_type", "dlq")
     name = "forq_messages_produced_total"
-    samples = forq_samples(tally)
+    samples = forq_samples(counters)
     assert samples[name, (("queue_name", OTHER), regular)] == 40
     assert samples[name, (("queue_name", OTHER), dlq)] == 20
     assert samples[name, (("queue_name", "last"), regular)] == 20
@@ -93,19 +95,19 @@ def test_queue_names_past_the_bound_are_summed():
 
 
 def test_what_is_kept_is_bounded():
-    tally = Tally()
+    counters = Counters()
     for number in range(3 * limits.METRIC_QUEUES_MAX):
-        tally.record([Event("produced", f"q{number}", 1)])
-    assert len(list(tally.series())) == limits.METRIC_QUEUES_MAX + 1
-    assert len(tally._queues) == limits.METRIC_QUEUES_MAX
+        counters.record([Event("produced", f"q{number}", 1)])
+    assert len(list(counters.series())) == limits.METRIC_QUEUES_MAX + 1
+    assert len(counters._queues) == limits.METRIC_QUEUES_MAX
 
 
 def test_a_queue_that_is_called_other_is_summed_with_those_past_the_bound():
-    tally = Tally()
-    tally.record([Event("produced", OTHER, 1)])
-    tally.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX)])
+    counters = Counters()
+    counters.record([Event("produced", OTHER, 1)])
+    counters.record([Event("produced", f"q{number}", 1) for number in range(limits.METRIC_QUEUES_MAX)])
     labels = (("queue_name", OTHER), ("queue_type", "regular"))
-    assert forq_samples(tally)["forq_messages_produced_total", labels] == 2
+    assert forq_samples(counters)["forq_messages_produced_total", labels] == 2
 
 
 async def test_f11_the_writer_feeds_the_counters(api: Api):

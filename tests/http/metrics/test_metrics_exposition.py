@@ -10,7 +10,7 @@ from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import DURATION_KINDS, Event
-from forq_trio.telemetry.counters import OTHER, Tally
+from forq_trio.telemetry.counters import OTHER, Counters
 from forq_trio.telemetry.metric_names import COUNTERS, STATES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import buckets, of_queue, own_samples, samples_of
@@ -20,18 +20,18 @@ END_TO_END = "forq_message_end_to_end_seconds"
 
 
 def test_every_kind_of_duration_is_exposed() -> None:
-    tally = Tally()
+    counters = Counters()
     for kind in DURATION_KINDS:
-        tally.record_durations({(kind, "q"): [1]})
-        assert own_samples(tally)[f"forq_message_{kind}_seconds_count", of_queue("q")] == 1
+        counters.record_durations({(kind, "q"): [1]})
+        assert own_samples(counters)[f"forq_message_{kind}_seconds_count", of_queue("q")] == 1
 
 
 @pytest.mark.parametrize("name", [WAIT, END_TO_END])
 def test_buckets_are_cumulative_and_agree_with_count_and_sum(name: str) -> None:
-    tally = Tally()
+    counters = Counters()
     kind = name.removeprefix("forq_message_").removesuffix("_seconds")
-    tally.record_durations({(kind, "q"): [0, 1, 2, 5_000, 5_001, 3_600_000, 3_600_001]})
-    samples = own_samples(tally)
+    counters.record_durations({(kind, "q"): [0, 1, 2, 5_000, 5_001, 3_600_000, 3_600_001]})
+    samples = own_samples(counters)
     found = buckets(samples, name, of_queue("q"))
     assert list(found) == sorted(found)
     assert all(lower <= upper for lower, upper in pairwise(found.values()))
@@ -46,10 +46,10 @@ def test_buckets_are_cumulative_and_agree_with_count_and_sum(name: str) -> None:
 
 
 def test_commits_have_their_histograms_without_labels() -> None:
-    tally = Tally()
+    counters = Counters()
     for calls, seconds in ((1, 0.0001), (2, 0.00011), (3, 0.5), (5_000, 11)):
-        tally.record_commit(calls, seconds)
-    samples = own_samples(tally)
+        counters.record_commit(calls, seconds)
+    samples = own_samples(counters)
     by_calls = buckets(samples, "forq_commit_batch_calls")
     assert (by_calls[1], by_calls[2], by_calls[4], by_calls[4_096]) == (1, 2, 3, 3)
     assert by_calls[float("inf")] == samples["forq_commit_batch_calls_count", ()] == 4
@@ -60,10 +60,10 @@ def test_commits_have_their_histograms_without_labels() -> None:
 
 
 def test_a_histogram_that_moves_is_written_anew() -> None:
-    tally = Tally()
-    metrics = Metrics(tally)
+    counters = Counters()
+    metrics = Metrics(counters)
     for expected in (1, 2):
-        tally.record_durations({("wait", "q"): [5]})
+        counters.record_durations({("wait", "q"): [5]})
         for _ in range(2):
             samples = samples_of(metrics.render())
             assert samples[f"{WAIT}_count", of_queue("q")] == expected
@@ -71,9 +71,9 @@ def test_a_histogram_that_moves_is_written_anew() -> None:
 
 
 def test_states_add_up_to_the_depth() -> None:
-    tally = Tally()
-    tally.refresh_counts({"q": QueueCounts(1, 20, 300, 4_000, 50_000, 7)})
-    samples = own_samples(tally)
+    counters = Counters()
+    counters.refresh_counts({"q": QueueCounts(1, 20, 300, 4_000, 50_000, 7)})
+    samples = own_samples(counters)
     states = {state: samples["forq_queue_messages", of_queue("q", state=state)] for state in STATES}
     assert states == {"ready": 1, "processing": 20, "failed": 300, "delayed": 4_000, "held": 50_000}
     assert samples["forq_queue_depth", of_queue("q")] == sum(states.values())
@@ -81,19 +81,21 @@ def test_states_add_up_to_the_depth() -> None:
 
 
 def test_gauges_of_a_queue_that_is_gone_end() -> None:
-    tally = Tally()
-    tally.refresh_counts({"q": QueueCounts(1)})
-    tally.refresh_counts({})
-    assert {name for name, labels in own_samples(tally) if labels and labels[0][0] == "queue_name"} == set()
+    counters = Counters()
+    counters.refresh_counts({"q": QueueCounts(1)})
+    counters.refresh_counts({})
+    assert {
+        name for name, labels in own_samples(counters) if labels and labels[0][0] == "queue_name"
+    } == set()
 
 
 def test_waiting_consumers_and_calls_are_asked_for_at_the_scrape() -> None:
-    tally = Tally()
-    metrics = Metrics(tally)
+    counters = Counters()
+    metrics = Metrics(counters)
     parked: dict[str, list[str]] = {}
     waiting_calls = 0
-    tally.parked, tally.inbox_calls = parked, lambda: waiting_calls
-    tally.refresh_counts({"known": QueueCounts()})
+    counters.parked, counters.inbox_calls = parked, lambda: waiting_calls
+    counters.refresh_counts({"known": QueueCounts()})
     before = samples_of(metrics.render())
     parked["new"] = ["one", "two"]
     waiting_calls = 3
@@ -106,19 +108,19 @@ def test_waiting_consumers_and_calls_are_asked_for_at_the_scrape() -> None:
 
 
 def test_every_cause_of_rejection_is_there_from_the_start() -> None:
-    tally = Tally()
-    tally.record_rejection(Cause.FORBIDDEN)
-    samples = own_samples(tally)
+    counters = Counters()
+    counters.record_rejection(Cause.FORBIDDEN)
+    samples = own_samples(counters)
     counted = {cause: samples["forq_rejections_total", (("cause", cause.value),)] for cause in Cause}
     assert counted == {cause: cause is Cause.FORBIDDEN for cause in Cause}
 
 
 def test_histograms_are_bounded() -> None:
-    tally = Tally()
+    counters = Counters()
     for number in range(2 * limits.HISTOGRAM_QUEUES_MAX):
         for kind in DURATION_KINDS:
-            tally.record_durations({(kind, f"q{number}"): [1], (kind, f"q{number}-dlq"): [1]})
-    samples = own_samples(tally)
+            counters.record_durations({(kind, f"q{number}"): [1], (kind, f"q{number}-dlq"): [1]})
+    samples = own_samples(counters)
     for name in (WAIT, END_TO_END):
         counts = {labels: value for (sample, labels), value in samples.items() if sample == f"{name}_count"}
         assert len(counts) == limits.HISTOGRAM_QUEUES_MAX + 2
@@ -130,19 +132,19 @@ def test_histograms_are_bounded() -> None:
 
 
 def test_a_queue_that_is_called_other_shares_its_histogram() -> None:
-    tally = Tally()
-    tally.record_durations({("wait", OTHER): [1]})
-    tally.record_durations({("wait", f"q{number}"): [1] for number in range(limits.HISTOGRAM_QUEUES_MAX)})
-    assert own_samples(tally)[f"{WAIT}_count", of_queue(OTHER)] == 2
+    counters = Counters()
+    counters.record_durations({("wait", OTHER): [1]})
+    counters.record_durations({("wait", f"q{number}"): [1] for number in range(limits.HISTOGRAM_QUEUES_MAX)})
+    assert own_samples(counters)[f"{WAIT}_count", of_queue(OTHER)] == 2
 
 
 def test_gauges_past_the_bound_are_summed() -> None:
-    tally = Tally()
+    counters = Counters()
     extra = 5
     counts = QueueCounts(1, 2, 3, 4, 5, 6)
-    tally.refresh_counts({f"q{number}": counts for number in range(limits.METRIC_QUEUES_MAX + extra)})
-    tally.parked = {f"parked{number}": ["x"] for number in range(extra)}
-    samples = own_samples(tally)
+    counters.refresh_counts({f"q{number}": counts for number in range(limits.METRIC_QUEUES_MAX + extra)})
+    counters.parked = {f"parked{number}": ["x"] for number in range(extra)}
+    samples = own_samples(counters)
     queues = {dict(labels)["queue_name"] for _, labels in samples if "queue_name" in dict(labels)}
     assert len(queues) == limits.METRIC_QUEUES_MAX + 1
     for state, each in zip(("ready", "processing", "failed", "delayed", "held"), range(1, 6), strict=True):
@@ -151,27 +153,27 @@ def test_gauges_past_the_bound_are_summed() -> None:
     assert samples["forq_queue_waiting_consumers", of_queue(OTHER)] == extra
 
 
-def busy_tally() -> Tally:
+def busy_tally() -> Counters:
     """As many queues as have names, with something of everything."""
-    tally = Tally()
+    counters = Counters()
     queues = [f"a-rather-long-queue-name-{number}" for number in range(limits.METRIC_QUEUES_MAX)]
     for counter in COUNTERS:
-        tally.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
-    tally.refresh_counts(dict.fromkeys(queues, QueueCounts(1, 2, 3, 4, 5, 6)))
-    tally.parked = dict.fromkeys(queues, "x")
+        counters.record([Event(counter.kind, queue, 1, "failed") for queue in queues])
+    counters.refresh_counts(dict.fromkeys(queues, QueueCounts(1, 2, 3, 4, 5, 6)))
+    counters.parked = dict.fromkeys(queues, "x")
     for queue in queues:
-        tally.dead_letters[tally.key(queue)] = 1
-        tally.oldest_seconds[tally.key(queue)] = 12.345
-        tally.record_durations({(kind, queue): [1] for kind in DURATION_KINDS})
-    return tally
+        counters.dead_letters[counters.key(queue)] = 1
+        counters.oldest_seconds[counters.key(queue)] = 12.345
+        counters.record_durations({(kind, queue): [1] for kind in DURATION_KINDS})
+    return counters
 
 
 def test_f11_a_scrape_with_a_thousand_queues_takes_less_than_100_ms_of_processor_time() -> None:
-    tally = busy_tally()
-    metrics = Metrics(tally)
+    counters = busy_tally()
+    metrics = Metrics(counters)
     seconds = []
     for _ in range(5):
-        tally.record_durations({(kind, queue): [1] for kind, (queue, _) in tally.durations})
+        counters.record_durations({(kind, queue): [1] for kind, (queue, _) in counters.durations})
         started = time.thread_time()
         exposition = metrics.render()
         seconds.append(time.thread_time() - started)

@@ -21,7 +21,7 @@ from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Reader
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import T0, on_the_loop
 from support.exposition import of_queue, own_samples
@@ -58,7 +58,7 @@ class CountedReads(ReaderPool):
 class Queues:
     broker: Broker
     readers: CountedReads
-    tally: Tally
+    counters: Counters
     clock: SetClock
     gauges: QueueGauges
 
@@ -71,7 +71,7 @@ class Queues:
         """The values of one gauge by queue, as of the last refresh."""
         return {
             dict(labels)["queue_name"]: value
-            for (sample, labels), value in own_samples(self.tally).items()
+            for (sample, labels), value in own_samples(self.counters).items()
             if sample == name
         }
 
@@ -84,13 +84,13 @@ async def queues(engine) -> AsyncIterator[Queues]:
 
 @asynccontextmanager
 async def open_queues(engine) -> AsyncIterator[Queues]:
-    clock, tally = SetClock(), Tally()
-    writer = WriterActor(Store(engine, on_the_loop()), clock, tally)
+    clock, counters = SetClock(), Counters()
+    writer = WriterActor(Store(engine, on_the_loop()), clock, counters)
     readers = CountedReads(engine.open_reader, size=2)
     broker = Broker(writer, readers, clock)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        yield Queues(broker, readers, tally, clock, QueueGauges(broker, readers, tally, clock))
+        yield Queues(broker, readers, counters, clock, QueueGauges(broker, readers, counters, clock))
         readers.close()
         writer.stop()
 
@@ -205,7 +205,7 @@ async def test_dead_letters_are_those_of_the_queue_that_the_settings_name(queues
         "without": None,
         "plain-dlq": None,
     }
-    states = own_samples(queues.tally)
+    states = own_samples(queues.counters)
     assert states["forq_queue_messages", of_queue("plain-dlq", state="ready")] == 1
 
 
@@ -219,7 +219,7 @@ async def test_every_state_has_its_gauge(queues: Queues) -> None:
     await broker.receive("q", max_messages=1)
     await broker.produce("q", "y")
     await queues.gauges.refresh()
-    samples = own_samples(queues.tally)
+    samples = own_samples(queues.counters)
     states = {
         state: samples["forq_queue_messages", of_queue("q", state=state)]
         for state in ("ready", "delayed", "processing", "held", "failed")

@@ -7,10 +7,10 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.model.commands import Claim, Ping, Poison, ProduceMany
+from forq_trio.model.commands import Claim, Ping, ProduceMany, RedrivePolicy
 from forq_trio.model.messages import NewMessage
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import SlowCommit, TrioClock, elapse, in_a_thread, on_the_loop
 from support.exposition import buckets, of_queue, own_samples
@@ -21,21 +21,21 @@ END_TO_END = "forq_message_end_to_end_seconds"
 
 
 @asynccontextmanager
-async def recorded(engine, **options) -> AsyncIterator[tuple[WriterActor, Tally]]:
-    """A running writer with the tally it feeds."""
-    tally = Tally()
+async def recorded(engine, **options) -> AsyncIterator[tuple[WriterActor, Counters]]:
+    """A running writer with the counters it feeds."""
+    counters = Counters()
     policy = options.pop("policy", None) or on_the_loop()
-    writer = WriterActor(Store(engine, policy), TrioClock(), tally, **options)
+    writer = WriterActor(Store(engine, policy), TrioClock(), counters, **options)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         await writer.execute(Ping())
-        yield writer, tally
+        yield writer, counters
         writer.stop()
 
 
-def only_bucket(tally: Tally, name: str, queue: str = "q") -> tuple[float, float, float]:
+def only_bucket(counters: Counters, name: str, queue: str = "q") -> tuple[float, float, float]:
     """The bucket that holds all values of a histogram, as (bound below, own bound], and their sum."""
-    samples = own_samples(tally)
+    samples = own_samples(counters)
     found = buckets(samples, name, of_queue(queue))
     count = samples[f"{name}_count", of_queue(queue)]
     below = max((bound for bound, value in found.items() if value == 0), default=0.0)
@@ -48,64 +48,64 @@ def only_bucket(tally: Tally, name: str, queue: str = "q") -> tuple[float, float
     [(0, (0, 0.001)), (5, (2.5, 5)), (5.001, (5, 10)), (30, (10, 30)), (3_600, (900, 3_600))],
 )
 async def test_a_wait_lands_in_its_bucket(engine, autojump_clock, seconds, expected) -> None:
-    async with recorded(engine) as (writer, tally):
+    async with recorded(engine) as (writer, counters):
         await writer.execute(send())
         await elapse(seconds)
         await writer.execute(claim())
-        assert only_bucket(tally, WAIT) == (*expected, seconds)
+        assert only_bucket(counters, WAIT) == (*expected, seconds)
 
 
 async def test_a_wait_above_all_bounds_is_in_the_last_bucket_only(engine, autojump_clock) -> None:
-    async with recorded(engine) as (writer, tally):
+    async with recorded(engine) as (writer, counters):
         await writer.execute(send())
         await elapse(3_601)
         await writer.execute(claim())
-        assert only_bucket(tally, WAIT) == (3_600, float("inf"), 3_601)
+        assert only_bucket(counters, WAIT) == (3_600, float("inf"), 3_601)
 
 
 async def test_the_delay_is_no_wait_but_belongs_to_end_to_end(engine, autojump_clock) -> None:
-    async with recorded(engine) as (writer, tally):
+    async with recorded(engine) as (writer, counters):
         await writer.execute(send(delay_ms=60_000))
         await elapse(62)
         (delivery,) = await writer.execute(claim())
         await elapse(1)
         await writer.execute(ack(delivery))
-        assert only_bucket(tally, WAIT) == (1, 2.5, 2)
-        assert only_bucket(tally, END_TO_END) == (60, 300, 63)
+        assert only_bucket(counters, WAIT) == (1, 2.5, 2)
+        assert only_bucket(counters, END_TO_END) == (60, 300, 63)
 
 
 async def test_a_second_delivery_waits_from_when_it_may_be_claimed_again(engine, autojump_clock) -> None:
-    async with recorded(engine) as (writer, tally):
+    async with recorded(engine) as (writer, counters):
         await writer.execute(send())
         (delivery,) = await writer.execute(claim())
         await writer.execute(nack(delivery, delay_ms=10_000))
         await elapse(13)
         (delivery,) = await writer.execute(claim())
         await writer.execute(ack(delivery))
-        samples = own_samples(tally)
+        samples = own_samples(counters)
         assert samples[f"{WAIT}_count", of_queue("q")] == 2
         assert samples[f"{WAIT}_sum", of_queue("q")] == 3
-        assert only_bucket(tally, END_TO_END) == (10, 30, 13)
+        assert only_bucket(counters, END_TO_END) == (10, 30, 13)
 
 
 async def test_who_waited_for_a_message_got_it_at_once(engine, autojump_clock) -> None:
-    async with recorded(engine) as (writer, tally), trio.open_nursery() as nursery:
+    async with recorded(engine) as (writer, counters), trio.open_nursery() as nursery:
         receiver = Pending(nursery, writer, claim(wait_ms=30_000))
         await elapse(20)
-        assert own_samples(tally)["forq_queue_waiting_consumers", of_queue("q")] == 1
+        assert own_samples(counters)["forq_queue_waiting_consumers", of_queue("q")] == 1
         await writer.execute(send())
         assert await receiver.finished()
-        assert only_bucket(tally, WAIT) == (0, 0.001, 0)
-        assert ("forq_queue_waiting_consumers", of_queue("q")) not in own_samples(tally)
+        assert only_bucket(counters, WAIT) == (0, 0.001, 0)
+        assert ("forq_queue_waiting_consumers", of_queue("q")) not in own_samples(counters)
 
 
 async def test_messages_of_one_batch_are_each_measured(engine, autojump_clock) -> None:
-    async with recorded(engine) as (writer, tally):
+    async with recorded(engine) as (writer, counters):
         await writer.execute(ProduceMany("q", tuple(NewMessage(str(number)) for number in range(40))))
         await elapse(2)
         deliveries = await writer.execute(claim(most=40))
         await writer.execute(ack(*deliveries))
-        samples = own_samples(tally)
+        samples = own_samples(counters)
         for name in (WAIT, END_TO_END):
             assert samples[f"{name}_count", of_queue("q")] == 40
             assert samples[f"{name}_sum", of_queue("q")] == 80
@@ -113,20 +113,20 @@ async def test_messages_of_one_batch_are_each_measured(engine, autojump_clock) -
 
 async def test_commits_are_counted_with_the_calls_that_shared_them(engine, mock_clock) -> None:
     async with (
-        recorded(engine, policy=in_a_thread()) as (writer, tally),
+        recorded(engine, policy=in_a_thread()) as (writer, counters),
         trio.open_nursery() as nursery,
     ):
-        commits, calls_before = tally.commit_calls.count, tally.commit_calls.sum
+        commits, calls_before = counters.commit_calls.count, counters.commit_calls.sum
         slow = SlowCommit(engine)
         calls = [Pending(nursery, writer, send("alone"))]
         await slow.reached()
         calls += [Pending(nursery, writer, send(f"together {number}")) for number in range(3)]
         await wait_all_tasks_blocked()
-        assert own_samples(tally)["forq_inbox_calls", ()] == 3
+        assert own_samples(counters)["forq_inbox_calls", ()] == 3
         slow.go_on()
         for call in calls:
             await call.finished()
-        samples = own_samples(tally)
+        samples = own_samples(counters)
         assert samples["forq_inbox_calls", ()] == 0
         assert samples["forq_commit_batch_calls_count", ()] == commits + 2
         assert samples["forq_commit_batch_calls_sum", ()] == calls_before + 4
@@ -135,32 +135,32 @@ async def test_commits_are_counted_with_the_calls_that_shared_them(engine, mock_
 
 
 async def test_a_batch_without_work_for_the_database_is_no_commit(engine, autojump_clock) -> None:
-    async with recorded(engine) as (writer, tally):
-        before = tally.commit_calls.count
+    async with recorded(engine) as (writer, counters):
+        before = counters.commit_calls.count
         assert await writer.execute(claim()) == ()
-        assert tally.commit_calls.count == before
+        assert counters.commit_calls.count == before
 
 
 async def test_posts_that_found_no_room_are_in_the_inbox_too(engine, mock_clock) -> None:
-    async with recorded(engine, policy=in_a_thread(), inbox_calls_max=2) as (writer, tally):
+    async with recorded(engine, policy=in_a_thread(), inbox_calls_max=2) as (writer, counters):
         slow = SlowCommit(engine)
         writer.post(send())
         await slow.reached()
         for _ in range(5):
             writer.post(send())
-        assert own_samples(tally)["forq_inbox_calls", ()] == 5
+        assert own_samples(counters)["forq_inbox_calls", ()] == 5
         slow.go_on()
 
 
 async def test_messages_lost_to_a_full_dead_letter_queue_are_logged(engine, autojump_clock, caplog) -> None:
     """S4: a dead-letter queue that is full loses the message, and says so."""
-    poison = Poison(max_attempts=1, dead_letter_queue="buried", messages_max=1)
-    async with recorded(engine) as (writer, tally):
+    policy = RedrivePolicy(max_attempts=1, dead_letter_queue="buried", messages_max=1)
+    async with recorded(engine) as (writer, counters):
         for content in ("moved", "lost", "lost too"):
             await writer.execute(send(content))
         await writer.execute(claim(most=3, lease_ms=0))
-        assert await writer.execute(Claim("q", 10, LEASE_MS, poison=poison)) == ()
+        assert await writer.execute(Claim("q", 10, LEASE_MS, redrive_policy=policy)) == ()
         lost = [record for record in caplog.records if "dead_letters.lost" in record.getMessage()]
         assert [record.levelname for record in lost] == ["WARNING"]
         assert "queue='q' messages=2" in lost[0].getMessage()
-        assert own_samples(tally)["forq_messages_cleanup_total", (("reason", "dlq_full"),)] == 2
+        assert own_samples(counters)["forq_messages_cleanup_total", (("reason", "dlq_full"),)] == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EVENT_KINDS, Event
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.metric_names import COUNTERS, FAMILIES, KINDS_NOT_EXPOSED, STATES
 from forq_trio.telemetry.rejections import Cause
 from support.exposition import own_samples
@@ -70,10 +70,10 @@ def table_rows(text: str) -> list[list[str]]:
     ]
 
 
-def full_tally() -> Tally:
-    """A tally that has something of everything."""
-    tally = Tally()
-    tally.record(
+def full_tally() -> Counters:
+    """A counters that has something of everything."""
+    counters = Counters()
+    counters.record(
         [
             Event("produced", "q", 7),
             Event("consumed", "q", 6),
@@ -85,12 +85,12 @@ def full_tally() -> Tally:
             Event("cleaned_up", "q-dlq", 8, "expired"),
         ]
     )
-    tally.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
-    tally.dead_letters[tally.key("q")] = 9
-    tally.oldest_seconds[tally.key("q")] = 1.5
-    tally.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2]})
-    tally.record_commit(3, 0.001)
-    return tally
+    counters.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
+    counters.dead_letters[counters.key("q")] = 9
+    counters.oldest_seconds[counters.key("q")] = 1.5
+    counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2]})
+    counters.record_commit(3, 0.001)
+    return counters
 
 
 def test_f11_forqs_own_series_are_byte_for_byte_what_they_were() -> None:

@@ -30,27 +30,27 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
 from forq_trio.system import open_system
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause, cause_of
 from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, on_the_loop, until
 from support.words import Pending, claim, send
 
 
-def counted(tally: Tally) -> dict[Cause, int]:
+def counted(counters: Counters) -> dict[Cause, int]:
     """The causes that were counted at all."""
-    return {cause: count for cause, count in tally.rejections.items() if count}
+    return {cause: count for cause, count in counters.rejections.items() if count}
 
 
 @asynccontextmanager
-async def counting(engine, **options) -> AsyncIterator[tuple[WriterActor, Tally]]:
-    tally = Tally()
+async def counting(engine, **options) -> AsyncIterator[tuple[WriterActor, Counters]]:
+    counters = Counters()
     policy = options.pop("policy", None) or on_the_loop()
-    writer = WriterActor(Store(engine, policy), TrioClock(), tally, **options)
+    writer = WriterActor(Store(engine, policy), TrioClock(), counters, **options)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         await writer.execute(Ping())
-        yield writer, tally
+        yield writer, counters
         writer.stop()
 
 
@@ -74,7 +74,7 @@ def test_the_cause_of_an_error(error: Exception, cause: Cause | None) -> None:
 
 async def test_a_full_inbox(engine, mock_clock) -> None:
     async with (
-        counting(engine, policy=in_a_thread(), inbox_calls_max=1) as (writer, tally),
+        counting(engine, policy=in_a_thread(), inbox_calls_max=1) as (writer, counters),
         trio.open_nursery() as nursery,
     ):
         slow = SlowCommit(engine)
@@ -86,52 +86,52 @@ async def test_a_full_inbox(engine, mock_clock) -> None:
         await wait_all_tasks_blocked()
         mock_clock.jump(limits.INBOX_FULL_WAIT_SECONDS + 0.001)
         assert isinstance(await refused.finished(), Overloaded)
-        assert counted(tally) == {Cause.OVERLOADED: 1}
+        assert counted(counters) == {Cause.OVERLOADED: 1}
         slow.go_on()
 
 
 async def test_too_many_receivers(engine, mock_clock) -> None:
-    async with counting(engine, parked_max=1) as (writer, tally), trio.open_nursery() as nursery:
+    async with counting(engine, parked_max=1) as (writer, counters), trio.open_nursery() as nursery:
         Pending(nursery, writer, claim(wait_ms=1_000))
         await wait_all_tasks_blocked()
         with pytest.raises(Overloaded):
             await writer.execute(claim(wait_ms=1_000))
-        assert counted(tally) == {Cause.OVERLOADED: 1}
+        assert counted(counters) == {Cause.OVERLOADED: 1}
         nursery.cancel_scope.cancel()
 
 
 async def test_a_full_queue_counts_once_a_call_or_once_a_message_of_those_refused_alone(
     engine, mock_clock
 ) -> None:
-    async with counting(engine) as (writer, tally):
+    async with counting(engine) as (writer, counters):
         await writer.execute(Configure("q", SettingsChange(max_messages=1)))
         await writer.execute(send())
         with pytest.raises(QueueFull):
             await writer.execute(send())
-        assert counted(tally) == {Cause.QUEUE_FULL: 1}
+        assert counted(counters) == {Cause.QUEUE_FULL: 1}
         with pytest.raises(QueueFull):
             await writer.execute(ProduceMany("q", (NewMessage("a"), NewMessage("b"))))
-        assert counted(tally) == {Cause.QUEUE_FULL: 2}
+        assert counted(counters) == {Cause.QUEUE_FULL: 2}
         messages = (("q", NewMessage("a")), ("free", NewMessage("b")), ("q", NewMessage("c")))
         refused = [type(outcome) for outcome in await writer.execute(ProduceEach(messages))]
         assert refused.count(QueueFull) == 2
-        assert counted(tally) == {Cause.QUEUE_FULL: 4}
+        assert counted(counters) == {Cause.QUEUE_FULL: 4}
 
 
 async def test_a_database_that_refuses(engine, mock_clock) -> None:
-    async with counting(engine) as (writer, tally):
+    async with counting(engine) as (writer, counters):
         engine.refusals = 1
         with pytest.raises(StorageUnavailable):
             await writer.execute(send())
-        assert counted(tally) == {Cause.STORAGE_UNAVAILABLE: 1}
+        assert counted(counters) == {Cause.STORAGE_UNAVAILABLE: 1}
 
 
 async def test_a_writer_that_stops(engine, mock_clock) -> None:
-    async with counting(engine) as (writer, tally):
+    async with counting(engine) as (writer, counters):
         writer.stop()
         with pytest.raises(Stopping):
             await writer.execute(send())
-        assert counted(tally) == {Cause.STOPPING: 1}
+        assert counted(counters) == {Cause.STOPPING: 1}
 
 
 async def test_what_succeeds_and_what_is_the_callers_mistake_is_no_rejection(mock_clock) -> None:
@@ -141,7 +141,7 @@ async def test_what_succeeds_and_what_is_the_callers_mistake_is_no_rejection(moc
             await system.broker.ack_message(
                 "q", "00000000-0000-8000-8000-000000000000", "00000000-0000-8000-8000-000000000000"
             )
-        assert counted(system.tally) == {}
+        assert counted(system.counters) == {}
 
 
 class StuckReader:
@@ -167,7 +167,7 @@ async def test_a_read_that_takes_too_long(autojump_clock) -> None:
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         with pytest.raises(ReadDeadlineExceeded):
             await system.broker.stats("q")
-        assert counted(system.tally) == {Cause.READ_TIMEOUT: 1}
+        assert counted(system.counters) == {Cause.READ_TIMEOUT: 1}
 
 
 def answering(response: Response) -> Callable[[object], Awaitable[Response]]:
@@ -189,22 +189,22 @@ def answering(response: Response) -> Callable[[object], Awaitable[Response]]:
     ],
 )
 async def test_answers_of_handlers(status: int, cause: Cause | None) -> None:
-    tally = Tally()
+    counters = Counters()
     response = Response(status, b"{}")
-    assert await counting_rejections(answering(response), tally)(None) is response
-    assert counted(tally) == ({} if cause is None else {cause: 1})
+    assert await counting_rejections(answering(response), counters)(None) is response
+    assert counted(counters) == ({} if cause is None else {cause: 1})
 
 
 async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> None:
-    tally = Tally()
+    counters = Counters()
     for code, (status, _) in CODES.items():
         if status == 400:
             handler = counting_rejections(
-                answering(error_response(code)), tally, error_response(BODY_TOO_LARGE)
+                answering(error_response(code)), counters, error_response(BODY_TOO_LARGE)
             )
             await handler(None)
     assert CODES[BODY_TOO_LARGE].status == 400
-    assert counted(tally) == {Cause.TOO_LARGE: 1}
+    assert counted(counters) == {Cause.TOO_LARGE: 1}
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> 
     ],
 )
 async def test_answers_of_the_transport(sent: bytes, status: int, cause: Cause | None) -> None:
-    tally = Tally()
+    counters = Counters()
     config = TransportConfig(
         header_bytes_max=1_000,
         uri_bytes_max=500,
@@ -232,7 +232,7 @@ async def test_answers_of_the_transport(sent: bytes, status: int, cause: Cause |
         await open_listeners("127.0.0.1", 0),
         config,
         on_error=pytest.fail,
-        on_refused=transport_rejections(tally),
+        on_refused=transport_rejections(counters),
     )
     with trio.fail_after(120):
         async with trio.open_nursery() as nursery:
@@ -243,4 +243,4 @@ async def test_answers_of_the_transport(sent: bytes, status: int, cause: Cause |
             assert answer.startswith(b"HTTP/1.1 %d " % status)
             await until(lambda: server.connections == 0)
             await server.drain(0)
-    assert counted(tally) == ({} if cause is None else {cause: 1})
+    assert counted(counters) == ({} if cause is None else {cause: 1})

@@ -17,7 +17,7 @@ from forq_trio.http.throttle import Throttle
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import on_the_loop
 
@@ -127,7 +127,7 @@ class Api:
 async def open_api(engine: Engine) -> AsyncIterator[Api]:
     """A running writer and readers with the dialect in front of them."""
     clock = SetClock()
-    writer = WriterActor(Store(engine, on_the_loop()), clock, Tally())
+    writer = WriterActor(Store(engine, on_the_loop()), clock, Counters())
     readers = ReaderPool(engine.open_reader, size=2)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)

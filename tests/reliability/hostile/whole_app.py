@@ -29,7 +29,7 @@ from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.forq_api import SetClock
 
@@ -52,7 +52,7 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
     """Made anew for each input, so that an input alone says what happens; without the document, which takes time."""
     clock = SetClock()
     engine = MemoryEngine(EngineSettings())
-    writer = WriterActor(Store(engine), clock, Tally())
+    writer = WriterActor(Store(engine), clock, Counters())
     readers = ReaderPool(engine.open_reader, size=1, deadline_seconds=math.inf)
     broker = Broker(writer, readers, clock)
     async with trio.open_nursery() as nursery:

@@ -22,7 +22,7 @@ from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed, Store
-from forq_trio.telemetry.counters import Tally
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from reliability.simulation.history import History, RecordedEngine
 from support.actors import Observing, TrioClock, elapse
@@ -72,7 +72,7 @@ class Trial:
         writer = WriterActor(
             SimulatedStore(engine, self.rng),
             clock,
-            Tally(),
+            Counters(),
             Observing(engine),
             inbox_calls_max=inbox,
             parked_max=self.rng.choice((2, 100)),

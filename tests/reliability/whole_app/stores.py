@@ -62,19 +62,19 @@ def counted(table: Table) -> dict[str, QueueCounts]:
     """The counts that belong to a table, by queue."""
     tallies: dict[str, list[int]] = {}
     for row in table.values():
-        tally = tallies.setdefault(row.queue, [0] * 6)
-        tally[row.status] += 1
-        tally[5] += row.bytes
+        counters = tallies.setdefault(row.queue, [0] * 6)
+        counters[row.status] += 1
+        counters[5] += row.bytes
     return {
         queue: QueueCounts(
-            ready=tally[Status.READY],
-            processing=tally[Status.PROCESSING],
-            failed=tally[Status.FAILED],
-            delayed=tally[Status.DELAYED],
-            held=tally[Status.HELD],
-            bytes=tally[5],
+            ready=counters[Status.READY],
+            processing=counters[Status.PROCESSING],
+            failed=counters[Status.FAILED],
+            delayed=counters[Status.DELAYED],
+            held=counters[Status.HELD],
+            bytes=counters[5],
         )
-        for queue, tally in tallies.items()
+        for queue, counters in tallies.items()
     }
 
 

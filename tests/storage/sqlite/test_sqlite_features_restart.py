@@ -16,8 +16,8 @@ from forq_trio.model.commands import (
     Nack,
     NoteTokenUse,
     Pause,
-    Poison,
     ProduceMany,
+    RedrivePolicy,
     RevokeToken,
     SaveToken,
     Sweep,
@@ -183,7 +183,7 @@ def test_room_made_just_before_a_crash_is_used_after_it(place) -> None:
     do(engine, Configure("q", SettingsChange(group_in_flight_max=1)))
     do(engine, ProduceMany("q", tuple(NewMessage(f"a{n}", group="a") for n in range(3))))
     do(engine, Extend("q", receipts(do(engine, claim(most=3))), 0))
-    assert do(engine, Claim("q", 3, 1_000, poison=Poison(0))) == ()
+    assert do(engine, Claim("q", 3, 1_000, redrive_policy=RedrivePolicy(0))) == ()
     assert engine.snapshot().counts["q"] == QueueCounts(held=1, bytes=2)
     again = place.restart()
     assert contents(do(again, claim(most=3))) == ["a2"]

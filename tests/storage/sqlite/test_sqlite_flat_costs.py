@@ -13,10 +13,10 @@ from forq_trio.model.commands import (
     Configure,
     Delete,
     Pause,
-    Poison,
     ProduceMany,
     Purge,
     Redrive,
+    RedrivePolicy,
     Resubmit,
 )
 from forq_trio.model.messages import MessageFilter, NewMessage
@@ -158,7 +158,7 @@ def test_random_and_poisoned_claims_cost_the_same(filled) -> None:
         taken = [steps_of(engine, Claim("q", 5, 0, shuffle=True))]
         for _ in range(3):
             do(engine, nack(*do(engine, claim(most=2)), delay_ms=0))
-        taken.append(steps_of(engine, Claim("q", 2, None, poison=Poison(2, "away", 10))))
+        taken.append(steps_of(engine, Claim("q", 2, None, redrive_policy=RedrivePolicy(2, "away", 10))))
         assert engine.snapshot().counts["away"].total == 2
         steps.append(taken)
     assert_flat(*steps)

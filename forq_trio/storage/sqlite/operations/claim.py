@@ -13,7 +13,7 @@ from random import getrandbits
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Claim, Poison
+from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import Delivery, Status, receipt_text
 from forq_trio.storage.engine import CONSUMED, WAIT, Receiver
 from forq_trio.storage.rules import share, slices, waited_ms
@@ -86,8 +86,8 @@ def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: in
     return results
 
 
-def _terms(command: Claim) -> tuple[int | None, bool, Poison | None]:
-    return command.lease_ms, command.shuffle, command.poison
+def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
+    return command.lease_ms, command.shuffle, command.redrive_policy
 
 
 def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:

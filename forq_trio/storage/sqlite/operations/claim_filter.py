@@ -6,7 +6,7 @@
 
 from typing import Any, NamedTuple
 
-from forq_trio.model.commands import Poison
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP
@@ -26,11 +26,11 @@ class Terms(NamedTuple):
 
     lease_ms: int | None
     shuffle: bool
-    poison: Poison | None
+    redrive_policy: RedrivePolicy | None
 
     @property
     def takes_anything(self) -> bool:
-        return not self.shuffle and self.poison is None
+        return not self.shuffle and self.redrive_policy is None
 
 
 def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[Any]:
@@ -45,8 +45,8 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
         for row in candidates:
             if len(accepted) == count or len(held) == limit.left:
                 break
-            if terms.poison is not None and row[_ATTEMPTS] >= terms.poison.max_attempts:
-                _remove_poison(tx, row[_SEQ], terms.poison)
+            if terms.redrive_policy is not None and row[_ATTEMPTS] >= terms.redrive_policy.max_attempts:
+                _remove_exhausted(tx, row[_SEQ], terms.redrive_policy)
                 limit.left -= 1
             elif limit.admits(row[_GROUP_ID]):
                 accepted.append(row)
@@ -64,11 +64,11 @@ def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[
     return [row for seq in drawn for row in tx.query("select_drawn", seq)]
 
 
-def _remove_poison(tx: Transaction, seq: int, poison: Poison) -> None:
+def _remove_exhausted(tx: Transaction, seq: int, redrive_policy: RedrivePolicy) -> None:
     """It was delivered too often for this consumer: to the consumer's dead-letter queue, or away."""
-    target = poison.dead_letter_queue
+    target = redrive_policy.dead_letter_queue
     (message,) = rows_of(tx.query("find_by_sequence", str([seq])))
-    if target not in (NO_DEAD_LETTERS, message.queue) and _is_full(tx, target, poison):
+    if target not in (NO_DEAD_LETTERS, message.queue) and _is_full(tx, target, redrive_policy):
         remove(tx, [message], CLEANED_UP, "dlq_full")
         return
     bury(tx, [message], "failed", REASON_MAX_ATTEMPTS, target)
@@ -76,5 +76,5 @@ def _remove_poison(tx: Transaction, seq: int, poison: Poison) -> None:
         tx.wake_next.add(target)
 
 
-def _is_full(tx: Transaction, queue: str, poison: Poison) -> bool:
-    return poison.messages_max is not None and tx.counted(queue).total >= poison.messages_max
+def _is_full(tx: Transaction, queue: str, redrive_policy: RedrivePolicy) -> bool:
+    return redrive_policy.messages_max is not None and tx.counted(queue).total >= redrive_policy.messages_max

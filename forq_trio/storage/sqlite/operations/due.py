@@ -1,6 +1,6 @@
 """What time does to messages: delays end, leases end, messages expire; and the sweeps that deal with the failed ones.
 
-The due timer runs `settle_due` at the start of each batch for which something fell due, so everything happens on time.
+The due timer runs `settle_due` at the start of each batch that comes after a due time, so everything happens on time.
 The periodic sweeps of contract F13 look at the same index again as a safety net.
 """
 

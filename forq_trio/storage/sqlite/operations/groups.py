@@ -1,7 +1,7 @@
-"""Turns: where a message stands in a queue to which messages with a group are sent (rules.group_position).
+"""Round-robin between groups: computes the `position` of a message that is sent (rules.group_position).
 
 A queue becomes grouped with its first message that has a group, and then stays so. Until that moment all of this costs
-nothing; from then on a send looks up where its group's last message stands, once for each group of a batch.
+nothing; from then on a send looks up the position of its group's last message, once for each group of a batch.
 """
 
 from forq_trio.model.messages import Status
@@ -39,7 +39,7 @@ def _begin_turns(tx: Transaction, queue: str) -> None:
 
 
 def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:
-    """Where the first ready message stands."""
+    """The position of the first ready message."""
     key = queue, priority
     if key not in tx.first_ready:
         ((first, _),) = tx.query("ready_places", queue, priority)

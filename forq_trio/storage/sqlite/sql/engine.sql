@@ -75,7 +75,7 @@ INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: join_turns
--- The last ready message of a priority stands for those without a group that come later.
+-- The last ready message of a priority joins the group of those without one, which come later.
 UPDATE messages SET group_id = '' WHERE group_id IS NULL AND seq = (
     SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC LIMIT 1);
 
@@ -205,14 +205,14 @@ SELECT due_at FROM messages WHERE due_at IS NOT NULL AND seq NOT IN (SELECT valu
 ORDER BY due_at LIMIT 1;
 
 -- name: select_due
--- What fell due: delayed messages to promote, leases that ended, messages that expired.
+-- Due messages: delayed ones to promote, leases that ended, messages that expired.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
 
 -- name: select_due_but
--- What fell due, but these messages.
+-- Due messages, but these.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages

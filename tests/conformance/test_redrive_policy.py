@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Extend, Poison
+from forq_trio.model.commands import Extend, RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts, Status
 from forq_trio.storage.engine import CLEANED_UP, CONSUMED, MOVED_TO_DLQ, Event
 
@@ -32,17 +32,17 @@ def send_tried(engine, content, attempts, **fields):
     return produced
 
 
-def receive_with(engine, poison, most=9):
-    return run(engine, claim(most, poison=poison))
+def receive_with(engine, policy, most=9):
+    return run(engine, claim(most, redrive_policy=policy))
 
 
 def test_s4_delivered_up_to_the_bound_and_moved_then(engine):
     produced = send_tried(engine, "x", 1)
-    poison = Poison(2, "bad")
-    (delivery,) = receive_with(engine, poison).outcomes[0]
+    policy = RedrivePolicy(2, "bad")
+    (delivery,) = receive_with(engine, policy).outcomes[0]
     assert delivery.attempts == 2
     do(engine, Extend("q", receipts([delivery]), 0))
-    result = receive_with(engine, poison)
+    result = receive_with(engine, policy)
     assert result.outcomes == [()]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
     message = look(engine, produced.id, "bad")
@@ -53,24 +53,24 @@ def test_s4_delivered_up_to_the_bound_and_moved_then(engine):
 
 def test_s4_without_a_queue_it_is_deleted(engine):
     send_tried(engine, "x", 1)
-    assert receive_with(engine, Poison(1)).events == [Event(CLEANED_UP, "q", 1, "failed")]
+    assert receive_with(engine, RedrivePolicy(1)).events == [Event(CLEANED_UP, "q", 1, "failed")]
     assert engine.snapshot().counts == {"q": QueueCounts()}
 
 
 def test_s4_where_the_queue_is_full_it_is_deleted(engine):
-    poison = Poison(1, "bad", messages_max=2)
+    policy = RedrivePolicy(1, "bad", messages_max=2)
     send_tried(engine, "first", 1)
-    receive_with(engine, poison)
+    receive_with(engine, policy)
     send(engine, "delayed", queue="bad", delay_ms=5)
     send_tried(engine, "second", 1)
-    assert receive_with(engine, poison).events == [Event(CLEANED_UP, "q", 1, "dlq_full")]
+    assert receive_with(engine, policy).events == [Event(CLEANED_UP, "q", 1, "dlq_full")]
     assert counted(engine) == {"q": QueueCounts(), "bad": QueueCounts(ready=1, delayed=1)}
 
 
 def test_a_queue_fills_within_one_claim(engine):
     for priority, content in enumerate("cba"):
         send_tried(engine, content, 1, priority=priority)
-    result = receive_with(engine, Poison(1, "bad", messages_max=2))
+    result = receive_with(engine, RedrivePolicy(1, "bad", messages_max=2))
     assert result.events == [
         Event(CLEANED_UP, "q", 1, "dlq_full"),
         Event(MOVED_TO_DLQ, "q", 2, "failed"),
@@ -80,7 +80,7 @@ def test_a_queue_fills_within_one_claim(engine):
 def test_a_claim_goes_on_to_the_next_ones_until_it_is_filled(engine):
     for priority, content in enumerate(("good 2", "bad 2", "good 1", "bad 1")):
         send_tried(engine, content, 2 if content.startswith("bad") else 1, priority=priority)
-    result = receive_with(engine, Poison(2, "bad"), most=2)
+    result = receive_with(engine, RedrivePolicy(2, "bad"), most=2)
     assert contents(result.outcomes[0]) == ["good 1", "good 2"]
     assert result.events == [Event(CONSUMED, "q", 2), Event(MOVED_TO_DLQ, "q", 2, "failed")]
 
@@ -88,7 +88,7 @@ def test_a_claim_goes_on_to_the_next_ones_until_it_is_filled(engine):
 def test_only_those_that_are_met_are_dealt_with(engine):
     send_tried(engine, "bad", 2, priority=1)
     send(engine, "good", priority=2)
-    assert contents(receive_with(engine, Poison(2, "bad"), most=1).outcomes[0]) == ["good"]
+    assert contents(receive_with(engine, RedrivePolicy(2, "bad"), most=1).outcomes[0]) == ["good"]
     assert counted(engine)["q"] == QueueCounts(ready=1, processing=1)
 
 
@@ -100,7 +100,9 @@ def test_claims_without_the_rule_get_it_all_the_same(engine):
 def test_claims_of_different_rules_are_served_in_their_order(engine):
     for priority in range(3):
         send_tried(engine, str(priority), 2, priority=priority)
-    first, second, third = run(engine, claim(poison=Poison(3)), claim(poison=Poison(2)), claim()).outcomes
+    first, second, third = run(
+        engine, claim(redrive_policy=RedrivePolicy(3)), claim(redrive_policy=RedrivePolicy(2)), claim()
+    ).outcomes
     assert contents(first) == ["2"]
     assert (second, third) == ((), ())
     assert counted(engine)["q"] == QueueCounts(processing=1)
@@ -109,7 +111,7 @@ def test_claims_of_different_rules_are_served_in_their_order(engine):
 def test_one_claims_rule_may_leave_nothing_for_the_next(engine):
     for priority in range(2):
         send_tried(engine, "x", 1, priority=priority)
-    result = run(engine, claim(poison=Poison(1)), claim())
+    result = run(engine, claim(redrive_policy=RedrivePolicy(1)), claim())
     assert result.outcomes == [(), ()]
     assert result.events == [Event(CLEANED_UP, "q", 2, "failed")]
     assert result.durations == {}
@@ -117,7 +119,7 @@ def test_one_claims_rule_may_leave_nothing_for_the_next(engine):
 
 def test_a_target_that_is_the_queue_itself_is_none(engine):
     send_tried(engine, "x", 1)
-    result = receive_with(engine, Poison(1, "q"))
+    result = receive_with(engine, RedrivePolicy(1, "q"))
     assert result.events == [Event(CLEANED_UP, "q", 1, "failed")]
 
 
@@ -126,7 +128,7 @@ def test_who_waits_where_it_goes_is_served_by_the_next_batch_at_once(engine, tar
     target = target.replace(" ", "")
     send_tried(engine, "x", 1)
     waiting = {target: [claim(queue=target)]}
-    result = run(engine, claim(poison=Poison(1, target)), parked=waiting)
+    result = run(engine, claim(redrive_policy=RedrivePolicy(1, target)), parked=waiting)
     assert (result.served, result.next_due_ms) == ({}, T0)
     assert result.woken == {target}
     assert woken_by(engine, queue=target) == ["x"]
@@ -137,10 +139,10 @@ def test_who_waits_may_have_a_rule_too(engine):
     send_tried(engine, "bad", 1)
     configure(engine, lease_ms=1)
     send(engine, "good", priority=1)
-    result = run(engine, parked={"q": [claim(poison=Poison(1, "bad"))]})
+    result = run(engine, parked={"q": [claim(redrive_policy=RedrivePolicy(1, "bad"))]})
     assert result.served == {}
     send(engine, "wakes", priority=0)
-    result = run(engine, claim(poison=Poison(1, "bad")))
+    result = run(engine, claim(redrive_policy=RedrivePolicy(1, "bad")))
     assert contents(result.outcomes[0]) == ["good"]
 
 
@@ -148,7 +150,7 @@ def test_the_new_queue_bounds_nothing(engine):
     configure(engine, "bad", max_messages=1)
     for priority in range(3):
         send_tried(engine, "x", 1, priority=priority)
-    receive_with(engine, Poison(1, "bad"))
+    receive_with(engine, RedrivePolicy(1, "bad"))
     assert counted(engine)["bad"].ready == 3
 
 
@@ -159,7 +161,7 @@ def test_a_claim_removes_a_bounded_number_and_goes_on_in_the_next_batch(engine, 
         run(engine, Extend("q", receipts(receive(engine, 9)), 0))
     send(engine, "good")
     monkeypatch.setattr(limits, "SET_ASIDE_BATCH_MAX", 2)
-    wanted = claim(poison=Poison(2, "bad"))
+    wanted = claim(redrive_policy=RedrivePolicy(2, "bad"))
     result = run(engine, wanted)
     assert result.outcomes == [()]
     assert result.next_due_ms == T0
