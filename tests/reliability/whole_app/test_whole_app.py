@@ -19,7 +19,7 @@ from support.effort import count, soak_seconds
 
 SEED = os.environ.get("FORQ_SEED") or None
 # Few trials run in the tests' own processes, many (in tier 2) in some of their own.
-PARTS = 3 if count("whole_app_trials") < 1_000 else 1
+PARTS = 3 if SEED is None and count("whole_app_trials") < 1_000 else 1
 REACHED = (
     *("acked", "purged", "removed", "expired", "failed", "overflow", "delivered", "duplicates", "redriven"),
     *("released", "stale receipts", "served while parked", "cut", "unsent", "kills", "failed commits"),
