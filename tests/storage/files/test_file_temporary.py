@@ -10,7 +10,8 @@ import pytest
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import KEEP_NOTHING, EngineSettings
-from forq_trio.storage.open import open_engine
+from forq_trio.storage.open import MEMORY_URL, open_engine
+from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import temporary
 from forq_trio.storage.sqlite.files.temporary import PREFIX, temporary_database
 
@@ -80,3 +81,17 @@ def test_in_memory_if_there_is_such_a_place(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(temporary.tempfile, "tempdir", os.fspath(tmp_path))
     with temporary_database() as path:
         assert Path(path).parent.parent == tmp_path
+
+
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_memory_means_a_temporary_file_of_the_fast_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: str
+) -> None:
+    """The same for `forq serve --memory` and `open_broker("memory:")`."""
+    monkeypatch.setattr(temporary, "MEMORY", tmp_path)
+    engine = open_engine(MEMORY_URL, EngineSettings(), durability)
+    assert isinstance(engine, SqliteEngine)
+    assert engine.durability == KEEP_NOTHING
+    assert [path.name for path in tmp_path.glob(f"{PREFIX}*/forq.db")] == ["forq.db"]
+    engine.close()
+    assert list(tmp_path.iterdir()) == []
