@@ -256,11 +256,11 @@ class Transaction:
         """Messages by status: `count` fewer in one, as many more in the other; bytes where they come, go or move."""
         stays = source is not None and target is not None and to == queue
         if source is not None:
-            changes = self._changes_of(queue)
+            changes = self._changes.get(queue) or self._changes_of(queue)
             changes[source] -= count
             changes[_BYTES] -= 0 if stays else size
         if target is not None:
-            changes = self._changes_of(to)
+            changes = self._changes.get(to) or self._changes_of(to)
             changes[target] += count
             changes[_BYTES] += 0 if stays else size
 
@@ -273,8 +273,9 @@ class Transaction:
 
     def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
         """The groups of these messages may be below their limit again."""
-        if self.rules(queue).group_in_flight_max is not None:
-            self.freed.update((queue, message.group_id) for message in messages if message.group_id)
+        groups = {message.group_id for message in messages if message.group_id}
+        if groups and self.rules(queue).group_in_flight_max is not None:
+            self.freed.update((queue, group_id) for group_id in groups)
 
     def attempt(self, work: Callable[[], None]) -> Exception | None:
         """Run `work` in a savepoint; what it raises is returned, and then nothing of it is left.

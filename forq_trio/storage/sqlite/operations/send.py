@@ -103,8 +103,7 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
     is_dlq = is_dead_letter_queue(queue)
     next_id = tx.ids.next
     seq = tx.last_seq
-    ready = _Arrivals()
-    delayed = _Arrivals()
+    arrivals: dict[int, _Arrivals] = {}
     produced = []
     for message in messages:
         content = message.content
@@ -118,7 +117,7 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
         seq += 1
         message_id = next_id()
-        status, arrivals = (_DELAYED, delayed) if due_ms > now_ms else (_READY, ready)
+        status = _DELAYED if due_ms > now_ms else _READY
         row: tuple[Any, ...]
         if in_order and not is_dlq and _is_plain(message):
             message_size = len(content) if content.isascii() else len(content.encode())
@@ -132,7 +131,10 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
             arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, expires_after)
             row = (*arrival, message.priority, position, message_size, *_own(message, group_id))
             tx.inserts.append(row)
-        arrivals.add(row, message_size, expires_after if due_ms <= now_ms else min(due_ms, expires_after))
+        if status not in arrivals:
+            arrivals[status] = _Arrivals()
+        clock_ms = expires_after if status == _READY else min(due_ms, expires_after)
+        arrivals[status].add(row, message_size, clock_ms)
         produced.append(Produced(message_id, seq))
         if dedup_id is not None:
             window_ms = message.deduplication_window_ms
@@ -140,9 +142,8 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
                 window_ms = rules.deduplication_window_ms
             tx.query("save_dedup", queue, dedup_id, message_id, seq, now_ms + window_ms)
     tx.last_seq = seq
-    for status, each in ((_READY, ready), (_DELAYED, delayed)):
-        if each.rows:
-            tx.transition(PRODUCED, queue, None, status, each.rows, size=each.size, due_ms=each.due_ms)
+    for status, each in arrivals.items():
+        tx.transition(PRODUCED, queue, None, status, each.rows, size=each.size, due_ms=each.due_ms)
     return produced
 
 
