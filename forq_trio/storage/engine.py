@@ -153,7 +153,8 @@ class BatchResult(Struct, gc=False):
 class Snapshot(Protocol):
     """What the engine knows without asking its store, as of the last commit. Looking costs nothing.
 
-    It is not a copy: the next commit changes it. Copy what has to stay as it is while others run.
+    It is not a copy: the next commit, which may run in a thread, changes it. `settings` and `tokens` are replaced then
+    and can be walked through; of `counts` look one up, or copy it whole with `dict`.
     """
 
     @property

@@ -4,7 +4,7 @@ All of it can be had again from the file, but for the rounds that grouped queues
 with the first ready message (`rules.group_position`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
@@ -59,14 +59,20 @@ class Cache:
             self._default_rules[queue] = rules
         return rules
 
-    def set(self, queue: str, settings: QueueSettings | None) -> None:
-        """Take over what is set for a queue from now on; None: nothing."""
-        if settings is None:
-            self.settings.pop(queue, None)
-            self._set_rules.pop(queue, None)
-        else:
-            self.settings[queue] = settings
-            self._set_rules[queue] = rules_of(queue, settings, self.defaults)
+    def change_settings(self, changes: Mapping[str, QueueSettings | None]) -> None:
+        """Take over what is set for these queues from now on; None: nothing."""
+        changed = self.settings | changes
+        self.settings = {queue: settings for queue, settings in changed.items() if settings is not None}
+        for queue, settings in changes.items():
+            if settings is None:
+                self._set_rules.pop(queue, None)
+            else:
+                self._set_rules[queue] = rules_of(queue, settings, self.defaults)
+
+    def change_tokens(self, changes: Mapping[str, AccessToken | None]) -> None:
+        """Take over these tokens; None: it was revoked."""
+        changed = self.tokens | changes
+        self.tokens = {name: token for name, token in changed.items() if token is not None}
 
     def put_aside(self, sequences: Sequence[int], now_ms: int) -> None:
         """Leave these messages alone for a while; those whose time has come are forgotten."""

@@ -23,11 +23,11 @@ def load(connection: apsw.Connection, defaults: EngineSettings) -> Cache:
             cache.grouped.add(queue)
         if letting_go is not None:
             cache.letting_go[queue] = letting_go
-    for queue, settings in connection.execute(SQL["load_settings"]):
-        cache.set(queue, read_settings(settings))
-    for row in connection.execute(SQL["load_tokens"]):
-        token = read_token(row)
-        cache.tokens[token.name] = token
+    cache.change_settings(
+        {queue: read_settings(settings) for queue, settings in connection.execute(SQL["load_settings"])}
+    )
+    tokens = map(read_token, connection.execute(SQL["load_tokens"]))
+    cache.change_tokens({token.name: token for token in tokens})
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.letting_go:
             cache.free_next.update(

@@ -390,15 +390,12 @@ class Transaction:
         cache.free_next = self.free_next
         if self.rounds:
             cache.reach(self.rounds)
-        for queue, settings in self._settings.items():
-            cache.set(queue, settings)
+        if self._settings:
+            cache.change_settings(self._settings)
         if cache.set_aside or self.set_aside:
             cache.put_aside([message.sequence for message in self.set_aside], self.now_ms)
-        for name, token in self.tokens.items():
-            if token is None:
-                cache.tokens.pop(name, None)
-            else:
-                cache.tokens[name] = token
+        if self.tokens:
+            cache.change_tokens(self.tokens)
 
     def savepoint(self) -> dict[str, Any]:
         """What `restore` needs to undo the notes (not the statements) made after this."""
