@@ -61,7 +61,7 @@ class Cache:
 
     def change_settings(self, changes: Mapping[str, QueueSettings | None]) -> None:
         """Take over what is set for these queues from now on; None: nothing."""
-        changed = self.settings | changes
+        changed: dict[str, QueueSettings | None] = {**self.settings, **changes}
         self.settings = {queue: settings for queue, settings in changed.items() if settings is not None}
         for queue, settings in changes.items():
             if settings is None:
@@ -71,7 +71,7 @@ class Cache:
 
     def change_tokens(self, changes: Mapping[str, AccessToken | None]) -> None:
         """Take over these tokens; None: it was revoked."""
-        changed = self.tokens | changes
+        changed: dict[str, AccessToken | None] = {**self.tokens, **changes}
         self.tokens = {name: token for name, token in changed.items() if token is not None}
 
     def put_aside(self, sequences: Sequence[int], now_ms: int) -> None:
