@@ -1,7 +1,7 @@
 """The composition root of `forq serve`: builds every part, starts them in order, stops them in order. No logic.
 
 Start: bind the address, open the database, start the actors, serve.
-Stop, on SIGTERM or SIGINT: accept no more, answer parked receivers with nothing, finish the requests under way
+Stop, on SIGTERM, SIGINT or SIGHUP: accept no more, answer parked receivers with nothing, finish the requests under way
 (SHUTDOWN_SECONDS_MAX), then the actors: every command that was sent is committed, the log is moved into the file.
 """
 
@@ -76,7 +76,7 @@ def run(config: Config) -> int:
 
 async def serve(config: Config) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         listeners = await _listen(config.api_addr)
         try:
             engine = await _open_engine(config)

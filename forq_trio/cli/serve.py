@@ -64,7 +64,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 @click.command(cls=_WithSettings, short_help="Run the server.")
 @_file_option
 def serve(file: Path | None, **settings: Any) -> int:
-    """Run the server until SIGTERM or SIGINT.
+    """Run the server until SIGTERM, SIGINT or SIGHUP.
 
     Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows what would be in effect.
     """

@@ -53,7 +53,7 @@ class KeyFailures:
 
 
 class ApiKeyGate:
-    """Lets requests with one secret as `X-API-Key` pass, and no token; a `router.Gate`."""
+    """Lets requests with one secret pass, shown as `X-API-Key` or as bearer token; a `router.Gate`."""
 
     scope = None
 
@@ -62,7 +62,7 @@ class ApiKeyGate:
         self._failures = KeyFailures(throttle, trust_proxy_headers=trust_proxy_headers)
 
     def __call__(self, request: Request) -> None:
-        if not compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
+        if not compare_digest(presented_key(request), self._secret):
             self._failures.refuse(request)
         self._failures.forget(request)
 

@@ -22,6 +22,7 @@ LEASE_ENDED = "lease ended"
 """The reason kept for an attempt whose consumer did not answer in time."""
 
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
+_PATH_STEPS = (".", "..")
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
@@ -41,9 +42,10 @@ class Status(IntEnum):
 def check_queue_name(name: str) -> str:
     """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0.
 
-    The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name.
+    The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name. "." and
+    ".." are refused: clients and proxies take them as steps in a path, so no URL would reach such a queue.
     """
-    if _QUEUE_NAME.fullmatch(name) is None:
+    if _QUEUE_NAME.fullmatch(name) is None or name in _PATH_STEPS:
         raise InvalidQueueName
     return name
 

@@ -16,12 +16,14 @@ SEQS = st.integers(1, 2**47 - 1)
 TOKENS = st.integers(0, 2**62 - 1)
 
 
-@pytest.mark.parametrize("name", ["a", "mail", "A.b_c-9", "x" * 64, "mail-dlq", "-", "."])
+@pytest.mark.parametrize("name", ["a", "mail", "A.b_c-9", "x" * 64, "mail-dlq", "-", "...", ".a"])
 def test_f2_good_queue_names(name):
     assert model.check_queue_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", "x" * 65, "a b", "a/b", "größe", "a\n", "a\x00", "a%20b", "٣"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "x" * 65, "a b", "a/b", "größe", "a\n", "a\x00", "a%20b", "٣"]
+)
 def test_f2_bad_queue_names(name):
     with pytest.raises(InvalidQueueName):
         model.check_queue_name(name)

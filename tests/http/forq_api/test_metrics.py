@@ -135,3 +135,10 @@ async def test_f11_the_metrics_have_a_key_of_their_own(api: Api):
 async def test_the_process_is_described(api: Api):
     names = {name for name, _ in samples_of((await scrape(api)).body)}
     assert {"process_resident_memory_bytes", "process_cpu_seconds_total", "python_info"} <= names
+
+
+@pytest.mark.parametrize("scheme", [b"Bearer", b"bearer"])
+async def test_prometheus_shows_the_secret_as_a_bearer_token(api: Api, scheme: bytes):
+    for secret, status in ((METRICS_SECRET, 200), (SECRET, 401), ("", 401)):
+        headers = {b"authorization": scheme + b" " + secret.encode()}
+        assert (await api.handler(make_request("GET", "/metrics", headers=headers))).status == status

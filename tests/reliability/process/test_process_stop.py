@@ -1,5 +1,6 @@
 """A real server told to stop, and servers that cannot start."""
 
+import signal
 import subprocess
 import sys
 
@@ -102,3 +103,13 @@ def test_a_file_that_is_no_database_stays_as_it_is(tmp_path) -> None:
     assert "is not a SQLite database" in refused(path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_terminal_that_goes_away_ends_it_in_order(tmp_path) -> None:
+    """SIGHUP, which ends a process at once by default."""
+    database = tmp_path / "forq.db"
+    with real_server(database) as server:
+        assert httpx.post(f"{server.url}{messages_of(LOAD)}", json={"content": "1"}, headers=KEY).is_success
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.wait(120) == 0
+    assert not database.with_name("forq.db-wal").exists()
