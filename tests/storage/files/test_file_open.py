@@ -12,8 +12,12 @@ import apsw
 import pytest
 
 from forq_trio.model import limits
+from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.open import open_checkpointer, open_database, open_reader
+from support.batches import do
 
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1)])
@@ -186,10 +190,44 @@ def test_a_path_is_needed(path) -> None:
         open_database(path, "full")
 
 
-def test_a_missing_directory_is_not_invented(tmp_path) -> None:
-    with pytest.raises(StorageOpenError, match="there is no directory"):
-        open_database(str(tmp_path / "missing" / "forq.db"), "full")
-    assert list(tmp_path.iterdir()) == []
+def test_a_missing_directory_is_made_for_this_user_alone(tmp_path) -> None:
+    place = tmp_path / "missing" / "deeper" / "forq.db"
+    open_database(str(place), "full").close()
+    assert place.exists()
+    assert [path.stat().st_mode & 0o777 for path in (place.parent, place.parent.parent)] == [0o700, 0o700]
+
+
+def test_a_file_in_the_way_of_a_directory_is_named(tmp_path) -> None:
+    (tmp_path / "notes").write_text("x")
+    with pytest.raises(StorageOpenError, match="notes is not a directory"):
+        open_database(str(tmp_path / "notes" / "forq.db"), "full")
+    assert (tmp_path / "notes").read_text() == "x"
+
+
+def test_only_this_user_can_read_what_is_made(path) -> None:
+    old = os.umask(0)
+    try:
+        with closing(SqliteEngine(path, EngineSettings(), "full")) as engine:
+            do(engine, Ping())
+            made = {each.name: each.stat().st_mode & 0o777 for each in Path(path).parent.iterdir()}
+    finally:
+        os.umask(old)
+    assert {"forq.db", "forq.db-wal", "forq.db-shm", "forq.db.lock"} <= set(made)
+    assert set(made.values()) == {0o600}
+
+
+def test_new_directories_are_synced_into_their_parents(tmp_path, monkeypatch) -> None:
+    """Else a power cut could take away the directory of a file whose every commit was synced."""
+    synced = []
+    sync = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    open_database(str(tmp_path / "a" / "b" / "forq.db"), "full").close()
+    assert synced == [str(tmp_path), str(tmp_path / "a"), str(tmp_path / "a" / "b")]
 
 
 @pytest.fixture

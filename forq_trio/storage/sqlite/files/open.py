@@ -53,11 +53,13 @@ def open_database(path: str, durability: str) -> Database:
     """
     place = _check_place(path)
     with refusing(path):
+        _make_directory(os.path.dirname(place))
         _look(place, path)
         lock = _lock(place, path)
     try:
         with refusing(path):
             Path(_reserve_path(place)).unlink(missing_ok=True)
+            _make_file(place)
             return Database(place, _open_writer(place, path, durability), lock, place)
     except BaseException:
         os.close(lock)
@@ -113,8 +115,10 @@ def _check_place(path: str) -> str:
         raise StorageOpenError(f"{path!r} is not the path of a database file")
     place = os.path.realpath(path)
     directory = os.path.dirname(place)
+    while not os.path.lexists(directory):
+        directory = os.path.dirname(directory)
     if not os.path.isdir(directory):
-        raise StorageOpenError(f"{path} cannot be created: there is no directory {directory}")
+        raise StorageOpenError(f"{path} cannot be created: {directory} is not a directory")
     if os.path.isdir(place):
         raise StorageOpenError(f"{path} is a directory, not a database file")
     if os.path.exists(place):
@@ -125,6 +129,32 @@ def _check_place(path: str) -> str:
     if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
         raise StorageOpenError(f"{path} cannot be used: this user may not write to {directory}")
     return place
+
+
+def _make_directory(directory: str) -> None:
+    """Make what is missing of a directory, for this user alone, so that it is there after a power cut."""
+    if os.path.isdir(directory):
+        return
+    parent = os.path.dirname(directory)
+    _make_directory(parent)
+    with suppress(FileExistsError):
+        os.mkdir(directory, 0o700)
+    _sync(parent)
+
+
+def _make_file(place: str) -> None:
+    """Make the file, if it is not there, readable by this user alone; what SQLite makes beside it is like it."""
+    with suppress(FileExistsError):
+        os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        _sync(os.path.dirname(place))
+
+
+def _sync(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _look(place: str, path: str) -> None:
