@@ -14,7 +14,7 @@ from forq_trio.http.forq_api.reading import check_range, query_number
 from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access import Principal, Scope
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import MalformedMessageId
 from forq_trio.model.messages import MessageFilter, check_message_id
@@ -76,6 +76,9 @@ class DeadLetterEndpoints:
         """Send an edited copy of one."""
         wanted = _read_resubmission(request.body)
         check_target(request, wanted.target)
+        if request.principal.token is not None and wanted.target is None:
+            original = await self._broker.message(queue, message_id)
+            _check_sender(request.principal, original.source_queue)
         produced = await self._broker.resubmit(
             queue,
             message_id,
@@ -103,6 +106,12 @@ def check_target(request: Request, target: str | None) -> None:
     """Raise Forbidden unless whoever asks may move messages to `target`, where one is named."""
     if target is not None:
         request.principal.check(Scope.REDRIVE, target)
+
+
+def _check_sender(principal: Principal, target: str | None) -> None:
+    """Raise Forbidden unless it may put an edited copy into the queue that a message came from; None: it has none."""
+    if target is not None and not principal.may(Scope.REDRIVE, target):
+        principal.check(Scope.PRODUCE, target)
 
 
 def filter_of(wanted: DeadLetterFilter, now_ms: int) -> MessageFilter:
