@@ -58,7 +58,10 @@ _file_option = click.option(
 def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     from forq_trio.config.load import load
 
-    return load({name: text for name, text in settings.items() if text is not None}, file=file)
+    loaded = load({name: text for name, text in settings.items() if text is not None}, file=file)
+    for warning in loaded.warnings:
+        click.echo(f"forq: {warning}", err=True)
+    return loaded
 
 
 @click.command(cls=_WithSettings, short_help="Run the server.")

@@ -33,10 +33,14 @@ _STAND_IN = InitSettingsSource(Config, {"auth_secret": secrets.token_hex(limits.
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration, and where each value came from: an option, a variable, a TOML key, or DEFAULT."""
+    """A configuration, and where each value came from: an option, a variable, a TOML key, or DEFAULT.
+
+    warnings: a line for each variable that looks like a setting and is none.
+    """
 
     config: Config
     sources: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def load(
@@ -58,9 +62,10 @@ def load(
             problems.append(f"{where}: is not set; allowed: {setting.form.allowed}")
     config = Config(*sources, _STAND_IN)
     problems += conflicts(config, origins)
+    warnings = tuple(warning for source in sources for warning in source.warnings)
     if problems:
-        raise ConfigError(problems)
-    return Loaded(config, {name: origins.get(name, DEFAULT) for name in SETTINGS})
+        raise ConfigError([*warnings, *problems])
+    return Loaded(config, {name: origins.get(name, DEFAULT) for name in SETTINGS}, warnings)
 
 
 def load_db_path(option: str | None = None, environ: Mapping[str, str] | None = None) -> Path:

@@ -24,20 +24,26 @@ NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
 _FOREIGN = re.compile(
     r"FORQ_(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
 )
+_ADDRESSES = tuple(
+    f"FORQ_{word}" for word in ("PORT", "HOST", "ADDR", "ADDRESS", "BIND", "LISTEN", "API_PORT", "API_HOST")
+)
+"""What other servers call the address to listen on, or a part of it."""
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 
 
 class Source(InitSettingsSource):
     """What is given in one place: setting name -> value, always as text.
 
-    origins: setting name -> where exactly, as an error line names it. problems: a line for each name that is not
-    known, or for a file that cannot be read.
+    origins: setting name -> where exactly, as an error line names it. problems: a line for each key that is not known,
+    or for a file that cannot be read. warnings: a line for each variable that is not known: build systems and
+    containers bring variables of their own, which must not keep a server from starting.
     """
 
     def __init__(self) -> None:
         super().__init__(Config, {})
         self.origins: dict[str, str] = {}
         self.problems: list[str] = []
+        self.warnings: list[str] = []
 
     def give(self, name: str, origin: str, text: str) -> None:
         self.init_kwargs[name] = text
@@ -61,12 +67,14 @@ def read_environment(environ: Mapping[str, str]) -> Source:
     source = Source()
     for variable in sorted(environ):
         name = variable.removeprefix(PREFIX).lower()
-        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or _FOREIGN.fullmatch(variable):
+        is_port = variable == "FORQ_PORT" and environ[variable].isdecimal()
+        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS:
+            continue
+        if _FOREIGN.fullmatch(variable) and not is_port:
             continue
         if name not in SETTINGS or variable != variable.upper():
-            known = [*(setting.variable for setting in SETTINGS.values()), *NOT_SETTINGS]
-            source.problems.append(
-                f"{variable}: is not a known variable; {_nearest(variable.upper(), known)}"
+            source.warnings.append(
+                f"{variable}: is not a known variable and has no effect; {_meant(variable)}"
             )
         elif environ[variable]:
             source.give(name, variable, environ[variable])
@@ -118,6 +126,14 @@ def _read_key(source: Source, origin: str, section: str, key: str, value: Any) -
         source.give(key, origin, str(value))
     else:
         source.problems.append(f"{origin}: is neither text, whole number nor boolean")
+
+
+def _meant(variable: str) -> str:
+    """A hint what a variable that is not known was probably meant to be."""
+    if variable.upper() in _ADDRESSES:
+        return "the address to listen on is FORQ_API_ADDR, as host:port or :port"
+    known = [*(setting.variable for setting in SETTINGS.values()), *NOT_SETTINGS]
+    return _nearest(variable.upper(), known)
 
 
 def _nearest(name: str, *choices: list[str]) -> str:

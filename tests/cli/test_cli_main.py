@@ -129,10 +129,18 @@ def test_a_configuration_that_is_not_right(forq: Forq, monkeypatch: pytest.Monke
     assert outcome.out == ""
     assert outcome.err.splitlines() == [
         "forq: the configuration is not valid:",
-        "  FORQ_ENVV: is not a known variable; nearest: FORQ_ENV",
+        "  FORQ_ENVV: is not a known variable and has no effect; nearest: FORQ_ENV",
         "  --api-addr: '8080' has no port; allowed: host:port, :port or [IPv6]:port, with port 0 for any free one",
         "  --durability: 'half' is not known; allowed: full or normal",
     ]
+
+
+def test_a_variable_that_is_not_known_is_told_of_and_ignored(forq: Forq, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FORQ_ENVV", "x")
+    monkeypatch.setenv("FORQ_AUTH_SECRET", "s" * 40)
+    outcome = forq("config")
+    assert outcome.code == 0
+    assert outcome.err == "forq: FORQ_ENVV: is not a known variable and has no effect; nearest: FORQ_ENV\n"
 
 
 def test_serve_makes_the_default_directory_and_passes_the_configuration_on(

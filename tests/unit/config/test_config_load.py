@@ -191,13 +191,21 @@ def test_everything_that_is_wrong_is_named_at_once(tmp_path: Path):
     ],
 )
 def test_an_unknown_variable_is_told_its_nearest(variable: str, nearest: str):
-    (problem,) = problems(MINIMAL | {variable: "x"})
-    assert problem == f"{variable}: is not a known variable; nearest: {nearest}"
+    (warning,) = load(environ=MINIMAL | {variable: "x"}).warnings
+    assert warning == f"{variable}: is not a known variable and has no effect; nearest: {nearest}"
 
 
 def test_an_unknown_variable_without_a_near_one_is_told_all():
-    (problem,) = problems(MINIMAL | {"FORQ_QQQQQQQQ": "x"})
-    assert "known: FORQ_AUTH_SECRET, FORQ_ENV, " in problem
+    (warning,) = load(environ=MINIMAL | {"FORQ_QQQQQQQQ": "x"}).warnings
+    assert "known: FORQ_AUTH_SECRET, FORQ_ENV, " in warning
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("FORQ_PORT", "9000"), ("FORQ_HOST", "0.0.0.0"), ("FORQ_LISTEN", ":9000")]
+)
+def test_what_others_call_the_address_is_pointed_to_ours(variable: str, value: str):
+    (warning,) = load(environ=MINIMAL | {variable: value}).warnings
+    assert warning.endswith("the address to listen on is FORQ_API_ADDR, as host:port or :port")
 
 
 def test_variables_that_are_not_meant_for_us_are_left_alone():
@@ -208,7 +216,8 @@ def test_variables_that_are_not_meant_for_us_are_left_alone():
         "FORQ_PORT_8080_TCP_ADDR",
         "FORQ_URL",
     )
-    assert load(environ=MINIMAL | dict.fromkeys(foreign, "x")).config.env == "pro"
+    loaded = load(environ=MINIMAL | dict.fromkeys(foreign, "x"))
+    assert (loaded.config.env, loaded.warnings) == ("pro", ())
 
 
 @pytest.mark.parametrize(
