@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forq_trio.cli.output import print_table
+from forq_trio.model.errors import StorageOpenError
 
 if TYPE_CHECKING:
     from forq_trio.config.load import Loaded
@@ -71,15 +72,16 @@ def serve(file: Path | None, **settings: Any) -> int:
 
     Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows what would be in effect.
     """
-    from forq_trio.config.settings import default_db_path
-
-    config = _load(file, settings).config
-    if config.db_path == default_db_path() and not config.memory:
-        # The default place is ours to make; any other is the operator's, and missing it is more likely a slip.
-        config.db_path.parent.mkdir(parents=True, exist_ok=True)
     from forq_trio import app
+    from forq_trio.config.load import DEFAULT
 
-    return app.run(config)
+    loaded = _load(file, settings)
+    try:
+        return app.run(loaded.config)
+    except StorageOpenError as error:
+        if loaded.sources["db_path"] == DEFAULT and not loaded.config.memory:
+            raise StorageOpenError(f"{error}; FORQ_DB_PATH or --db names another place") from error
+        raise
 
 
 @click.command(cls=_WithSettings, short_help="Print the settings in effect, or an example file.")

@@ -74,7 +74,7 @@ class Database(Section):
         json_schema_extra={"default": "forq/forq.db in the user's data directory"},
         examples=["/var/lib/forq/forq.db"],
     )
-    """The database file; made if it is not there, and so is its directory if that is the default one."""
+    """The database file; made if it is not there, and so is its directory."""
     durability: Literal["full", "normal"] = "full"
     """full: what was answered survives a power cut; normal: only a crash of the process."""
     memory: Boolean = False

@@ -119,8 +119,6 @@ def _read_database_path(text: str) -> Path:
     path = _read_path(text)
     if path.is_dir():
         raise ValueError(f"{shown(text)} is a directory")
-    if not path.parent.is_dir():
-        raise ValueError(f"{shown(text)} lies in a directory that does not exist")
     return path
 
 
@@ -147,9 +145,7 @@ ListenAddress = Annotated[
     PlainValidator(_read_address),
     Form("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
 ]
-DatabasePath = Annotated[
-    Path, PlainValidator(_read_database_path), Form("FILE", "a file path in a directory that exists")
-]
+DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Form("FILE", "a file path")]
 ReadableFile = Annotated[
     Path, PlainValidator(_read_readable_file), Form("FILE", "the path of a readable file")
 ]

@@ -143,9 +143,7 @@ def test_a_variable_that_is_not_known_is_told_of_and_ignored(forq: Forq, monkeyp
     assert outcome.err == "forq: FORQ_ENVV: is not a known variable and has no effect; nearest: FORQ_ENV\n"
 
 
-def test_serve_makes_the_default_directory_and_passes_the_configuration_on(
-    forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_serve_passes_the_configuration_on(forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     seen: list[Config] = []
 
     def serve(settings: Config) -> int:
@@ -157,7 +155,18 @@ def test_serve_makes_the_default_directory_and_passes_the_configuration_on(
     assert forq("serve", "--api-addr", ":0").code == 7
     assert seen[0].api_addr.port == 0
     assert seen[0].db_path == default_db_path()
-    assert seen[0].db_path.parent.is_dir()
+
+
+def test_where_the_default_place_cannot_be_used_serve_says_how_to_name_another(
+    forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "data").write_text("in the way")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    outcome = forq("serve", "--api-addr", "127.0.0.1:0")
+    assert outcome.code == 1
+    assert outcome.err.strip().endswith("data is not a directory; FORQ_DB_PATH or --db names another place")
+    outcome = forq("serve", "--api-addr", "127.0.0.1:0", "--db", str(tmp_path / "data" / "forq.db"))
+    assert outcome.err.strip().endswith("data is not a directory")
 
 
 @pytest.fixture
