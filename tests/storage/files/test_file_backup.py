@@ -163,3 +163,10 @@ def test_a_damaged_backup_is_found(path, filled, target) -> None:
         "queue emails holds 2999 ready, 0 processing, 0 failed, 0 delayed, 0 held, 8997000 bytes "
         "but is counted as 3000, 0, 0, 0, 0, 9000000"
     ]
+
+
+def test_an_empty_file_is_no_backup(tmp_path) -> None:
+    """What a copy leaves that was cut off at its start."""
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StorageOpenError, match=r"empty\.db is empty: it is not a backup$"):
+        verify_backup(str(tmp_path / "empty.db"))

@@ -52,8 +52,13 @@ def check_file(path: str) -> CheckReport:
 
 
 def verify_backup(path: str) -> CheckReport:
-    """`check_file` for a backup, opened as the single file it has to be: nothing beside it is looked at."""
+    """`check_file` for a backup, opened as the single file it has to be: nothing beside it is looked at.
+
+    An empty file, which a server would take as a new database, is no backup: StorageOpenError.
+    """
     with _existing(path):
+        if os.path.getsize(path) == 0:
+            raise StorageOpenError(f"{path} is empty: it is not a backup")
         with closing(open_alone(path)) as connection:
             report = _check(connection, path)
         if has_log(path) or has_log(path, "-journal"):
