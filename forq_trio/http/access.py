@@ -9,11 +9,12 @@ A gate that does not let a request pass raises Unauthorized, LockedOut or Forbid
 """
 
 from hmac import compare_digest
+from ipaddress import ip_address
 from typing import NoReturn
 from urllib.parse import unquote
 
 from forq_trio.broker.tokens import Tokens
-from forq_trio.http.errors import LockedOut, Unauthorized
+from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
 from forq_trio.model.access import Principal, Scope
@@ -65,6 +66,38 @@ class ApiKeyGate:
         if not compare_digest(presented_key(request), self._secret):
             self._failures.refuse(request)
         self._failures.forget(request)
+
+
+class LocalGate:
+    """Lets everybody on this machine pass who is no web page; a `router.Gate` for routes without a key.
+
+    A page of any site can have its reader's browser send requests to addresses of this machine. The browser then says
+    in Origin where the page is from; and where the page's own name was made to mean this machine, Host has that name.
+    """
+
+    scope = None
+
+    def __call__(self, request: Request) -> None:
+        origin = request.headers.get(b"origin")
+        if origin is not None and not _is_local(origin.partition(b"://")[2]):
+            raise ForeignSite
+        if not _is_local(request.headers.get(b"host", b"localhost")):
+            raise ForeignSite
+
+
+def _is_local(authority: bytes) -> bool:
+    """Whether host and port are of this machine alone."""
+    host = (
+        authority.partition(b"]")[0].lstrip(b"[")
+        if authority.startswith(b"[")
+        else authority.partition(b":")[0]
+    )
+    if host.lower() == b"localhost":
+        return True
+    try:
+        return ip_address(host.decode("latin-1")).is_loopback
+    except ValueError:
+        return False
 
 
 class Access:

@@ -25,6 +25,10 @@ class LockedOut(HttpError):
         self.headers = ((b"retry-after", b"%d" % ceil(seconds)),)
 
 
+class ForeignSite(HttpError):
+    """The request came from a web page of another site, or for another host, to a server that asks for no key."""
+
+
 class PathNotFound(HttpError):
     """Nothing is served at this path."""
 

@@ -1,6 +1,13 @@
 """Forq's error table: the code each error of the queue, and of HTTP, is answered with. Statuses are in `codes`."""
 
-from forq_trio.http.errors import HttpError, LockedOut, MethodNotAllowed, PathNotFound, Unauthorized
+from forq_trio.http.errors import (
+    ForeignSite,
+    HttpError,
+    LockedOut,
+    MethodNotAllowed,
+    PathNotFound,
+    Unauthorized,
+)
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.codes import Refused
 from forq_trio.http.message import Response
@@ -38,6 +45,7 @@ CODE_BY_ERROR: dict[type[errors.ForqError], str] = {
 CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
     Unauthorized: codes.UNAUTHORIZED,
     LockedOut: codes.TOO_MANY_REQUESTS,
+    ForeignSite: codes.FORBIDDEN,
     PathNotFound: codes.PATH_NOT_FOUND,
     MethodNotAllowed: codes.METHOD_NOT_ALLOWED,
 }

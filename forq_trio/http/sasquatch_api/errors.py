@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from forq_trio.http.errors import HttpError, LockedOut, PathNotFound, Unauthorized
+from forq_trio.http.errors import ForeignSite, HttpError, LockedOut, PathNotFound, Unauthorized
 from forq_trio.http.message import Response
 from forq_trio.model import errors, limits
 from forq_trio.telemetry.log import LogEvent, log
@@ -41,7 +41,11 @@ CODES = {
     ),
     VALIDATION_ERROR: Code(400, "A value lies outside its range or has not its form; the message names it."),
     UNAUTHORIZED: Code(401, "The X-API-Key header is missing or wrong."),
-    FORBIDDEN: Code(403, "The token does not allow it; the message names the scope it would need."),
+    FORBIDDEN: Code(
+        403,
+        "The token does not allow it (the message names the scope it would need),"
+        " or a web page asks a server without keys.",
+    ),
     NOT_FOUND: Code(404, "None of the receipt handles is a current one."),
     METHOD_NOT_ALLOWED: Code(405, "The endpoint has another method; the Allow header names it."),
     DUPLICATE_MESSAGE: Code(409, "The deduplication id was used in this queue within its period."),
@@ -57,6 +61,7 @@ CODES = {
 CODE_BY_ERROR: dict[type[Exception], str] = {
     Unauthorized: UNAUTHORIZED,
     LockedOut: TOO_MANY_REQUESTS,
+    ForeignSite: FORBIDDEN,
     PathNotFound: NOT_FOUND,
     errors.InvalidQueueName: VALIDATION_ERROR,
     errors.InvalidContent: INVALID_REQUEST,
@@ -74,6 +79,7 @@ CODE_BY_ERROR: dict[type[Exception], str] = {
 _OWN_WORDS: dict[type[Exception], str] = {
     Unauthorized: "the X-API-Key header is missing or wrong",
     LockedOut: "too many wrong keys; try again later",
+    ForeignSite: "without keys the server takes no requests from web pages of other sites",
     PathNotFound: "nothing is served at this path",
     errors.MalformedReceipt: "receipt_handles must be UUIDs",
 }

@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.access import Access
+from forq_trio.http.access import Access, LocalGate
 from forq_trio.http.errors import MethodNotAllowed
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Endpoint, Gate, Operation, Route
@@ -80,7 +80,9 @@ def _route(
         return response
 
     gate: Gate | None = None
-    if access is not None and scope is not None:
+    if access is None:
+        gate = LocalGate()
+    elif scope is not None:
         gate = access.gate(scope, None)  # queues are named in bodies, which the endpoints read
     operation = Operation(path.removeprefix("/"), "Sasquatch", summary, answers=())
     return Route(method, path, _counted(name, endpoint, counts), operation, refuse, gate, options=False)

@@ -7,7 +7,14 @@ import msgspec
 import pytest
 
 import forq_trio.http
-from forq_trio.http.errors import HttpError, LockedOut, MethodNotAllowed, PathNotFound, Unauthorized
+from forq_trio.http.errors import (
+    ForeignSite,
+    HttpError,
+    LockedOut,
+    MethodNotAllowed,
+    PathNotFound,
+    Unauthorized,
+)
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.codes import (
     CODES,
@@ -71,6 +78,7 @@ ANSWERS_THAT_SAY_MORE = {
 HTTP_ANSWERS = {
     Unauthorized(): (401, "unauthorized", ()),
     LockedOut(0.5): (429, "too_many_requests", ((b"retry-after", b"1"),)),
+    ForeignSite(): (403, "forbidden", ()),
     PathNotFound(): (404, "not_found.path", ()),
     MethodNotAllowed(b"GET"): (405, "method_not_allowed", ((b"allow", b"GET"),)),
 }
