@@ -93,7 +93,7 @@ async def serve(config: Config) -> None:
         ) as system:
             server = _build_server(config, system, listeners)
             async with _serving(server, system):
-                _calm_collector()
+                _tune_collector()
                 log.log(
                     LogEvent.SERVER_STARTED,
                     api=str(config.api_addr._replace(port=server.ports[0])),
@@ -107,7 +107,7 @@ async def serve(config: Config) -> None:
                     break
 
 
-def _calm_collector() -> None:
+def _tune_collector() -> None:
     """Leave what start-up made out of garbage collections, and run them less often.
 
     The hot path makes no reference cycles, so collections find next to nothing there; at 128 connections they cost a

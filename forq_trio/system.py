@@ -30,7 +30,7 @@ from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.storage.engine import KEEP_NOTHING, Engine, EngineSettings
+from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
@@ -116,7 +116,7 @@ def _jobs(
     jobs: list[Job] = [*sweeps.values(), optimize_job(broker), token_uses_job(broker), gauges_job(gauges)]
     if engine.log is None:
         return jobs
-    reserve_bytes = 0 if engine.durability == KEEP_NOTHING else disk_reserve_bytes
+    reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer)
     return [guard, *jobs, checkpointer]

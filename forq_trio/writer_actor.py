@@ -87,7 +87,7 @@ class WriterListener:
         return False
 
 
-class _Hold(Command[None], frozen=True, gc=False):
+class _PauseWriter(Command[None], frozen=True, gc=False):
     """Asks the writer to pause between two batches."""
 
 
@@ -119,7 +119,7 @@ class WriterActor:
         self._listener = listener or WriterListener()
         self._inbox = Inbox(inbox_calls_max)
         self._postponed: list[Call[Any]] = []
-        self._holds: list[Call[None]] = []
+        self._pauses: list[Call[None]] = []
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
         self._next_due_ms: int | None = clock.now_ms()
@@ -127,7 +127,7 @@ class WriterActor:
         self._draining = False
         self._stopping = False
         self._finished = False
-        self._overload_told = float("-inf")
+        self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.watches = Watches()
         self.token_changes = 0
@@ -150,7 +150,7 @@ class WriterActor:
             try:
                 await self._inbox.put(call)
             except Overloaded:
-                self._tell_overload()
+                self._log_overload()
                 raise
             outcome = await call.wait()
         except ServiceError as error:
@@ -160,11 +160,11 @@ class WriterActor:
             self._count_rejected(outcome)
         return outcome
 
-    def _tell_overload(self) -> None:
+    def _log_overload(self) -> None:
         """Log that calls are refused, now and then."""
         now = trio.current_time()
-        if now >= self._overload_told + limits.OVERLOAD_LOG_SECONDS:
-            self._overload_told = now
+        if now >= self._overload_logged_at + limits.OVERLOAD_LOG_SECONDS:
+            self._overload_logged_at = now
             log(LogEvent.WRITER_OVERLOADED, parked=self.parked.total)
 
     def _count_rejected(self, outcomes: Any) -> None:
@@ -189,7 +189,7 @@ class WriterActor:
     def drain_receivers(self) -> None:
         """Answer all parked receivers with nothing, and from now on park none: the first step of a shutdown."""
         self._draining = True
-        self.parked.give_up(inf)
+        self.parked.expire(inf)
         self.watches.close()
 
     def stop(self) -> None:
@@ -200,9 +200,9 @@ class WriterActor:
             self._inbox.close()
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
+    async def paused(self) -> AsyncIterator[None]:
         """While inside, no batch runs. For a final checkpoint, which must be short; calls gather meanwhile."""
-        await self.execute(_Hold())
+        await self.execute(_PauseWriter())
         resume = self._resume
         try:
             yield
@@ -230,20 +230,20 @@ class WriterActor:
         self._set_timer()
         try:
             while (taken := await self._inbox.take()) is not None:
-                self.parked.give_up(trio.current_time())
+                self.parked.expire(trio.current_time())
                 calls = self._sort_out(taken)
                 if calls or self._is_due():
                     await self._run_batch(calls)
-                while self._holds:
-                    await self._pause(self._holds.pop())
+                while self._pauses:
+                    await self._wait_for_resume(self._pauses.pop())
                 self._set_timer()
         except Exception as error:
             return error
         finally:
             self._stopping = self._finished = True
             self._inbox.close()
-            _fail(self._inbox.take_rest() + self._holds, Stopping)
-            self.parked.give_up(inf)
+            _fail(self._inbox.take_rest() + self._pauses, Stopping)
+            self.parked.expire(inf)
             self._store.close()
         return None
 
@@ -251,8 +251,8 @@ class WriterActor:
         """The calls to run, those of a refused batch first; without abandoned ones and those for the loop itself."""
         calls, self._postponed = self._postponed, []
         for call in taken:
-            if type(call.command) is _Hold:
-                self._holds.append(call)
+            if type(call.command) is _PauseWriter:
+                self._pauses.append(call)
             elif not call.abandoned and type(call.command) is not _Tick:
                 calls.append(call)
         return _refuse_sends(calls) if self.sends_refused else calls
@@ -299,7 +299,7 @@ class WriterActor:
         if result.commit_seconds is not None:
             self._counters.record_commit(len(calls), result.commit_seconds)
             self._listener.committed()
-        _tell_losses(result)
+        _log_losses(result)
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
         """Resolve a parked receiver; give back what was claimed for one that has left."""
@@ -344,10 +344,10 @@ class WriterActor:
         found = [self.parked.find(receiver_id) for receiver_id in receiver_ids]
         return [call for call in found if call is not None]
 
-    async def _pause(self, hold: Call[None]) -> None:
+    async def _wait_for_resume(self, pause: Call[None]) -> None:
         """Run nothing until the holder resumes us."""
         self._resume = trio.Event()
-        if hold.resolve(None):
+        if pause.resolve(None):
             await self._resume.wait()
 
     # Time
@@ -392,7 +392,7 @@ def _refuse_sends(calls: list[Call[Any]]) -> list[Call[Any]]:
     return [call for call in calls if type(call.command) not in _SENDS]
 
 
-def _tell_losses(result: BatchResult) -> None:
+def _log_losses(result: BatchResult) -> None:
     """Log what could not be settled, and what was deleted because the dead-letter queue it was meant for was full."""
     for queue, sequence, error in result.set_aside:
         log(LogEvent.MESSAGE_SET_ASIDE, queue=queue, sequence=sequence, error=error)

@@ -45,7 +45,7 @@ from forq_trio.writer_actor import WriterActor
 
 T = TypeVar("T")
 
-PASSING = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
+TRANSIENT_ERRORS = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
 """Errors that changed nothing and may be gone at the next try."""
 
 
@@ -128,7 +128,7 @@ class _Run:
 class Redrives:
     """The actor that runs these tasks: `run` is its life, the rest is how others reach it.
 
-    At most REDRIVES_RUNNING_MAX run at once, and the latest REDRIVES_KEPT_MAX that ended are remembered.
+    At most REDRIVES_RUNNING_MAX run at once, and the latest REDRIVES_REMEMBERED_MAX that ended are remembered.
     """
 
     def __init__(self, letters: DeadLetters, writer: WriterActor, clock: Clock) -> None:
@@ -225,7 +225,7 @@ class Redrives:
         except Stopping:
             pass  # the server ends, and what was not moved is where it was: the same as cancelled
         except Exception as problem:
-            state, error = RedriveState.FAILED, _words(problem)
+            state, error = RedriveState.FAILED, _error_text(problem)
             log(LogEvent.REDRIVE_FAILED, redrive=run.task.id, queue=run.task.queue, error=error)
         finally:
             run.change(state=state, error=error, finished_at=self._clock.now_ms())
@@ -249,7 +249,7 @@ class Redrives:
                 before_sequence=before_sequence,
                 limit=limits.SEARCH_PAGE_MAX,
             )
-            found = await _insist(search)
+            found = await _retry(search)
             movable = [info.id for info in found.messages if _can_move(info, task.target)]
             run.change(
                 searched=run.task.searched + found.searched,
@@ -272,13 +272,13 @@ class Redrives:
 
         for ids in _parts(message_ids, pace.step):
             await pace.wait()
-            moved = await _insist(partial(move, ids))
+            moved = await _retry(partial(move, ids))
             run.change(moved=run.task.moved + moved)
             pace.charge(moved)
 
     def _forget_old(self) -> None:
         ended = [key for key, run in self._runs.items() if not run.running]
-        for key in ended[: -limits.REDRIVES_KEPT_MAX]:
+        for key in ended[: -limits.REDRIVES_REMEMBERED_MAX]:
             del self._runs[key]
 
 
@@ -292,15 +292,15 @@ def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+async def _retry(work: Callable[[], Awaitable[T]]) -> T:
     """Return what `work` returns, after a pause again when it fails in passing. Cancellation ends the pause."""
     for _ in range(limits.REDRIVE_RETRIES_MAX):
         try:
             return await work()
-        except PASSING:
+        except TRANSIENT_ERRORS:
             await trio.sleep(limits.STORAGE_RETRY_SECONDS)
     return await work()
 
 
-def _words(problem: Exception) -> str:
+def _error_text(problem: Exception) -> str:
     return str(problem) if isinstance(problem, ForqError) else f"{type(problem).__name__}: {problem}"

@@ -1,7 +1,7 @@
 """Access tokens: made, listed, revoked, and found by what a client shows. A part of `Broker`.
 
 The text of a token leaves this module once, as the result of `create_token`. Only its hash is kept, on disk and in
-memory, and a shown key is looked up by its hash: one SHA-256 and one look in a dict, whatever the number of tokens.
+memory, and a presented key is looked up by its hash: one SHA-256 and one look in a dict, whatever the number of tokens.
 
 Uses are noted in memory, and saved by a job and when the system stops: no request writes because it was allowed in.
 """
@@ -56,14 +56,14 @@ class KnownTokens:
     def unsaved_uses(self) -> dict[str, int]:
         """Epoch ms by name of what was used since it was last saved."""
         tokens = self._current()
-        return {tokens[shown].name: used_at for shown, used_at in self._used_at.items()}
+        return {tokens[token_digest].name: used_at for token_digest, used_at in self._used_at.items()}
 
     def saved(self, uses: dict[str, int]) -> None:
         """Forget these uses: they are stored."""
         self._used_at = {
-            shown: used_at
-            for shown, used_at in self._used_at.items()
-            if (token := self._by_digest.get(shown)) is not None and used_at != uses.get(token.name)
+            token_digest: used_at
+            for token_digest, used_at in self._used_at.items()
+            if (token := self._by_digest.get(token_digest)) is not None and used_at != uses.get(token.name)
         }
 
     def _current(self) -> dict[str, AccessToken]:
@@ -71,7 +71,11 @@ class KnownTokens:
         changes = self._writer.token_changes
         if changes != self._changes_seen:
             self._by_digest = {token.digest: token for token in self._writer.snapshot().tokens.values()}
-            self._used_at = {shown: at for shown, at in self._used_at.items() if shown in self._by_digest}
+            self._used_at = {
+                token_digest: at
+                for token_digest, at in self._used_at.items()
+                if token_digest in self._by_digest
+            }
             self._changes_seen = changes
         return self._by_digest
 

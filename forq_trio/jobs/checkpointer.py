@@ -49,7 +49,7 @@ class Checkpointer:
             await self._grew.wait()
             self._grew = trio.Event()
             result = await self._checkpoint()
-            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
             if result is not None and (is_long or self._writer.sends_refused):
                 await self._restart_log(result)
             else:
@@ -61,7 +61,7 @@ class Checkpointer:
             if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
             result = await self._checkpoint() or result
-        async with self._writer.held():
+        async with self._writer.paused():
             last = await self._checkpoint()
         if last is not None and last.moved_pages < last.log_pages:
             log(LogEvent.CHECKPOINT_HELD, log_pages=last.log_pages, moved_pages=last.moved_pages)
@@ -76,7 +76,7 @@ class Checkpointer:
                 return
             if commits != self._commits:
                 continue
-            async with self._writer.held():
+            async with self._writer.paused():
                 result = await self._checkpoint(truncate=not self._writer.sends_refused)
             emptied = result is not None and result.moved_pages == result.log_pages
 

@@ -47,19 +47,19 @@ class DiskGuard:
         self._limiter = trio.CapacityLimiter(1)
         self._woken = trio.Event()
         self._has_reserve = False
-        self._told_refused = False
+        self._logged_refused = False
 
     async def run(self) -> None:
         try:
             while True:
-                await self._look()
+                await self._check_space()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
         finally:
             self._give_up_reserve()  # also before the last checkpoint, which may need the room
 
-    async def _look(self) -> None:
+    async def _check_space(self) -> None:
         spare = self._spare_bytes()
         if not self._has_reserve and spare >= self._keep_bytes > 0:
             await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
@@ -69,18 +69,18 @@ class DiskGuard:
             self._writer.sends_refused = spare < wanted
         elif spare < self._keep_bytes:
             self._writer.sends_refused = True
-        self._tell(spare)
+        self._log_change(spare)
 
     def _spare_bytes(self) -> int:
         """What is free beside the reserve, whether that is there or still to be made; negative if it has no room."""
         free = self._free_bytes(self._reserve.parent)
         return free if self._has_reserve else free - self._keep_bytes
 
-    def _tell(self, spare: int) -> None:
+    def _log_change(self, spare: int) -> None:
         """Log when sends begin to be refused, and when they are accepted again."""
-        if self._writer.sends_refused != self._told_refused:
-            self._told_refused = self._writer.sends_refused
-            event = LogEvent.DISK_FULL if self._told_refused else LogEvent.DISK_ROOM
+        if self._writer.sends_refused != self._logged_refused:
+            self._logged_refused = self._writer.sends_refused
+            event = LogEvent.DISK_FULL if self._logged_refused else LogEvent.DISK_ROOM
             log(event, spare_bytes=spare, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
 
     def make_space(self) -> bool:
