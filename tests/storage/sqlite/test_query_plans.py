@@ -63,10 +63,10 @@ EXPECTED = {
     "ready_newest_last": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
     "ready_newest_first": "SEARCH messages USING INDEX messages_claim (queue=? AND priority=?)",
     "count_in_process": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
-    "let_group_go": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
+    "select_held_of_group": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id=? AND status=?)",
     "held_groups": "SEARCH messages USING COVERING INDEX messages_group (queue=? AND group_id>?)",
     "select_held": "SEARCH messages USING COVERING INDEX messages_held (queue=? AND rowid>?)",
-    "let_go": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "unhold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "hold": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "select_drawn": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "redrive": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
@@ -85,8 +85,8 @@ EXPECTED = {
     "queues_of": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "ready_sequences": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
     "ready_priorities": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
-    "ready_places": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
-    "ready_from_place": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
+    "ready_positions": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
+    "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
 }
 
 # Scans that are meant: of the one row about sequences, of one small row per queue at start (or to list the queues), of

@@ -135,7 +135,7 @@ SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AN
 -- As many of the message's group are in process as may be.
 UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 
--- name: let_group_go
+-- name: select_held_of_group
 -- The next held messages of a group.
 SELECT seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
 
@@ -155,7 +155,7 @@ SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
 -- Held messages of a queue, by number.
 SELECT seq FROM messages WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
 
--- name: let_go
+-- name: unhold
 -- A held message is ready again.
 UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
