@@ -24,6 +24,7 @@ NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
 _FOREIGN = re.compile(
     r"FORQ_(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
 )
+_NUMBER_BITS_MAX = 1_000
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 
 
@@ -85,6 +86,8 @@ def read_file(path: Path) -> Source:
         source.problems = [f"{path}: is not UTF-8; allowed: a TOML file in UTF-8"]
     except tomllib.TOMLDecodeError as problem:
         source.problems = [f"{path}: is not valid TOML: {_plain(problem)}"]
+    except (ValueError, RecursionError):  # a number of thousands of digits, or as many brackets
+        source.problems = [f"{path}: cannot be read (too long a number, or nested too deeply)"]
     else:
         for name, table in document.items():
             _read_table(source, path, name, table)
@@ -114,8 +117,11 @@ def _read_key(source: Source, origin: str, section: str, key: str, value: Any) -
         source.problems.append(f"{origin}: is in the wrong section; it belongs in [{home}]")
     elif isinstance(value, bool):
         source.give(key, origin, str(value).lower())
-    elif isinstance(value, str | int):
-        source.give(key, origin, str(value))
+    elif isinstance(value, str):
+        source.give(key, origin, value)
+    elif isinstance(value, int):
+        # As decimal digits Python writes no number of thousands of them; whoever reads the text refuses either form.
+        source.give(key, origin, str(value) if value.bit_length() <= _NUMBER_BITS_MAX else hex(value))
     else:
         source.problems.append(f"{origin}: is neither text, whole number nor boolean")
 

@@ -106,6 +106,8 @@ def _is_host(host: str) -> bool:
 
 
 def _read_path(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError(f"{shown(text)} has a NUL character, which no path can have")
     try:
         path = Path(text).expanduser().absolute()
         path.exists()

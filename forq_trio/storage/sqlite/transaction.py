@@ -7,6 +7,7 @@ settings live in memory: a Transaction is what this batch changes of them, looke
 """
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import apsw
@@ -250,7 +251,8 @@ class Transaction:
             self.woken.add(to or queue)
         elif target == _FAILED:
             self.failed_queued = True
-        if due_ms is not None and (self.due_ms is None or due_ms < self.due_ms):
+        # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
+        if due_ms is not None and due_ms < (inf if self.due_ms is None else self.due_ms):
             self.due_ms = due_ms
         if change in _COUNTED:
             key = (change, to or queue if change == REQUEUED else queue, reason)

@@ -196,12 +196,13 @@ UPDATE messages SET status = 1, processing_started_at = coalesce(processing_star
 WHERE seq = ?;
 
 -- name: next_due
--- When the clock next concerns any message.
-SELECT due_at FROM messages WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
+-- When the clock next concerns any message. In a damaged row that time may be text, which SQLite orders behind numbers.
+SELECT due_at FROM messages WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT 1;
 
 -- name: next_due_but
 -- When the clock next concerns any message but these.
-SELECT due_at FROM messages WHERE due_at IS NOT NULL AND seq NOT IN (SELECT value FROM json_each(?))
+SELECT due_at FROM messages
+WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY due_at LIMIT 1;
 
 -- name: select_due
