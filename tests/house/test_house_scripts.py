@@ -1,4 +1,4 @@
-"""The scripts that set up and start a server: what they print can be pasted, and a run that was stopped hinders no other."""
+"""The scripts that set up and start a server: what they print can be pasted, and a stopped run hinders no other."""
 
 import os
 import shutil
@@ -47,7 +47,9 @@ def taken_port() -> Iterator[int]:
 def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command in `folder` as somebody who is offline and has set nothing but `environment`."""
     offline = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1", "HOME": str(folder)}
-    return subprocess.run(command, cwd=folder, env=offline | environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=folder, env=offline | environment, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.mark.tier2
@@ -68,7 +70,9 @@ def test_server_prints_commands_for_its_secret_and_address(installed, taken_port
 
 
 def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed, taken_port) -> None:
-    outcome = run(installed, "script/server", "--api-addr", f"127.0.0.1:{taken_port}", FORQ_AUTH_SECRET=SECRET)
+    outcome = run(
+        installed, "script/server", "--api-addr", f"127.0.0.1:{taken_port}", FORQ_AUTH_SECRET=SECRET
+    )
     assert "from another terminal where FORQ_AUTH_SECRET is the server's secret:" in outcome.stderr
     assert 'curl -H "X-API-Key: $FORQ_AUTH_SECRET" ' in outcome.stderr
     assert SECRET not in outcome.stderr
@@ -79,7 +83,10 @@ def test_server_leaves_secret_and_database_to_a_configuration_file(installed) ->
     text = f'[server]\nauth_secret = "{SECRET}"\n[database]\ndb_path = "nowhere/forq.db"\n'
     (installed / "forq.toml").write_text(text, encoding="utf-8")
     outcome = run(installed, "script/server", "--config", "forq.toml")
-    assert "forq.toml [database] db_path: 'nowhere/forq.db' lies in a directory that does not exist" in outcome.stderr
+    assert (
+        "forq.toml [database] db_path: 'nowhere/forq.db' lies in a directory that does not exist"
+        in outcome.stderr
+    )
     assert not (installed / "data/secret").exists()
 
 
