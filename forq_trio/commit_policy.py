@@ -1,10 +1,10 @@
 """Where a commit runs: on the event loop while the disk answers fast, in a worker thread when it does not.
 
 A commit waits for the disk (fsync) and for nothing else. On the loop that wait stops every connection for its length;
-in a thread it costs two hand-overs, which is more than a short wait. So the policy keeps a moving average of measured
-commit times and moves to the thread above one threshold and back below a lower one. Statements always run on the
-loop: they are short, need the interpreter lock between any two steps, and a thread that has to win the lock back from
-a busy loop at each step is slower by orders of magnitude.
+in a thread it costs two hand-overs between threads, which take longer than a short wait. So the policy keeps a moving
+average of measured commit times and moves to the thread above one threshold and back below a lower one. Statements
+always run on the loop: they are short, need the interpreter lock between any two steps, and a thread that has to win
+the lock back from a busy loop at each step is slower by orders of magnitude.
 """
 
 from forq_trio.model import limits
@@ -13,7 +13,7 @@ _WEIGHT = 0.05
 
 
 class CommitPolicy:
-    """Decides by the average of past commits. Starts on the loop."""
+    """Decides by the moving average of past commits, in seconds. Starts on the loop."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class CommitPolicy:
         self.inline = True
 
     def record(self, seconds: float) -> None:
-        """Take note of how long a commit waited for the disk, wherever it ran."""
+        """Note how long a commit waited for the disk, wherever it ran."""
         self.average_seconds += _WEIGHT * (seconds - self.average_seconds)
         if self.average_seconds > self._thread_above:
             self.inline = False

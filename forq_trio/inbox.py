@@ -1,8 +1,9 @@
-"""The writer's inbox: a bounded queue of calls, and a second one for what must not be refused.
+"""The writer's inbox: a bounded queue of calls, and a second one for calls that must not be refused.
 
-Calls of others wait in a bounded memory channel: when it stays full, the sender is told so, which is the back-pressure
-of the whole queue. What the writer owes (the release of an abandoned claim, a tick of its timer) goes into `_owed`,
-which is taken first. It cannot grow without bound: every entry comes from a call that was taken, or from one job.
+The calls of others wait in a bounded memory channel: when it stays full, the caller gets Overloaded, which is the
+back-pressure of the whole queue. Posted calls, without a caller (the release of an abandoned claim, a tick of the
+timer), may go into `_urgent`, which is taken first. It cannot grow without bound: every entry comes from a call that
+was taken, or from one job.
 """
 
 from collections import deque
@@ -21,13 +22,13 @@ class Inbox:
 
     def __init__(self, calls_max: int) -> None:
         self._send, self._receive = trio.open_memory_channel[Call[Any]](calls_max)
-        self._owed: deque[Call[Any]] = deque()
+        self._urgent: deque[Call[Any]] = deque()
 
     def __len__(self) -> int:
-        return self._receive.statistics().current_buffer_used + len(self._owed)
+        return self._receive.statistics().current_buffer_used + len(self._urgent)
 
     async def put(self, call: Call[Any]) -> None:
-        """Add a call; no checkpoint where there is space for it.
+        """Add a call; no checkpoint if the inbox has space.
 
         Waits up to INBOX_FULL_WAIT_SECONDS, then raises Overloaded. Raises Stopping once closed. Cancelled, the call is
         not added.
@@ -48,28 +49,28 @@ class Inbox:
         raise Overloaded
 
     def post(self, call: Call[Any]) -> None:
-        """Add a call for which nobody waits; never refused."""
+        """Add a call without a waiting caller; never refused."""
         try:
             self._send.send_nowait(call)
         except (trio.WouldBlock, trio.ClosedResourceError):
-            self._owed.append(call)
+            self._urgent.append(call)
 
     def post_first(self, call: Call[Any]) -> None:
-        """Add a call for which nobody waits, before anything else that waits."""
-        self._owed.append(call)
+        """Add a call without a waiting caller before all others; never refused."""
+        self._urgent.append(call)
 
     async def take(self) -> list[Call[Any]] | None:
-        """Wait for a call, and take all there are, up to the caps of one commit. None: closed, and nothing is left."""
-        if self._owed:
+        """Wait for a call and take all that wait, up to the bounds of one commit. None: closed and empty."""
+        if self._urgent:
             await trio.lowlevel.checkpoint()
-            calls = [self._owed.popleft()]
+            calls = [self._urgent.popleft()]
         else:
             try:
                 calls = [await self._receive.receive()]
             except trio.EndOfChannel:
-                if not self._owed:
+                if not self._urgent:
                     return None
-                calls = [self._owed.popleft()]
+                calls = [self._urgent.popleft()]
         messages = message_count(calls[0].command)
         while len(calls) < limits.COMMIT_CALLS_MAX and messages < limits.COMMIT_MESSAGES_MAX:
             call = self._take_one()
@@ -80,19 +81,19 @@ class Inbox:
         return calls
 
     def _take_one(self) -> Call[Any] | None:
-        if self._owed:
-            return self._owed.popleft()
+        if self._urgent:
+            return self._urgent.popleft()
         try:
             return self._receive.receive_nowait()
         except (trio.WouldBlock, trio.EndOfChannel):
             return None
 
     def close(self) -> None:
-        """Take no more calls but those that are owed; what waits can still be taken."""
+        """Refuse calls from now on, except posted ones; those that wait can still be taken."""
         self._send.close()
 
     def take_rest(self) -> list[Call[Any]]:
-        """All that is left, without waiting."""
+        """All calls that are left, without waiting."""
         rest = []
         while (call := self._take_one()) is not None:
             rest.append(call)

@@ -24,10 +24,10 @@ class CommitFailed(Exception):
 
 
 class Store:
-    """Runs batches on one engine, one after the other."""
+    """Runs batches on one engine, one at a time."""
 
     def __init__(self, engine: Engine, policy: CommitPolicy | None = None) -> None:
-        """policy: where commits run; None measures them and decides."""
+        """policy: where commits run; None for a CommitPolicy with the usual thresholds."""
         self._engine = engine
         self._policy = policy or CommitPolicy()
         self._thread_limiter = trio.CapacityLimiter(1)
@@ -35,9 +35,9 @@ class Store:
     async def run(self, batch: Batch) -> BatchResult:
         """Execute `batch` and commit it; the result is durable when this returns.
 
-        Raises StorageUnavailable when the database refused it, which changed nothing; CommitFailed when nobody knows
-        what is on disk; anything else was not foreseen, and nothing was committed. No checkpoint where the commit runs
-        on the loop; cancellation waits until it is done.
+        Raises StorageUnavailable when the database refused it (nothing was changed) and CommitFailed when it is unknown
+        what is on disk; after any other exception nothing was committed. No checkpoint where the commit runs on the
+        loop. Cancelled, it returns or raises only when the commit has ended.
         """
         result = self._engine.execute_batch(batch)
         try:
@@ -49,7 +49,7 @@ class Store:
         return result
 
     async def _commit(self) -> float | None:
-        """Make the open transaction durable, where the policy says; returns its seconds, None for nothing to do."""
+        """Commit where the policy says; returns how many seconds it took, None if there was nothing to commit."""
         if self._policy.inline:
             return self._timed_commit()
         # The shield closes the window before the thread starts; the thread itself is never abandoned.
@@ -68,7 +68,7 @@ class Store:
         return seconds
 
     def snapshot(self) -> Snapshot:
-        """What the engine knows without asking its database, as of the last commit."""
+        """What the engine knows without a query, as of the last commit."""
         return self._engine.snapshot()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The actor system: writer, readers, checkpointer and jobs around one engine, started and stopped in order.
 
-    engine -> writer actor -> jobs, redrives  start
-    jobs -> receivers answered -> inbox drained -> readers, engine closed      stop
+    start: engine -> writer actor -> jobs, redrives
+    stop: jobs -> parked receivers answered -> inbox drained -> engine closed
 
 `open_system` is what the server builds on; `open_broker` is the same for an application that embeds the queue.
 """
@@ -30,7 +30,7 @@ from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.storage.engine import KEEP_NOTHING, Engine, EngineSettings
+from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
@@ -61,7 +61,7 @@ async def open_system(
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
-    policy: where commits run, None to measure it. disk_reserve_bytes: see `disk_guard`.
+    policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
     the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
@@ -93,12 +93,12 @@ async def open_system(
                     failure = error
                 jobs.cancel_scope.cancel()
         finally:
-            # Only now: a job may have been in the middle of something that needs the engine.
+            # After the jobs: one of them may have needed the engine until now.
             readers.close()
             broker.post_token_uses()
             writer.stop()
     if failure is not None:
-        raise failure  # as it was raised: the nurseries would have put it into groups
+        raise failure  # here, because the nurseries would put it into groups
 
 
 def _jobs(
@@ -110,13 +110,13 @@ def _jobs(
     sweep_seconds: Mapping[SweepKind, float],
     disk_reserve_bytes: int,
 ) -> list[Job]:
-    """All jobs of the system; those that the writer's progress concerns are told by `housekeeping`."""
+    """All jobs of the system; `housekeeping` gets those that are told of the writer's progress."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
     jobs: list[Job] = [*sweeps.values(), optimize_job(broker), token_uses_job(broker), gauges_job(gauges)]
     if engine.log is None:
         return jobs
-    reserve_bytes = 0 if engine.durability == KEEP_NOTHING else disk_reserve_bytes
+    reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer)
     return [guard, *jobs, checkpointer]
@@ -134,14 +134,14 @@ async def open_broker(
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
 
-    url: `sqlite:///<path>` (created if missing), or `memory:` for one that keeps nothing. durability: "full" fsyncs
+    url: `sqlite:///<path>` (created if missing), or `memory:` for a temporary database. durability: "full" fsyncs
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
-    a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again lies in a file beside
-    the database while it is open, so that the rest goes on when the disk is full; 0 for neither. clock: the wall clock
+    a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve
+    file beside the database, so that all other calls go on when the disk is full; 0 for neither. clock: the wall clock
     for messages, None for the system's.
 
     Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the
-    commit under way and refuses the rest with Stopping.
+    running commit and refuses the rest with Stopping.
     """
     settings = EngineSettings(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)

@@ -1,19 +1,19 @@
-"""Calls on their way through the writer, and the receivers among them that wait for a message.
+"""Calls on their way through the writer, parked receivers among them, and watches.
 
 A `Call` is one command with the slot for its outcome. Its life: sent -> taken into a batch -> (for a claim that found
-nothing: parked ->) resolved. Its caller may leave at any moment by cancellation:
+nothing: parked ->) resolved. Its caller may be cancelled at any moment; the call is abandoned then:
 
 - before it was taken, the writer drops it: nothing happens;
-- while it is parked, it is forgotten at once: nobody pays for it any longer;
-- while its batch runs, it is executed; `resolve` then returns False and the writer gives back what it claimed.
+- while it is parked, it leaves its line at once;
+- while its batch runs, it is executed; `resolve` then returns False and the writer releases the messages it claimed.
 
 A parked receiver belongs to one queue and waits in line, first come first served, until the writer resolves it with
-messages or its time is over. Waiting is measured on trio's clock. The engine is offered the receivers as values with
-ids: who leaves while a batch runs changes nothing of what the batch was given.
+messages or its wait is over. Waits are measured on trio's clock. A batch gets the receivers as values with ids: one
+that leaves while the batch runs changes nothing of the batch.
 
-A watch is less than a parked receiver: it is told that messages of a queue became ready, and claims nothing.
+A watch is woken when messages of a queue become ready, and claims nothing.
 
-An outcome travels in a slot, never in a channel: resolving a call whose caller has left must not fail.
+An outcome travels in a slot, never in a channel: resolving an abandoned call must not fail.
 """
 
 import heapq
@@ -32,7 +32,7 @@ _UNRESOLVED: Any = object()
 
 
 class Call(Generic[OutcomeT]):
-    """One command and the slot for its outcome. posted: nobody waits for it."""
+    """One command and the slot for its outcome. posted: no caller waits for it. abandoned: its caller was cancelled."""
 
     __slots__ = ("_outcome", "_task", "abandoned", "command", "parked_in", "posted")
 
@@ -45,9 +45,9 @@ class Call(Generic[OutcomeT]):
         self._task: trio.lowlevel.Task | None = None
 
     def resolve(self, outcome: OutcomeT | BaseException) -> bool:
-        """Give the call its outcome and wake its caller. False when the caller has left, or has its outcome already.
+        """Give the call its outcome and wake its caller. False if it is abandoned, or has an outcome already.
 
-        The first outcome stands: a receiver may be sent away while the commit that serves it runs.
+        The first outcome counts: a receiver's wait may end while the commit that serves it runs.
         """
         if self._outcome is not _UNRESOLVED:
             return False
@@ -90,7 +90,7 @@ class ParkedQueue:
 
 
 class ParkedReceivers(Mapping[str, ParkedQueue]):
-    """All parked receivers, by queue, with the time each of them gives up."""
+    """All parked receivers, by queue, with the deadline of each."""
 
     def __init__(self, limit: int) -> None:
         self._queues: dict[str, ParkedQueue] = {}
@@ -113,7 +113,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def offer(self) -> Mapping[str, tuple[Receiver, ...]]:
         """The receivers of each queue, the longest waiting first, at most RECEIVERS_OFFERED_MAX of each.
 
-        What is returned never changes: a receiver that comes or leaves is seen in the next offer.
+        The returned mapping never changes: receivers that come or leave are seen in the next offer.
         """
         if self._changed:
             offer = self._offer.copy()
@@ -128,7 +128,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         return self._offer
 
     def find(self, receiver_id: int) -> Call[Any] | None:
-        """The call of a receiver; None when it does not wait any more."""
+        """The call of a receiver; None if it is no longer parked."""
         return self._calls.get(receiver_id)
 
     @property
@@ -140,7 +140,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         return self.total >= self._limit
 
     def count(self, queue: str) -> int:
-        """How many receivers wait on `queue`."""
+        """How many receivers are parked on `queue`."""
         parked = self._queues.get(queue)
         return 0 if parked is None else len(parked)
 
@@ -160,7 +160,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
             heapq.heapify(self._deadlines)
 
     def remove(self, call: Call[Any]) -> None:
-        """Take a parked call out of its line; nothing for one that is not parked."""
+        """Take a call out of its line; does nothing for one that is not parked."""
         parked = call.parked_in
         if parked is None:
             return
@@ -171,13 +171,13 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
             del self._queues[parked.queue]
 
     def next_deadline(self) -> float:
-        """When the first receiver gives up (trio's clock); infinity when none waits."""
+        """The earliest deadline (trio's clock); infinity when no receiver is parked."""
         while self._deadlines and self._deadlines[0][2].parked_in is None:
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else float("inf")
 
-    def give_up(self, now: float) -> None:
-        """Answer every receiver whose time is over with no messages. `now` infinite: all of them."""
+    def expire(self, now: float) -> None:
+        """Answer every receiver whose deadline has passed with no messages. now: infinity for all of them."""
         while self.next_deadline() <= now:
             if not self._deadlines:
                 return
@@ -187,7 +187,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
 
 
 class _Watch:
-    """How many tasks watch a queue, and the event of the present round: a new one each time messages become ready."""
+    """How many tasks watch a queue, and their event: a new one each time messages become ready."""
 
     __slots__ = ("count", "event")
 
@@ -197,7 +197,7 @@ class _Watch:
 
 
 class Watches:
-    """Tasks that want to know when messages of a queue become ready, without claiming any."""
+    """The watches: tasks that wait until messages of a queue become ready, without claiming any."""
 
     def __init__(self) -> None:
         self._by_queue: dict[str, _Watch] = {}
@@ -205,7 +205,7 @@ class Watches:
 
     @contextmanager
     def on(self, queue: str) -> Iterator["_Watch"]:
-        """Watch `queue` while the body runs. Take `event` before looking at the queue, wait for it afterwards."""
+        """Watch `queue` while the body runs. Take `event` before reading the queue, and wait for it afterwards."""
         watch = self._by_queue.setdefault(queue, _Watch())
         watch.count += 1
         try:
@@ -216,7 +216,7 @@ class Watches:
                 del self._by_queue[queue]
 
     def notify(self, queues: Iterable[str]) -> None:
-        """Messages of these queues became ready."""
+        """Wake the tasks that watch these queues."""
         if not self._by_queue:
             return
         for queue in queues:
@@ -226,6 +226,6 @@ class Watches:
                 watch.event = trio.Event()
 
     def close(self) -> None:
-        """Wake all watchers, and from now on let them know that nothing more will come."""
+        """Wake all watching tasks; `closed` tells them that no other wake-up will come."""
         self.closed = True
         self.notify(list(self._by_queue))

@@ -1,6 +1,6 @@
 """The writer actor: the only task that changes the database.
 
-Everybody else sends it commands through a bounded inbox and waits for the outcome. Its loop has four steps:
+Other tasks send it commands through a bounded inbox and wait for the outcomes. Its loop has four steps:
 
     gather   take every call that waits (up to a cap)          inbox.py
     execute  run them as one transaction        \\
@@ -11,21 +11,21 @@ While a batch is made durable the next one gathers, so commits are shared withou
 alone gets a commit of its own, a hundred share one.
 
 Rules
-- Nothing is answered before the commit that contains it returned, and there is no checkpoint between that return and
-  the answers: nobody can be told "stopped" about a change that is on disk.
+- No call is answered before its commit returned, and there is no checkpoint between that return and the answers: no
+  caller gets Stopping for a change that is on disk.
 - A claim that finds nothing and may wait is parked (waiters.py). A batch that makes messages of its queue ready serves
   it in the same transaction.
-- One timer: the engine says when the next thing falls due; the writer sleeps until then, until a receiver's time is
-  over, or until the next call, whichever is first. Without any of them it runs nothing at all.
-- A caller who left (cancelled) after its call was taken has its claim released in the next batch, the attempt
+- One timer: the writer sleeps until the next due time, until the deadline of a parked receiver, or until the next call,
+  whichever is first. Without any of them it runs nothing at all.
+- An abandoned claim (its caller was cancelled after the call was taken) is released in the next batch, the attempt
   uncounted.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
-- A batch that the database refuses (StorageUnavailable) is answered so and changed nothing; the writer goes on, and
-  tries again what nobody waits for: expired timers, and the release of abandoned claims. A commit that fails otherwise
-  leaves the truth unknown: its callers get OutcomeUnknown and the writer ends with CommitFailed, which ends the
-  process; the next one reads the truth from the database.
-- A batch that finds the disk full (StorageFull) runs again without its sends, in the space reserved for that. From then
-  on sends are refused, until whoever watches over the disk (jobs/disk_guard.py) allows them again.
+- The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
+  and tries again later what has no caller: expired timers, and the release of abandoned claims. After a commit that
+  fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown and the writer ends with CommitFailed,
+  which ends the process; the next one finds in the database what was committed.
+- A batch that finds the disk full (StorageFull) runs again without its sends, in the space of the reserve file. From
+  then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -70,37 +70,37 @@ _SENDS = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
 _CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
 
 DLQ_FULL = "dlq_full"
-"""Why a message was deleted that found the dead-letter queue full that it was meant for."""
+"""The reason of a message that was deleted because its dead-letter queue was full."""
 
 
 class WriterListener:
-    """What the writer tells whoever keeps house around it. Called from its task: no method may wait."""
+    """Is called by the writer after its progress, from its task: no method may wait."""
 
     def committed(self) -> None:
         """A batch is durable and answered."""
 
     def failed_queued(self) -> None:
-        """Failed messages wait for a sweep."""
+        """There are new failed messages for a sweep."""
 
     def storage_full(self) -> bool:
-        """The disk is full. True if some space was made."""
+        """The disk is full. True if this freed some space."""
         return False
 
 
-class _Hold(Command[None], frozen=True, gc=False):
+class _PauseWriter(Command[None], frozen=True, gc=False):
     """Asks the writer to pause between two batches."""
 
 
 class _Tick(Command[None], frozen=True, gc=False):
-    """Wakes the writer: something may have fallen due."""
+    """Wakes the writer: a message may be due."""
 
 
 class WriterActor:
-    """Runs all changes. `run` is its task; `execute` and `post` are how others reach it.
+    """Executes all commands. `run` is its task; others call `execute` and `post`.
 
-    sends_refused: everything that stores new messages is answered StorageFull; set by the writer when the disk is full,
-    by the disk guard before that, and taken back by the guard. token_changes: grows with every commit that may have
-    changed access tokens, so that what is derived from them can be kept until it does.
+    parked: the parked receivers. watches: wake tasks when messages become ready. sends_refused: sends are answered
+    StorageFull; set by the writer when the disk is full, by the disk guard before that, and reset by the guard.
+    token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.
     """
 
     def __init__(
@@ -119,15 +119,15 @@ class WriterActor:
         self._listener = listener or WriterListener()
         self._inbox = Inbox(inbox_calls_max)
         self._postponed: list[Call[Any]] = []
-        self._holds: list[Call[None]] = []
+        self._pauses: list[Call[None]] = []
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
         self._next_due_ms: int | None = clock.now_ms()
-        self._retry_at = inf  # trio's time, which nobody sets; finite after a batch that the database refused
+        self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
         self._draining = False
         self._stopping = False
         self._finished = False
-        self._overload_told = float("-inf")
+        self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.watches = Watches()
         self.token_changes = 0
@@ -135,13 +135,13 @@ class WriterActor:
         counters.parked = self.parked
         counters.inbox_calls = self._inbox.__len__
 
-    # How others reach it
+    # Called by other tasks
 
     async def execute(self, command: Command[OutcomeT]) -> OutcomeT:
-        """Have `command` executed and return its outcome; raises what failed it, Overloaded or Stopping.
+        """Have `command` executed and return its outcome; raises the error that is its outcome, Overloaded or Stopping.
 
-        Cancelled before the writer took the command, nothing happens. Cancelled later, it is executed, and what it
-        claimed is given back.
+        Cancelled before the writer took the command, nothing happens. Cancelled later, the command is executed, and
+        the messages it claimed are released.
         """
         call = Call(command)
         try:
@@ -150,7 +150,7 @@ class WriterActor:
             try:
                 await self._inbox.put(call)
             except Overloaded:
-                self._tell_overload()
+                self._log_overload()
                 raise
             outcome = await call.wait()
         except ServiceError as error:
@@ -160,11 +160,11 @@ class WriterActor:
             self._count_rejected(outcome)
         return outcome
 
-    def _tell_overload(self) -> None:
-        """Log that calls are refused, now and then."""
+    def _log_overload(self) -> None:
+        """Log that calls are refused, at most once in OVERLOAD_LOG_SECONDS."""
         now = trio.current_time()
-        if now >= self._overload_told + limits.OVERLOAD_LOG_SECONDS:
-            self._overload_told = now
+        if now >= self._overload_logged_at + limits.OVERLOAD_LOG_SECONDS:
+            self._overload_logged_at = now
             log(LogEvent.WRITER_OVERLOADED, parked=self.parked.total)
 
     def _count_rejected(self, outcomes: Any) -> None:
@@ -178,18 +178,18 @@ class WriterActor:
             self._inbox.post(Call(command, posted=True))
 
     def snapshot(self) -> Snapshot:
-        """Counts, settings and tokens as of the last commit; see `Snapshot` for how long they stay so."""
+        """Counts, settings and tokens as of the last commit; the next commit changes them (see `Snapshot`)."""
         return self._store.snapshot()
 
     def note_storage_full(self) -> bool:
-        """The disk is full: refuse sends from now on. True if the listener made some space."""
+        """The disk is full: refuse sends from now on. True if the listener freed some space."""
         self.sends_refused = True
         return self._listener.storage_full()
 
     def drain_receivers(self) -> None:
         """Answer all parked receivers with nothing, and from now on park none: the first step of a shutdown."""
         self._draining = True
-        self.parked.give_up(inf)
+        self.parked.expire(inf)
         self.watches.close()
 
     def stop(self) -> None:
@@ -200,9 +200,9 @@ class WriterActor:
             self._inbox.close()
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """While inside, no batch runs. For a final checkpoint, which must be short; calls gather meanwhile."""
-        await self.execute(_Hold())
+    async def paused(self) -> AsyncIterator[None]:
+        """No batch runs while the body does, which must be short (a checkpoint); calls gather meanwhile."""
+        await self.execute(_PauseWriter())
         resume = self._resume
         try:
             yield
@@ -214,7 +214,7 @@ class WriterActor:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """The actor's life, until `stop` (returns) or a failed commit (raises CommitFailed).
 
-        Cancelled, it finishes the commit under way, answers it, refuses the rest with Stopping, and closes the
+        Cancelled, it finishes the running commit, answers its calls, refuses the rest with Stopping, and closes the
         store.
         """
         async with trio.open_nursery() as nursery:
@@ -226,33 +226,33 @@ class WriterActor:
             raise error
 
     async def _work(self) -> Exception | None:
-        """The loop. Returns what ended it; raised, it would leave the nursery in a group."""
+        """The loop. Returns the error that ended it: raised, it would come out of the nursery in a group."""
         self._set_timer()
         try:
             while (taken := await self._inbox.take()) is not None:
-                self.parked.give_up(trio.current_time())
+                self.parked.expire(trio.current_time())
                 calls = self._sort_out(taken)
                 if calls or self._is_due():
                     await self._run_batch(calls)
-                while self._holds:
-                    await self._pause(self._holds.pop())
+                while self._pauses:
+                    await self._wait_for_resume(self._pauses.pop())
                 self._set_timer()
         except Exception as error:
             return error
         finally:
             self._stopping = self._finished = True
             self._inbox.close()
-            _fail(self._inbox.take_rest() + self._holds, Stopping)
-            self.parked.give_up(inf)
+            _fail(self._inbox.take_rest() + self._pauses, Stopping)
+            self.parked.expire(inf)
             self._store.close()
         return None
 
     def _sort_out(self, taken: Sequence[Call[Any]]) -> list[Call[Any]]:
-        """The calls to run, those of a refused batch first; without abandoned ones and those for the loop itself."""
+        """The calls of the next batch, postponed ones first; without abandoned calls, ticks and pauses."""
         calls, self._postponed = self._postponed, []
         for call in taken:
-            if type(call.command) is _Hold:
-                self._holds.append(call)
+            if type(call.command) is _PauseWriter:
+                self._pauses.append(call)
             elif not call.abandoned and type(call.command) is not _Tick:
                 calls.append(call)
         return _refuse_sends(calls) if self.sends_refused else calls
@@ -263,7 +263,7 @@ class WriterActor:
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
-            # There is a point in trying again, and it comes to an end: there are fewer calls then, or more space.
+            # Trying again helps and ends: each time there are fewer calls, or more space.
             if self.note_storage_full() or any(type(call.command) in _SENDS for call in calls):
                 calls = _refuse_sends(calls)
                 if calls or self._is_due():
@@ -276,14 +276,14 @@ class WriterActor:
             _fail([*calls, *self._still_waiting(error.served)], OutcomeUnknown)
             raise
         except Exception as error:
-            # Nobody foresaw it, so the writer ends with it; but nothing was committed and nobody may hang.
+            # A bug, so the writer ends; but nothing was committed, and no caller may hang.
             _fail(calls, StorageUnavailable, f"{type(error).__name__}: {error}")
             raise
         else:
             self._answer_batch(calls, batch, result)
 
     def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
-        """Give every call and every served receiver its outcome. There was no checkpoint since the commit."""
+        """Resolve every call and every served receiver. There was no checkpoint since the commit."""
         self._next_due_ms, self._retry_at = result.next_due_ms, inf
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)
@@ -299,10 +299,10 @@ class WriterActor:
         if result.commit_seconds is not None:
             self._counters.record_commit(len(calls), result.commit_seconds)
             self._listener.committed()
-        _tell_losses(result)
+        _log_losses(result)
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
-        """Resolve a parked receiver; give back what was claimed for one that has left."""
+        """Resolve a parked receiver; release the messages of one that has left."""
         call = self.parked.find(receiver_id)
         if call is None:
             queues = batch.receivers.items()
@@ -328,32 +328,32 @@ class WriterActor:
             self.parked.add(call, claim, trio.current_time() + claim.wait_ms / 1_000)
 
     def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
-        """Undo an abandoned claim, before anything else that waits."""
+        """Release the messages of an abandoned claim, before all waiting calls."""
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
         self._inbox.post_first(Call(Release(queue, receipts), posted=True))
 
     def _refuse(self, calls: list[Call[Any]], error: StorageUnavailable) -> None:
-        """Answer calls that the database did not execute, and try again later what nobody waits for."""
+        """Answer calls that the database refused; postpone those without a caller, to be tried again."""
         log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(calls))
         _fail([call for call in calls if not call.posted], type(error), str(error))
         self._postponed = [call for call in calls if call.posted]
         self._retry_at = trio.current_time() + limits.STORAGE_RETRY_SECONDS
 
     def _still_waiting(self, receiver_ids: Iterable[int]) -> list[Call[Any]]:
-        """The calls of these receivers, those that have left aside."""
+        """The calls of these receivers, without those that have left."""
         found = [self.parked.find(receiver_id) for receiver_id in receiver_ids]
         return [call for call in found if call is not None]
 
-    async def _pause(self, hold: Call[None]) -> None:
-        """Run nothing until the holder resumes us."""
+    async def _wait_for_resume(self, pause: Call[None]) -> None:
+        """Run no batch until the body of `paused` ends."""
         self._resume = trio.Event()
-        if hold.resolve(None):
+        if pause.resolve(None):
             await self._resume.wait()
 
     # Time
 
     async def _keep_time(self) -> None:
-        """The one timer: sleeps until the time that `_set_timer` says, then wakes the writer, and again."""
+        """The one timer: sleeps until the time that `_set_timer` sets, then wakes the writer, and again."""
         while True:
             with self._timer:
                 await trio.sleep_forever()
@@ -361,20 +361,20 @@ class WriterActor:
             self.post(_Tick())
 
     def _set_timer(self) -> None:
-        """Have the writer woken when something falls due or a receiver's time is over.
+        """Wake the writer at the next due time, or at the next deadline of a parked receiver, whichever is earlier.
 
         The timer is only ever moved to an earlier time; one that fires too early finds nothing and is set anew.
         """
         wake_at = min(self.parked.next_deadline(), self._retry_at)
         if self._next_due_ms is not None and self._retry_at == inf:
             due_seconds = (self._next_due_ms - self._clock.now_ms()) / 1_000
-            # The wall clock can be set while we sleep: look at it again now and then. That runs no query.
+            # The wall clock can be set while we sleep: read it again now and then. That runs no query.
             wake_at = min(wake_at, trio.current_time() + min(due_seconds, limits.CLOCK_CHECK_SECONDS_MAX))
         if wake_at < self._timer.deadline:
             self._timer.deadline = wake_at
 
     def _is_due(self) -> bool:
-        """Whether there is work even without calls: something fell due, or is to be tried again."""
+        """True if there is work without calls: expired timers, or a batch to try again."""
         if self._retry_at < inf:
             return trio.current_time() >= self._retry_at
         return self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms()
@@ -387,13 +387,13 @@ def _fail(calls: Iterable[Call[Any]], kind: type[ServiceError], *args: str) -> N
 
 
 def _refuse_sends(calls: list[Call[Any]]) -> list[Call[Any]]:
-    """Answer those that store new messages with StorageFull, and return the others."""
+    """Answer sends with StorageFull, and return the other calls."""
     _fail([call for call in calls if type(call.command) in _SENDS], StorageFull)
     return [call for call in calls if type(call.command) not in _SENDS]
 
 
-def _tell_losses(result: BatchResult) -> None:
-    """Log what could not be settled, and what was deleted because the dead-letter queue it was meant for was full."""
+def _log_losses(result: BatchResult) -> None:
+    """Log messages that were set aside, and those deleted because their dead-letter queue was full."""
     for queue, sequence, error in result.set_aside:
         log(LogEvent.MESSAGE_SET_ASIDE, queue=queue, sequence=sequence, error=error)
     for event in result.events:

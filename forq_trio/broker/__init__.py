@@ -1,1 +1,1 @@
-"""The face of the queue inside a process: validates, turns calls into commands, reads through the readers."""
+"""The broker: validates calls, turns them into commands for the writer, reads through the readers."""

@@ -1,11 +1,11 @@
-"""The face of the queue: validates what a caller asks, sends it to the writer actor, reads through the pool.
+"""The broker: validates calls, sends them to the writer actor as commands, reads through the pool of readers.
 
-It holds no state of its own but when access tokens were used, so HTTP handlers, the UI and applications that embed the
-queue all use the same one.
+Its only state is when access tokens were used, and running redrives; HTTP handlers, jobs and applications that embed
+the queue share one broker.
 
 Cancellation, for every method that changes something: cancelled before the writer took the command, nothing happens;
-cancelled later, it happens all the same and the caller does not learn it. A cancelled `receive` gives its messages
-back with the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
+cancelled later, it is executed all the same and the caller does not learn the outcome. A cancelled `receive` gives its
+messages back with the attempt uncounted. To repeat a send safely, give it a `deduplication_id`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ from forq_trio.writer_actor import WriterActor
 class Broker(Administration, DeadLetters, Tokens):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
-    redrives: moves all dead letters that match, in tasks of their own.
+    redrives: tasks that move all dead letters that match a filter.
     """
 
     def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
@@ -91,7 +91,7 @@ class Broker(Administration, DeadLetters, Tokens):
         return await self.produce_message(queue, message)
 
     async def produce_message(self, queue: str, message: NewMessage) -> Produced:
-        """`produce` for a message that is already a value."""
+        """Store one message, like `produce`."""
         self.check_producible(queue)
         return await self._writer.execute(commands.Produce(queue, self.check_message(message)))
 
@@ -102,10 +102,10 @@ class Broker(Administration, DeadLetters, Tokens):
         messages_max: int | None = None,
         content_bytes_max: int = limits.CONTENT_BYTES_MAX,
     ) -> list[Produced | CallerError | ServiceError]:
-        """Store messages of several queues in one commit, each alone: what is refused leaves the others be.
+        """Store messages of several queues in one commit, each alone: one that is refused does not affect the others.
 
-        Sends to dead-letter queues too. messages_max: also refuse (QueueFull) what goes to a queue that holds so many.
-        content_bytes_max: refuse (ContentTooLarge) longer contents; it may be more than others allow.
+        Dead-letter queues are allowed. messages_max: one more bound on the messages of each queue (QueueFull), None for
+        no other bound than the rules'. content_bytes_max: the bound on each content (ContentTooLarge).
         Results in the order of the messages: for a refused one the error that `produce` would raise.
         """
         check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX)
@@ -132,7 +132,7 @@ class Broker(Administration, DeadLetters, Tokens):
         return await self._writer.execute(commands.ProduceMany(queue, checked))
 
     async def produce_each(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | CallerError]:
-        """Store those of up to 1,000 messages that may be stored, in one commit; the others are refused alone.
+        """Store the valid ones of up to 1,000 messages in one commit, all or none; the others are refused alone.
 
         Results in the order of the messages; for a refused one the error that `produce` would raise.
         """
@@ -188,7 +188,7 @@ class Broker(Administration, DeadLetters, Tokens):
         )
 
     def undeliver(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        """Give back messages whose consumer has gone before it got them, the attempt uncounted. Does not wait."""
+        """Release messages whose consumer disconnected before it got them, the attempt uncounted. Does not wait."""
         receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
         self._writer.post(commands.Release(queue, receipts))
 
@@ -238,7 +238,7 @@ class Broker(Administration, DeadLetters, Tokens):
     async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.
 
-        Without one: removes the message if it is in process, and is content if it is not (Forq's guide).
+        Without one: removes the message if it is processing, else does nothing (Forq's guide).
         Raises MalformedMessageId, MalformedReceipt, and what `receive` raises.
         """
         check_queue_name(queue)
@@ -262,7 +262,7 @@ class Broker(Administration, DeadLetters, Tokens):
             raise MessageNotFound
 
     async def sweep(self, kind: SweepKind) -> Swept:
-        """Run one clean-up of contract F13, a bounded part of it."""
+        """Run one step of a sweep (contract F13), at most SWEEP_BATCH_MAX messages."""
         return await self._writer.execute(commands.Sweep(kind))
 
     async def optimize(self) -> None:
@@ -274,11 +274,11 @@ class Broker(Administration, DeadLetters, Tokens):
         await self._writer.execute(commands.Ping())
 
     def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue, as of the last commit; from memory, no database involved."""
+        """Messages by status of every known queue, as of the last commit; from the cache, without a query."""
         return dict(self._writer.snapshot().counts)
 
     def counts_of(self, queue: str) -> QueueCounts:
-        """The same of one queue; zeros for one that nobody ever used."""
+        """Messages by status of one queue; zeros for a queue that is not known."""
         return self._writer.snapshot().counts.get(queue) or QueueCounts()
 
     def waiting(self, queue: str) -> int:
@@ -286,19 +286,19 @@ class Broker(Administration, DeadLetters, Tokens):
         return self._writer.parked.count(queue)
 
     async def queues(self) -> list[QueueInfo]:
-        """All known queues by name, without oldest_ready_at. Reads: cancelled, they are interrupted.
+        """All known queues by name, without oldest_ready_at. A cancelled read is interrupted.
 
         Raises ReadDeadlineExceeded, StorageUnavailable or Stopping, as do all reads.
         """
         return await self._readers.run(lambda reader: reader.queues())
 
     async def stats(self, queue: str) -> QueueInfo:
-        """One queue; zeros for one that nobody ever used."""
+        """One queue; zeros for a queue that is not known."""
         check_queue_name(queue)
         return await self._readers.run(lambda reader: reader.queue(queue))
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
-        """Look at one message without touching it. Raises MalformedMessageId or MessageNotFound."""
+        """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""
         check_queue_name(queue)
         wanted = check_message_id(message_id)
         found = await self._readers.run(lambda reader: reader.message(queue, wanted))
@@ -309,9 +309,9 @@ class Broker(Administration, DeadLetters, Tokens):
     async def peek(
         self, queue: str, *, limit: int = 1, shuffle: bool = False, wait_ms: int = 0
     ) -> list[MessageInfo]:
-        """The next ready messages (1-100) in claim order, or random ones, untouched.
+        """The next ready messages (1-100) in claim order, or random ones, without claiming them.
 
-        Waits up to `wait_ms` (0-30,000) for the first one, without taking it from anybody.
+        Waits up to `wait_ms` (0-30,000) for the first one. Cancelled, nothing happens.
         """
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
@@ -332,7 +332,7 @@ class Broker(Administration, DeadLetters, Tokens):
         return await self._readers.run(lambda reader: reader.peek(queue, limit))
 
     async def queues_of(self, receipts: Sequence[str]) -> list[str | None]:
-        """In which queue the message of each receipt is; None for one that is gone. Raises MalformedReceipt."""
+        """The queue of each receipt's message; None for one that does not exist. Raises MalformedReceipt."""
         sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
         queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
         return [queues.get(sequence) for sequence in sequences]

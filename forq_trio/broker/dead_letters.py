@@ -1,6 +1,6 @@
-"""Work on dead letters: find, move back, edit, delete. A part of `Broker`.
+"""Dead letters: find, redrive, resubmit, delete. A part of `Broker`.
 
-Each change is one transaction: cut at any point, a message is where it was or where it goes, never in both or neither.
+Each change is one transaction: interrupted at any point, a message is in one queue, never in both or neither.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from forq_trio.writer_actor import WriterActor
 
 
 class DeadLetters:
-    """Changes of single messages by an administrator. Cancellation is that of `Broker`."""
+    """Changes of single dead letters by an administrator. Cancellation is that of `Broker`."""
 
     _writer: WriterActor
     _readers: ReaderPool
@@ -46,7 +46,7 @@ class DeadLetters:
         limit: int = 50,
         scan_max: int = limits.SEARCH_SCAN_MAX,
     ) -> Found:
-        """The messages of any queue that match, newest first, 1-100 a page, looking at `scan_max` at most.
+        """The messages of any queue that match, newest first, 1-100 a page; reads `scan_max` at most.
 
         Raises InvalidQueueName, what `check_filter` raises, and what reads raise.
         """
@@ -63,7 +63,7 @@ class DeadLetters:
     ) -> tuple[bool, ...]:
         """Move 1-1,000 dead letters to `target` (None: back to where each came from), attempts and TTL reset.
 
-        Per id, False for one that is not there, is in process, or came from nowhere. Raises InvalidQueueName,
+        Per id, False for one that is not there, is processing, or has no queue to go to. Raises InvalidQueueName,
         DeadLettersOnly, MalformedMessageId, OutOfRange.
         """
         self.check_dead_letter_queue(queue)
@@ -86,10 +86,10 @@ class DeadLetters:
         target: str | None = None,
         remove: bool = False,
     ) -> Produced:
-        """Send a copy of a dead letter with other content or attributes (None: the same), to where it came from.
+        """Send a copy of a dead letter with other content or attributes (None: the same), to its source queue.
 
-        target: another queue instead. remove: take the original away in the same transaction. Raises
-        MessageNotFound when it is not there, came from nowhere or (with remove) is in process; DeadLettersOnly,
+        target: another queue instead. remove: delete the original in the same transaction. Raises
+        MessageNotFound when it is not there, has no queue to go to or (with remove) is processing; DeadLettersOnly,
         InvalidQueueName, MalformedMessageId, ContentTooLarge, InvalidContent, InvalidAttributes.
         """
         self.check_dead_letter_queue(queue)
@@ -114,7 +114,7 @@ class DeadLetters:
 
 
 def check_filter(wanted: MessageFilter) -> MessageFilter:
-    """Return `wanted`, or raise OutOfRange, InvalidAttributes or InvalidContent for what no message could match."""
+    """Return `wanted`, or raise OutOfRange, InvalidAttributes or InvalidContent if no message could match it."""
     if wanted.reason is not None:
         encode("reason", wanted.reason)
         check_range("length of reason", len(wanted.reason), 0, limits.REASON_LENGTH_MAX)

@@ -1,6 +1,6 @@
-"""What one does to a queue as a whole: settings, pause, purge. A part of `Broker`.
+"""Queues as a whole: settings, pause, purge, forget. A part of `Broker`.
 
-Settings are read from the writer's memory, as of the last commit: no read touches the database.
+Settings are read from the cache, as of the last commit, without a query.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ class Administration:
     _writer: WriterActor
 
     async def configure(self, queue: str, change: SettingsChange) -> QueueSettings:
-        """Change what `change` names, at once for all messages of the queue; returns what is set now.
+        """Change what `change` names, at once for all messages of the queue; returns its settings now.
 
-        A changed order, delay or TTL holds for messages sent from now on. Raises InvalidQueueName, InvalidSetting.
+        A changed order, delay or TTL applies to messages sent from now on. Raises InvalidQueueName, InvalidSetting.
         """
         check_queue_name(queue)
         return await self._writer.execute(commands.Configure(queue, check_change(queue, change)))
@@ -30,30 +30,30 @@ class Administration:
         await self._writer.execute(commands.Configure(check_queue_name(queue), None))
 
     def settings(self, queue: str) -> QueueSettings:
-        """What is set for a queue; nothing for one that is virtual. Raises InvalidQueueName."""
+        """The settings of a queue, all None for one without any. Raises InvalidQueueName."""
         return self._writer.snapshot().settings.get(check_queue_name(queue)) or QueueSettings()
 
     def all_settings(self) -> Mapping[str, QueueSettings]:
-        """The queues for which something is set."""
+        """The settings of the queues that have any."""
         return dict(self._writer.snapshot().settings)
 
     def rules(self, queue: str) -> QueueRules:
-        """What holds for a queue, defaults filled in. Raises InvalidQueueName."""
+        """The rules of a queue. Raises InvalidQueueName."""
         return self._writer.snapshot().rules(check_queue_name(queue))
 
     async def pause(self, queue: str) -> None:
-        """Hand out no messages of this queue until `resume`; sends go on, receivers wait. Raises InvalidQueueName."""
+        """Deliver no messages of this queue until `resume`; sends go on, receivers wait. Raises InvalidQueueName."""
         await self._writer.execute(commands.Pause(check_queue_name(queue), paused=True))
 
     async def resume(self, queue: str) -> None:
-        """End a pause and serve who waits. Raises InvalidQueueName."""
+        """End a pause and serve waiting receivers. Raises InvalidQueueName."""
         await self._writer.execute(commands.Pause(check_queue_name(queue), paused=False))
 
     async def purge(self, queue: str) -> int:
         """Remove all messages that were sent to the queue before this call, in whatever status; returns how many.
 
-        Done in parts, between which others are served; cancelled, what was removed stays removed.
-        Deduplication ids are remembered all the same. Raises InvalidQueueName.
+        Done in steps, between which other calls are served; cancelled, it stops after a step. Deduplication ids are
+        still remembered. Raises InvalidQueueName.
         """
         purge = commands.Purge(check_queue_name(queue))
         removed = 0
@@ -65,6 +65,6 @@ class Administration:
             purge = commands.Purge(queue, purged.up_to)
 
     async def forget_queue(self, queue: str) -> None:
-        """Take an empty queue off the list, and forget its settings. Raises InvalidQueueName, QueueNotEmpty."""
+        """Forget an empty queue and its settings. Raises InvalidQueueName, QueueNotEmpty."""
         if not await self._writer.execute(commands.ForgetQueue(check_queue_name(queue))):
             raise QueueNotEmpty

@@ -1,18 +1,18 @@
-"""Redrives of all dead letters that match: tasks that take their time, can be watched, and can be cancelled.
+"""Redrives of all dead letters that match a filter: tasks with a rate and a progress, which can be cancelled.
 
-A task walks through a dead-letter queue from its newest message to its oldest, page by page: it searches, and moves
-what can be moved, one transaction (`commands.Redrive`) after the other.
+A task goes through a dead-letter queue from its newest message to its oldest, page by page: it searches, and moves the
+messages that can be moved, one transaction (`commands.Redrive`) after the other.
 
 Rules
-- Each move is a transaction. Whatever ends a task, it ends between two of them: a message is where it was or where
-  it goes. What was not moved is still in the dead-letter queue, for the next task.
-- Only what was dead-lettered before the start is moved, and the walk only goes down in sequence, which a message keeps
-  when it is moved. So no task moves a message twice, however soon that one fails again.
+- Each move is a transaction, and a task ends between two of them: every message is in one queue. Messages that were not
+  moved are still in the dead-letter queue, for the next task.
+- Only messages that were dead-lettered before the start are moved, and a task only goes down in sequence, which a
+  message keeps when it is moved. So no task moves a message twice, however soon it fails again.
 - At a rate the moves are spread evenly, in steps of a tenth of a second or of single messages: `Pace`.
-- A move that was asked for is waited for even when the task is cancelled meanwhile, so that `moved` is exact. It is one
-  commit; the writer answers it also when it stops.
-- What the database refuses is tried again a few times, then the task has failed and says why.
-- Tasks live in memory: a restart forgets them, and what they had not moved is where it was.
+- A task that is cancelled waits for the move under way, so that `moved` is exact. A move is one commit; the writer
+  answers it also when it stops.
+- A move that the database refuses is tried again a few times; then the task fails and says why.
+- Tasks live in memory: a restart forgets them, and messages that they had not moved stay.
 """
 
 import uuid
@@ -45,8 +45,8 @@ from forq_trio.writer_actor import WriterActor
 
 T = TypeVar("T")
 
-PASSING = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
-"""Errors that changed nothing and may be gone at the next try."""
+TRANSIENT_ERRORS = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
+"""Errors that changed nothing and after which the same call may succeed."""
 
 
 class RedriveState(Enum):
@@ -61,10 +61,10 @@ class RedriveState(Enum):
 class RedriveTask(Struct, frozen=True, kw_only=True, rename="camel"):
     """A redrive of all that match, and how far it has come.
 
-    wanted: what it looks for, without the bound of its start. target: None sends each message to where it came from.
+    wanted: the filter, without the bound of its start. target: None moves each message to where it came from.
     searched: how many messages were looked at, of `total` in the queue at the start. matched: how many of them match
-    and can be moved; skipped: how many match and cannot, because they are in process or have no queue to go to.
-    moved: how many were; fewer than matched at the end where others were faster. A dry run moves none.
+    and can be moved; skipped: how many match and cannot, because they are processing or have no queue to go to.
+    moved: how many were; fewer than matched at the end if others moved or deleted some. A dry run moves none.
     started_at, finished_at: epoch ms. error: why it failed.
     """
 
@@ -86,9 +86,10 @@ class RedriveTask(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Pace:
-    """Spreads moves over time: `wait` before each step of at most `step` messages, `charge` what it moved.
+    """Spreads moves over time: `wait` before each step of at most `step` messages, then `charge` how many it moved.
 
-    In any span of seconds no more than `rate` times its length and two steps are moved. No rate: no waiting.
+    In any span of time no more than `rate_per_second` times its length and two steps are moved. rate_per_second: None
+    for no waiting. page: the greatest step.
     """
 
     def __init__(self, rate_per_second: int | None, page: int) -> None:
@@ -103,14 +104,14 @@ class Pace:
         await trio.sleep_until(self._free_at)
 
     def charge(self, moved: int) -> None:
-        """Have the next step wait for its turn. A delay of up to a step's time is caught up with, a longer one not."""
+        """Set when the next step may be taken. A delay of up to a step's time is caught up with, a longer one not."""
         if self._rate is not None:
             earliest = trio.current_time() - self.step / self._rate
             self._free_at = max(self._free_at, earliest) + moved / self._rate
 
 
 class _Run:
-    """A task on its way: how far it has come, how to stop it, and when it ended."""
+    """A task with the scope that cancels it. ended: set when it has ended."""
 
     def __init__(self, task: RedriveTask) -> None:
         self.task = task
@@ -126,9 +127,9 @@ class _Run:
 
 
 class Redrives:
-    """The actor that runs these tasks: `run` is its life, the rest is how others reach it.
+    """The actor that runs these tasks: `run` is its task, the other methods are for callers.
 
-    At most REDRIVES_RUNNING_MAX run at once, and the latest REDRIVES_KEPT_MAX that ended are remembered.
+    At most REDRIVES_RUNNING_MAX run at once, and the latest REDRIVES_REMEMBERED_MAX that ended are remembered.
     """
 
     def __init__(self, letters: DeadLetters, writer: WriterActor, clock: Clock) -> None:
@@ -139,7 +140,7 @@ class Redrives:
         self._runs: dict[str, _Run] = {}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run tasks until cancelled; that ends them, each between two transactions, as cancelled."""
+        """Run tasks until cancelled. The tasks are cancelled then, too, each between two transactions."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             try:
@@ -157,9 +158,9 @@ class Redrives:
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveTask:
-        """Start to move all dead letters that match and are there now; returns at once.
+        """Start a task that moves all dead letters that match and are there now; returns at once.
 
-        target: None moves each back to where it came from. rate_per_second: 1-10,000, None for as fast as it goes.
+        target: None moves each back to where it came from. rate_per_second: 1-10,000, None for no limit.
         dry_run: only count. Raises InvalidQueueName, DeadLettersOnly, OutOfRange, InvalidAttributes, InvalidContent,
         TooManyRedrives or Stopping.
         """
@@ -193,7 +194,7 @@ class Redrives:
         return [run.task for run in reversed(self._runs.values()) if queue in (None, run.task.queue)]
 
     def get(self, redrive_id: str) -> RedriveTask:
-        """How far a task has come. Raises RedriveNotFound."""
+        """A task, with its progress. Raises RedriveNotFound."""
         return self._find(redrive_id).task
 
     async def wait(self, redrive_id: str) -> RedriveTask:
@@ -203,9 +204,9 @@ class Redrives:
         return run.task
 
     async def cancel(self, redrive_id: str) -> RedriveTask:
-        """Stop a task between two transactions, and return it once it has ended; one that has is left as it is.
+        """Stop a task between two transactions, and return it once it has ended; one that has ended is unchanged.
 
-        Cancelled itself, the task ends all the same. Raises RedriveNotFound.
+        If this call is cancelled, the task ends all the same. Raises RedriveNotFound.
         """
         self._find(redrive_id).scope.cancel()
         return await self.wait(redrive_id)
@@ -223,9 +224,9 @@ class Redrives:
                 await self._walk(run)
                 state = RedriveState.DONE
         except Stopping:
-            pass  # the server ends, and what was not moved is where it was: the same as cancelled
+            pass  # the server stops: the same as cancelled
         except Exception as problem:
-            state, error = RedriveState.FAILED, _words(problem)
+            state, error = RedriveState.FAILED, _error_text(problem)
             log(LogEvent.REDRIVE_FAILED, redrive=run.task.id, queue=run.task.queue, error=error)
         finally:
             run.change(state=state, error=error, finished_at=self._clock.now_ms())
@@ -233,7 +234,7 @@ class Redrives:
             self._forget_old()
 
     async def _walk(self, run: _Run) -> None:
-        """Search and move down to the oldest message."""
+        """Search and move, down to the oldest message."""
         task = run.task
         until_ms = task.started_at
         if task.wanted.until_ms is not None:
@@ -249,7 +250,7 @@ class Redrives:
                 before_sequence=before_sequence,
                 limit=limits.SEARCH_PAGE_MAX,
             )
-            found = await _insist(search)
+            found = await _retry(search)
             movable = [info.id for info in found.messages if _can_move(info, task.target)]
             run.change(
                 searched=run.task.searched + found.searched,
@@ -272,18 +273,18 @@ class Redrives:
 
         for ids in _parts(message_ids, pace.step):
             await pace.wait()
-            moved = await _insist(partial(move, ids))
+            moved = await _retry(partial(move, ids))
             run.change(moved=run.task.moved + moved)
             pace.charge(moved)
 
     def _forget_old(self) -> None:
         ended = [key for key, run in self._runs.items() if not run.running]
-        for key in ended[: -limits.REDRIVES_KEPT_MAX]:
+        for key in ended[: -limits.REDRIVES_REMEMBERED_MAX]:
             del self._runs[key]
 
 
 def _can_move(info: MessageInfo, target: str | None) -> bool:
-    """What the engine will say, as far as one can tell without moving."""
+    """True if the engine would move this message now."""
     return info.status is not Status.PROCESSING and (target or info.source_queue) not in (None, info.queue)
 
 
@@ -292,15 +293,15 @@ def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-async def _insist(work: Callable[[], Awaitable[T]]) -> T:
-    """Return what `work` returns, after a pause again when it fails in passing. Cancellation ends the pause."""
+async def _retry(work: Callable[[], Awaitable[T]]) -> T:
+    """Return what `work` returns; try again after a pause when it raises a transient error."""
     for _ in range(limits.REDRIVE_RETRIES_MAX):
         try:
             return await work()
-        except PASSING:
+        except TRANSIENT_ERRORS:
             await trio.sleep(limits.STORAGE_RETRY_SECONDS)
     return await work()
 
 
-def _words(problem: Exception) -> str:
+def _error_text(problem: Exception) -> str:
     return str(problem) if isinstance(problem, ForqError) else f"{type(problem).__name__}: {problem}"

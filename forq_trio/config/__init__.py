@@ -1,1 +1,1 @@
-"""The settings of `forq serve`: where they come from, what they mean, and how they are told."""
+"""The settings of `forq serve`: their declarations, sources, validation and reports."""

@@ -1,6 +1,7 @@
-"""What is wrong between settings that are each right alone.
+"""Checks between settings that are each valid alone.
 
-These are no validators of pydantic: those run only once every single value is right, and we tell everything at once.
+These are no validators of pydantic: those run only when every single value is valid, and we report all mistakes at
+once.
 """
 
 import ssl
@@ -13,8 +14,8 @@ from forq_trio.config.settings import SETTINGS, Config
 def conflicts(config: Config, given: Container[str]) -> Iterator[str]:
     """A line for each conflict.
 
-    config: where a value is wrong, it holds another source's or the default. given: names of the settings that are
-    given anywhere, right or wrong.
+    config: in the place of an invalid value it has another source's, or the default. given: the names of the settings
+    that any source has, valid or not.
     """
     if config.metrics_enabled and "metrics_auth_secret" not in given:
         allowed = SETTINGS["metrics_auth_secret"].form.allowed

@@ -1,10 +1,10 @@
-"""What loading a configuration raises. It stands apart so that whoever only catches it need not import pydantic."""
+"""The error of loading a configuration, in a module of its own: catching it must not import pydantic."""
 
 from forq_trio.model.errors import ForqError
 
 
 class ConfigError(ForqError):
-    """The configuration is not valid. problems: one line for each wrong thing, naming where it was set."""
+    """The configuration is not valid. problems: one line for each mistake, naming where it was made."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))

@@ -1,9 +1,9 @@
 """From sources to one frozen, fully validated `Config`.
 
-What counts is the first of: the command line option, the environment variable, the key of the TOML file, the default.
-pydantic-settings merges the sources and builds the `Config`. Each source is also tried alone, so that a wrong value is
-told where it stands, even if another source overrides it. Whatever is wrong, in all sources and between settings, is
-reported at once, by one `ConfigError`.
+A value comes from the first of: the command line option, the environment variable, the key of the TOML file, the
+default. pydantic-settings merges the sources and builds the `Config`. Each source is also validated alone, so that an
+invalid value is reported with its source, even if another source overrides it. All mistakes, in all sources and between
+settings, are reported at once, by one `ConfigError`.
 """
 
 import os
@@ -27,7 +27,7 @@ from forq_trio.model import limits
 DEFAULT = "default"
 _BOUNDS = ("greater_than_equal", "less_than_equal")
 
-# Where no secret is given, or a wrong one, this lets the rest be built and looked at; such a Config is never returned.
+# Without a valid secret, this one lets the rest be built and checked; such a Config is never returned.
 _STAND_IN = InitSettingsSource(Config, {"auth_secret": secrets.token_hex(limits.AUTH_SECRET_LENGTH_MIN)})
 
 
@@ -48,7 +48,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     file: Path | None = None,
 ) -> Loaded:
-    """Gather and validate all settings.
+    """Read and validate all settings.
 
     options: setting name -> text, from the command line. environ: None means the process's own. file: the
     TOML file; None means the one that FORQ_CONFIG names, if any. Raises ConfigError with every problem
@@ -79,7 +79,7 @@ def load_db_path(option: str | None = None, environ: Mapping[str, str] | None = 
 def _read(
     options: Mapping[str, str] | None, environ: Mapping[str, str] | None, file: Path | None
 ) -> tuple[list[Source], list[str]]:
-    """The sources, highest precedence first and with right values only, and what is wrong with the others."""
+    """The sources, highest precedence first and with valid values only, and the problems of the others."""
     environ = os.environ if environ is None else environ
     sources = [read_options(options or {}), read_environment(environ)]
     if file is not None or environ.get("FORQ_CONFIG"):
@@ -105,7 +105,7 @@ def _take_out_wrong_values(source: Source) -> list[str]:
 
 
 def _reason(error: ErrorDetails) -> str:
-    """What is wrong with a value, worded to follow its origin."""
+    """The problem of a value, worded to follow its origin."""
     if error["type"] in _BOUNDS:
         return f"{int(error['input'])} is out of range"
     if error["type"] == "literal_error":

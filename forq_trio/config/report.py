@@ -1,4 +1,4 @@
-"""What `forq config` prints: the effective values with their sources, or an example file; no secrets."""
+"""The output of `forq config`: the effective values with their sources, or an example file; no secrets."""
 
 import json
 from pathlib import Path
@@ -12,14 +12,14 @@ MASK = "********"
 
 
 def shown_value(setting: Setting, value: Any) -> str | int | bool | None:
-    """A value as one may see it: secrets masked, paths and addresses as text."""
+    """A value to print: secrets masked, paths and addresses as text."""
     if setting.secret and value is not None:
         return MASK
     return str(value) if isinstance(value, Path | Address) else value
 
 
 def rows(loaded: Loaded) -> list[tuple[Setting, str | int | bool | None, str]]:
-    """Every setting with its effective value, safe to show, and where that came from."""
+    """Every setting with its effective value (secrets masked) and the source of it."""
     return [
         (setting, shown_value(setting, getattr(loaded.config, name)), loaded.sources[name])
         for name, setting in SETTINGS.items()

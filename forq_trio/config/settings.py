@@ -1,8 +1,8 @@
 """The settings, each declared once: its name, type, bounds, default and, below it, its meaning.
 
 A setting `x_y` is the command line option `--x-y` (but for secrets, which a process list would show), the environment
-variable `FORQ_X_Y`, and the key `x_y` in its section of the TOML file: the class it stands in, in small letters.
-`repr=False` marks a secret. `SETTINGS` holds what is declared, for whoever reads, tells or documents settings.
+variable `FORQ_X_Y`, and the key `x_y` in its section of the TOML file: the name of its class, in small letters.
+`repr=False` marks a secret. `SETTINGS` has all declarations, for the code that reads, reports or documents settings.
 """
 
 import os
@@ -31,17 +31,17 @@ from forq_trio.model import limits
 
 
 def default_db_path() -> Path:
-    """forq/forq.db in the place the operating system keeps for a user's application data (as Forq does)."""
+    """forq/forq.db in the operating system's directory for a user's application data, as in Forq."""
     return platformdirs.user_data_path("forq", appauthor=False, roaming=True) / "forq.db"
 
 
 def default_reader_pool_size() -> int:
-    """Two connections a core and one more (as Forq has it)."""
+    """Two connections a core and one more, as in Forq."""
     return min(2 * (os.cpu_count() or 1) + 1, limits.READER_POOL_SIZE_MAX)
 
 
 class Section(BaseModel):
-    """Settings that stand together in the TOML file. The string below a setting is its meaning."""
+    """The settings of one section of the TOML file. The string below a setting is its meaning."""
 
     model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
@@ -156,19 +156,19 @@ class Log(Section):
 class Config(Log, Metrics, Tls, Sasquatch, Database, Queue, Server, BaseSettings):
     """The effective settings of a server, built by `load.load` from sources; its text form shows no secret."""
 
-    # Readers take text, and the default directory of the database need not be there yet: defaults are not validated.
+    # Validators take text, and the default directory of the database need not exist yet: defaults are not validated.
     model_config = SettingsConfigDict(
         frozen=True, hide_input_in_errors=True, validate_default=False, defer_build=False
     )
 
     def __init__(self, *sources: PydanticBaseSettingsSource) -> None:
-        """sources: the first that gives a setting wins. Raises pydantic's ValidationError with all that is wrong."""
+        """sources: the first that has a setting wins. Raises pydantic's ValidationError with all invalid values."""
         BaseSettings.__init__(self, _build_sources=(sources, {}))
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is declared of one setting."""
+    """The declaration of one setting."""
 
     name: str
     section: str
@@ -193,11 +193,11 @@ class Setting:
 
     @property
     def form(self) -> Form:
-        """How its value is written: what its type says, or else its choices or bounds."""
+        """How its value is written: the form of its type, or else its choices or bounds."""
         inner = get_args(self.field.annotation)
         if get_origin(self.field.annotation) is Literal:
             return Form("|".join(inner), f"{', '.join(inner[:-1])} or {inner[-1]}")
-        # Of a type that may also be None, what it says is found one level deeper.
+        # The form of a type that may also be None is one level deeper.
         said = [*self.field.metadata, *(each for part in inner for each in getattr(part, "__metadata__", ()))]
         for each in said:
             if isinstance(each, Form):
@@ -207,7 +207,7 @@ class Setting:
 
     @property
     def default(self) -> Any:
-        """None: simply off, or it has to be given."""
+        """The default; None for a setting that is off or required."""
         return None if self.field.is_required() else self.field.get_default(call_default_factory=True)
 
     @property
@@ -222,7 +222,7 @@ class Setting:
 
     @property
     def example(self) -> Any:
-        """A value that shows the form: the default, or one that is declared where there is no default to show."""
+        """A value that shows the form: the declared example, else the default."""
         return self.field.examples[0] if self.field.examples else self.default
 
 

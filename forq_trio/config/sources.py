@@ -1,8 +1,8 @@
-"""Where settings are given: command line options, environment variables, one TOML file.
+"""The sources of settings: command line options, environment variables, one TOML file.
 
-Each place becomes a `Source`, which pydantic-settings merges by precedence. Reading them is ours, for messages and not
-for values: pydantic-settings' own sources pass over a variable nobody knows and a file that is not there, read only
-this process's environment, and do not say which key of which section gave a value.
+Each becomes a `Source`, which pydantic-settings merges by precedence. We read them ourselves for the sake of error
+messages: pydantic-settings' own sources ignore unknown variables and a missing file, read only this process's
+environment, and do not say which key of which section a value came from.
 """
 
 import difflib
@@ -18,9 +18,9 @@ from forq_trio.config.settings import SETTINGS, Config
 
 PREFIX = "FORQ_"
 NOT_SETTINGS = ("FORQ_CONFIG", "FORQ_URL")
-"""Ours, but no settings: the TOML file's path, and where the client commands find a server."""
+"""Our variables that are no settings: the path of the TOML file, and the URL for the client commands."""
 
-# Not meant for us: what Kubernetes gives every pod for a service that is called "forq", and what steers our tests.
+# Not for us: the variables that Kubernetes sets in every pod for a service called "forq", and those of our tests.
 _FOREIGN = re.compile(
     r"FORQ_(TEST_\w+|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?))"
 )
@@ -28,15 +28,16 @@ _ADDRESSES = tuple(
     f"FORQ_{word}" for word in ("PORT", "HOST", "ADDR", "ADDRESS", "BIND", "LISTEN", "API_PORT", "API_HOST")
 )
 """What other servers call the address to listen on, or a part of it."""
+_NUMBER_BITS_MAX = 1_000
 _SECTIONS = sorted({setting.section for setting in SETTINGS.values()})
 
 
 class Source(InitSettingsSource):
-    """What is given in one place: setting name -> value, always as text.
+    """The values of one source: setting name -> value, always as text.
 
-    origins: setting name -> where exactly, as an error line names it. problems: a line for each key that is not known,
-    or for a file that cannot be read. warnings: a line for each variable that is not known: build systems and
-    containers bring variables of their own, which must not keep a server from starting.
+    origins: setting name -> option, variable or key, for error lines. problems: a line for each unknown key, or for a
+    file that cannot be read. warnings: a line for each unknown variable: build systems and containers bring variables
+    of their own, which must not keep a server from starting.
     """
 
     def __init__(self) -> None:
@@ -50,12 +51,12 @@ class Source(InitSettingsSource):
         self.origins[name] = origin
 
     def take_out(self, name: str) -> None:
-        """Forget the value, but not that there was one."""
+        """Remove the value, but remember its origin."""
         del self.init_kwargs[name]
 
 
 def read_options(options: Mapping[str, str]) -> Source:
-    """Setting name -> text, as the command line has it; names are known to be right."""
+    """The options of the command line, setting name -> text; all names are known."""
     source = Source()
     for name, text in options.items():
         source.give(name, f"--{name.replace('_', '-')}", text)
@@ -93,6 +94,8 @@ def read_file(path: Path) -> Source:
         source.problems = [f"{path}: is not UTF-8; allowed: a TOML file in UTF-8"]
     except tomllib.TOMLDecodeError as problem:
         source.problems = [f"{path}: is not valid TOML: {_plain(problem)}"]
+    except (ValueError, RecursionError):  # a number of thousands of digits, or as many brackets
+        source.problems = [f"{path}: cannot be read (too long a number, or nested too deeply)"]
     else:
         for name, table in document.items():
             _read_table(source, path, name, table)
@@ -115,15 +118,18 @@ def _read_table(source: Source, path: Path, section: str, table: Any) -> None:
 def _read_key(source: Source, origin: str, section: str, key: str, value: Any) -> None:
     if key not in SETTINGS:
         here = [name for name, setting in SETTINGS.items() if setting.section == section]
-        # A key of another section, misspelt here, is still best explained by its own name.
+        # It may be a misspelt key of another section: suggest that one, too.
         source.problems.append(f"{origin}: is not a known key; {_nearest(key, here, list(SETTINGS))}")
     elif SETTINGS[key].section != section:
         home = SETTINGS[key].section
         source.problems.append(f"{origin}: is in the wrong section; it belongs in [{home}]")
     elif isinstance(value, bool):
         source.give(key, origin, str(value).lower())
-    elif isinstance(value, str | int):
-        source.give(key, origin, str(value))
+    elif isinstance(value, str):
+        source.give(key, origin, value)
+    elif isinstance(value, int):
+        # As decimal digits Python writes no number of thousands of them; whoever reads the text refuses either form.
+        source.give(key, origin, str(value) if value.bit_length() <= _NUMBER_BITS_MAX else hex(value))
     else:
         source.problems.append(f"{origin}: is neither text, whole number nor boolean")
 
@@ -137,7 +143,7 @@ def _meant(variable: str) -> str:
 
 
 def _nearest(name: str, *choices: list[str]) -> str:
-    """A hint: the name that was probably meant, else all of the first choices."""
+    """A hint: the nearest name of the choices, else all of the first choices."""
     for each in choices:
         close = difflib.get_close_matches(name, each, n=1)
         if close:
@@ -146,7 +152,7 @@ def _nearest(name: str, *choices: list[str]) -> str:
 
 
 def _plain(problem: tomllib.TOMLDecodeError) -> str:
-    """tomllib's message, in plain words where it means a key that is there twice."""
+    """tomllib's message, in plain words for a key or section that is given twice."""
     text = str(problem)
     if text.startswith("Cannot overwrite a value"):
         return text.replace("Cannot overwrite a value", "a key is given twice", 1)

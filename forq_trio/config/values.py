@@ -1,8 +1,8 @@
 """The types of the settings' values: each reads its value from text, and says in words what it allows.
 
-What a reader raises as ValueError is worded to follow the setting's name; no secret is repeated. pydantic alone would
-take more than we promise (`yes` and `on` for true, `1_000` and ` 5 ` for numbers), so we read booleans ourselves and
-look at the digits of a number first. Bounds and choices are pydantic's.
+The ValueErrors of readers are worded to follow the setting's name, and repeat no secret. pydantic alone would accept
+more than we promise (`yes` and `on` for true, `1_000` and ` 5 ` for numbers), so we read booleans ourselves and check
+the digits of a number first. Bounds and choices are pydantic's.
 """
 
 import ipaddress
@@ -30,7 +30,7 @@ class Address(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True if only this machine can reach it."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -43,7 +43,7 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a type is written. metavar: stands for a value in help texts; allowed: completes "allowed: ..."."""
+    """How a value is written. metavar: its placeholder in help texts; allowed: completes "allowed: ..."."""
 
     metavar: str
     allowed: str
@@ -57,7 +57,7 @@ def shown(text: str) -> str:
 def _check_secret(text: str) -> str:
     if len(text) < limits.AUTH_SECRET_LENGTH_MIN:
         raise ValueError(f"has only {len(text)} characters")
-    # It travels in an HTTP header, which strips blanks at the ends and carries nothing else safely.
+    # It is sent in an HTTP header, which strips blanks at the ends and carries only printable ASCII safely.
     if not text.isascii() or not text.isprintable() or text != text.strip():
         raise ValueError("has characters that an HTTP header cannot carry, or blanks at an end")
     return text
@@ -106,6 +106,8 @@ def _is_host(host: str) -> bool:
 
 
 def _read_path(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError(f"{shown(text)} has a NUL character, which no path can have")
     try:
         path = Path(text).expanduser().absolute()
         path.exists()

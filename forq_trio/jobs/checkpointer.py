@@ -1,11 +1,11 @@
 """Moves the write-ahead log into the database file, from a thread and a connection of its own, never inside a commit.
 
-The writer tells it after each commit how long the log is. For every CHECKPOINT_PAGES that were added it runs a passive
+After each commit it measures the log. For every CHECKPOINT_PAGES that were added it runs a passive
 checkpoint, which copies what it can while commits go on; so under steady load some pages are always left, and the log
 would grow for ever. When it has become too long, and repeated passive checkpoints have left only a short rest, the
-writer is held between two batches for that rest; the next commit then starts the log over. When nothing was committed
-for a while the log is emptied the same way. While the disk is full, so that sends are refused, the log is started over
-as soon as it has grown a little, but keeps its length: what it gave back others would take, and acks need it.
+writer is paused between two batches for that rest; the next commit then starts the log over. When nothing was committed
+for a while the log is emptied the same way. While sends are refused because the disk is full, the log is started over
+as soon as it has grown a little, but keeps its length: other programs would take the space, and acks need it.
 """
 
 import trio
@@ -32,7 +32,7 @@ class Checkpointer:
         self._moved_pages = 0
 
     def note_commit(self) -> None:
-        """A batch was committed: look how long the log is now."""
+        """A batch was committed: measure the log."""
         self._commits += 1
         self._log_pages = self._wal.pages()
         if self._log_pages < self._moved_pages:
@@ -49,25 +49,25 @@ class Checkpointer:
             await self._grew.wait()
             self._grew = trio.Event()
             result = await self._checkpoint()
-            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
             if result is not None and (is_long or self._writer.sends_refused):
                 await self._restart_log(result)
             else:
                 await self._empty_when_idle()
 
     async def _restart_log(self, result: CheckpointResult) -> None:
-        """Bring the log to its start: let the rest become short, then finish it while the writer pauses."""
+        """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over."""
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
             if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
             result = await self._checkpoint() or result
-        async with self._writer.held():
+        async with self._writer.paused():
             last = await self._checkpoint()
         if last is not None and last.moved_pages < last.log_pages:
             log(LogEvent.CHECKPOINT_HELD, log_pages=last.log_pages, moved_pages=last.moved_pages)
 
     async def _empty_when_idle(self) -> None:
-        """Wait for more growth; when there is none for a while, empty the log, if need be at the next such moment."""
+        """Wait until the log has grown; empty it after CHECKPOINT_IDLE_SECONDS without a commit."""
         emptied = False
         while not emptied:
             commits = self._commits
@@ -76,12 +76,12 @@ class Checkpointer:
                 return
             if commits != self._commits:
                 continue
-            async with self._writer.held():
+            async with self._writer.paused():
                 result = await self._checkpoint(truncate=not self._writer.sends_refused)
             emptied = result is not None and result.moved_pages == result.log_pages
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
-        """One checkpoint in a thread; None when the database refuses it (a reader in the way)."""
+        """One checkpoint in a thread; None when the database refuses it (for example because of a reader)."""
         try:
             result = await trio.to_thread.run_sync(
                 lambda: self._wal.checkpoint(truncate=truncate), limiter=self._limiter
@@ -95,5 +95,5 @@ class Checkpointer:
             self._log_pages = 0
         self._moved_pages = min(result.moved_pages, self._log_pages)
         if not self._has_grown():
-            self._grew = trio.Event()  # what was added while it ran is not yet enough for another one
+            self._grew = trio.Event()  # the pages added meanwhile are not enough for another one
         return result

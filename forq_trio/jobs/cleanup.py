@@ -1,7 +1,7 @@
 """The sweeps of contract F13 at Forq's intervals.
 
-Expiry, delays and leases are already settled on time by the writer's due timer, so these normally find nothing; the
-two for failed messages are nudged by the writer, so that a failed message reaches its dead-letter queue at once.
+The due timer settles expiry, delays and leases on time, so these sweeps normally find nothing. The writer nudges the
+two for failed messages, so that a failed message reaches its dead-letter queue at once.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ NUDGED_KINDS = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
 
 
 def intervals(*, failed_seconds_max: float, expired_seconds_max: float) -> dict[SweepKind, float]:
-    """Forq's intervals, shortened where somebody wants sweeps for failed or expired messages more often."""
+    """Forq's intervals in seconds, those for failed and for expired messages shortened to these bounds."""
     failed = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
     return {
         kind: min(seconds, failed_seconds_max if kind in failed else expired_seconds_max)
@@ -35,7 +35,7 @@ def intervals(*, failed_seconds_max: float, expired_seconds_max: float) -> dict[
 def cleanup_jobs(
     broker: Broker, interval_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS
 ) -> dict[SweepKind, Periodic]:
-    """One job per sweep. Those that are nudged also start with a run: a crash may have left failed messages."""
+    """One job per sweep. Nudged ones run at the start, too: a crash may have left failed messages."""
     return {
         kind: Periodic(
             f"sweep.{kind.value}", seconds, partial(sweep_all, broker, kind), nudged=kind in NUDGED_KINDS
@@ -45,6 +45,6 @@ def cleanup_jobs(
 
 
 async def sweep_all(broker: Broker, kind: SweepKind) -> None:
-    """Sweep until nothing is left; each part is a commit of its own, so others get their turn in between."""
+    """Sweep until nothing is left, one commit a step, between which other calls are served."""
     while (await broker.sweep(kind)).more:
         pass

@@ -1,14 +1,14 @@
-"""Watches over the disk that the database is on, so that a full disk stops sends and nothing else.
+"""The disk guard: watches the disk of the database, so that a full disk stops sends and nothing else.
 
-Two amounts of the same size (FORQ_DISK_RESERVE_MB) are kept back:
+Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
 
-- The last of the free space belongs to what is stored already: with less than that, sends are refused, before the disk
-  is full. They are accepted again when a quarter more is free.
-- When the disk becomes full all the same, because somebody else filled it, a file beside the database that holds
-  nothing but space is given up. Acks, nacks, extensions, claims and checkpoints live on that: what they write goes into
-  the log, and a checkpoint lets the log start over. The file is made anew when there is room for it again.
+- Free space: with less of it, sends are refused, before the disk is full. They are accepted again when a quarter more
+  is free.
+- The reserve file beside the database: when the disk becomes full all the same, because another program filled it, the
+  file is deleted. Acks, nacks, extensions, claims and checkpoints use its space: they write to the log, and a
+  checkpoint lets the log start over. The file is made again when the disk has space for it.
 
-Looking costs one system call every few seconds and no work of the database.
+That costs one system call every few seconds and no query.
 """
 
 import os
@@ -26,9 +26,9 @@ from forq_trio.writer_actor import WriterActor
 class DiskGuard:
     """A job: `run` until cancelled.
 
-    reserve: where the file lies, on the disk of the database. keep_bytes: see above; with 0 there is no file, and sends
-    are refused only while the disk is full. free_bytes: what a process like this one may still write to the disk of a
-    directory.
+    reserve: the path of the reserve file, on the disk of the database. keep_bytes: the size of each reserve; with 0
+    there is no file, and sends are refused only while the disk is full. free_bytes: returns how much this process may
+    still write to the disk of a directory.
     """
 
     name = "disk"
@@ -47,19 +47,19 @@ class DiskGuard:
         self._limiter = trio.CapacityLimiter(1)
         self._woken = trio.Event()
         self._has_reserve = False
-        self._told_refused = False
+        self._logged_refused = False
 
     async def run(self) -> None:
         try:
             while True:
-                await self._look()
+                await self._check_space()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
         finally:
-            self._give_up_reserve()  # also before the last checkpoint, which may need the room
+            self._give_up_reserve()  # before the last checkpoint, which may need the space
 
-    async def _look(self) -> None:
+    async def _check_space(self) -> None:
         spare = self._spare_bytes()
         if not self._has_reserve and spare >= self._keep_bytes > 0:
             await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
@@ -69,22 +69,22 @@ class DiskGuard:
             self._writer.sends_refused = spare < wanted
         elif spare < self._keep_bytes:
             self._writer.sends_refused = True
-        self._tell(spare)
+        self._log_change(spare)
 
     def _spare_bytes(self) -> int:
-        """What is free beside the reserve, whether that is there or still to be made; negative if it has no room."""
+        """Free bytes besides the reserve file, which may still have to be made; negative if it does not fit."""
         free = self._free_bytes(self._reserve.parent)
         return free if self._has_reserve else free - self._keep_bytes
 
-    def _tell(self, spare: int) -> None:
+    def _log_change(self, spare: int) -> None:
         """Log when sends begin to be refused, and when they are accepted again."""
-        if self._writer.sends_refused != self._told_refused:
-            self._told_refused = self._writer.sends_refused
-            event = LogEvent.DISK_FULL if self._told_refused else LogEvent.DISK_ROOM
+        if self._writer.sends_refused != self._logged_refused:
+            self._logged_refused = self._writer.sends_refused
+            event = LogEvent.DISK_FULL if self._logged_refused else LogEvent.DISK_ROOM
             log(event, spare_bytes=spare, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
 
     def make_space(self) -> bool:
-        """The disk is full: give up the reserve, and look at the disk soon. False if there was no reserve."""
+        """The disk is full: delete the reserve file and check the disk soon. False if there was no such file."""
         self._woken.set()
         return self._give_up_reserve()
 
@@ -94,7 +94,7 @@ class DiskGuard:
         return had_reserve
 
     def _make_reserve(self) -> None:
-        """Runs in a thread: some file systems have no other way than to write all of it."""
+        """Make the reserve file. Runs in a thread: some file systems have to write all of it."""
         try:
             descriptor = os.open(self._reserve, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             try:
@@ -102,12 +102,12 @@ class DiskGuard:
             finally:
                 os.close(descriptor)
             self._has_reserve = True
-        except OSError:  # somebody else was faster, or a quota is in the way: the next look tries again
+        except OSError:  # another program took the space, or a quota is used up: the next check tries again
             with suppress(OSError):
                 self._reserve.unlink(missing_ok=True)
 
 
 def free_bytes_of(directory: Path) -> int:
-    """What is free on the disk of `directory` for those who are not root."""
+    """Free bytes on the disk of `directory` for users other than root."""
     disk = os.statvfs(directory)
     return disk.f_bavail * disk.f_frsize

@@ -1,4 +1,4 @@
-"""What the writer's progress sets in motion: sweeps, checkpoints, and the giving up of the disk reserve."""
+"""Tells jobs of the writer's progress: the sweeps, the checkpointer and the disk guard."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from forq_trio.writer_actor import WriterListener
 
 
 class Housekeeping(WriterListener):
-    """Passes on what the writer tells. A job that is not there (None) is not told."""
+    """Calls the jobs from the writer's notifications. A job that does not exist is None."""
 
     def __init__(self) -> None:
         self.checkpointer: Checkpointer | None = None

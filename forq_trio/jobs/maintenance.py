@@ -7,5 +7,5 @@ OPTIMIZE_INTERVAL_SECONDS = 60 * 60.0
 
 
 def optimize_job(broker: Broker) -> Periodic:
-    """PRAGMA optimize, once an hour, on the write connection."""
+    """The job that refreshes the database's statistics once an hour, on the write connection."""
     return Periodic("optimize", OPTIMIZE_INTERVAL_SECONDS, broker.optimize)

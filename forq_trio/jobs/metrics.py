@@ -1,8 +1,8 @@
 """The gauges of the queues (F13): refreshed every 30 s, so that a scrape never touches the database.
 
-Depths come from the writer's own counts and cost the database nothing. How old the oldest ready message is has to be
-read: of the queues that have ready messages and a name in the metrics, through the reader pool, a few queues at a
-time, and only if anything was committed since the last time. An idle server runs no query for it.
+Depths come from the cache. The age of the oldest ready message has to be read: for queues that have ready messages and
+a label in the metrics, through the reader pool, a few queues at a time, and only after a commit. An idle server runs no
+query for it.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ class QueueGauges:
         self._claimable_since: dict[str, int] = {}
 
     async def refresh(self) -> None:
-        """Refresh all gauges, those that come from memory first.
+        """Refresh all gauges, those from the cache first.
 
-        Raises what a read raises, ReadDeadlineExceeded or StorageUnavailable; the ages stay as they were then.
+        Raises ReadDeadlineExceeded or StorageUnavailable; the ages are not changed then.
         """
         commits = self._counters.commit_calls.count
         counts = self._broker.counts()

@@ -8,7 +8,7 @@ import trio
 class Periodic:
     """Calls `work` every `interval_seconds`; `nudge` makes the next call happen at once.
 
-    nudged: start with a call instead of a wait.
+    name: of the job in logs. nudged: start with a call instead of a wait.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class Periodic:
             self._nudged.set()
 
     def nudge(self) -> None:
-        """Work is there: do not wait for the interval. Nudges that come together count as one."""
+        """Call `work` now instead of after the interval. Several nudges before a call count as one."""
         self._nudged.set()
 
     async def run(self) -> None:
@@ -34,6 +34,6 @@ class Periodic:
             try:
                 await self._work()
             except Exception:
-                # Still to be done: whoever restarts the job need not wait for the interval.
+                # The work is still to be done: a restarted job does it at once.
                 self._nudged.set()
                 raise

@@ -1,4 +1,4 @@
-"""Keeps jobs running: an actor each, restarted with back-off when it fails, never taking the server down with it."""
+"""Keeps jobs running: each is an actor, restarted with back-off when it fails; the server goes on."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -21,7 +21,7 @@ class Job(Protocol):
 async def supervise(job: Job, sleep: Callable[[float], Awaitable[None]] = trio.sleep) -> None:
     """Run `job` until cancelled or until the queue stops, restarting it after each failure.
 
-    The pause doubles with each failure up to JOB_RESTART_SECONDS_MAX, and starts over once the job held out that long.
+    The pause doubles with each failure up to JOB_RESTART_SECONDS_MAX, and starts over once the job ran that long.
     """
     pause = limits.JOB_RESTART_SECONDS_MIN
     while True:

@@ -1,4 +1,4 @@
-"""When access tokens were last used is kept in memory and stored now and then: no request writes for being let in."""
+"""Stores now and then when access tokens were last used, so that requests need not write it."""
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
@@ -6,5 +6,5 @@ from forq_trio.model import limits
 
 
 def token_uses_job(broker: Broker) -> Periodic:
-    """Store what was used since the last time; where nothing was, the database is left alone."""
+    """The job that stores the uses since the last time; without any it writes nothing."""
     return Periodic("tokens.uses", limits.TOKEN_USE_SAVE_SECONDS, broker.save_token_uses)

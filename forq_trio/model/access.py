@@ -1,4 +1,4 @@
-"""Who may do what: named tokens with scopes on queues, stored as hashes only."""
+"""Access tokens with scopes on queues, stored as hashes only; and principals, which have their rights."""
 
 import re
 import secrets
@@ -14,7 +14,7 @@ from forq_trio.model.errors import Forbidden, InvalidToken
 TOKEN_PREFIX = "forq_"
 ALL_QUEUES = "*"
 _TOKEN_BYTES = 32
-# No . and no .. alone: clients and proxies take them out of a URL.
+# Not . or .. alone: clients and proxies remove them from a URL.
 _NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._-]{{1,{limits.TOKEN_NAME_LENGTH_MAX}}}")
 _GLOB = re.compile(rf"[A-Za-z0-9._*?!\[\]-]{{1,{limits.TOKEN_QUEUES_LENGTH_MAX}}}")
 
@@ -48,11 +48,11 @@ class AccessToken(Struct, frozen=True, gc=False, rename="camel"):
         return scope in self.scopes or Scope.ADMIN in self.scopes
 
     def covers(self, queue: str) -> bool:
-        """True if the token is good for this queue."""
+        """True if the token's glob matches this queue."""
         return self.queues == ALL_QUEUES or fnmatchcase(queue, self.queues)
 
     def expired(self, now_ms: int) -> bool:
-        """True from the very millisecond `expires_at` on."""
+        """True from the millisecond `expires_at` on."""
         return self.expires_at is not None and self.expires_at <= now_ms
 
 
@@ -62,7 +62,7 @@ def is_token_name(name: str) -> bool:
 
 
 def check_token(token: AccessToken) -> AccessToken:
-    """Return a token that may be stored; raise InvalidToken, naming the member, for any other."""
+    """Return `token` if it is valid; raise InvalidToken, naming the member, if not."""
     if not is_token_name(token.name):
         raise InvalidToken("name", f"1 to {limits.TOKEN_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -")
     if not token.scopes:
@@ -79,17 +79,17 @@ def check_token(token: AccessToken) -> AccessToken:
 
 
 def new_token_text() -> str:
-    """The text of a new token: 256 random bits, with a prefix by which it is known for what it is."""
+    """The text of a new token: a prefix that marks it as one of ours, and 256 random bits."""
     return TOKEN_PREFIX + secrets.token_urlsafe(_TOKEN_BYTES)
 
 
 def digest(text: str) -> str:
-    """What is stored of a token's text. It is random, so a plain hash cannot be guessed back."""
+    """SHA-256 of a token's text in hex. The text is random, so nobody can guess it from a plain hash."""
     return sha256(text.encode()).hexdigest()
 
 
 class Principal:
-    """On whose behalf a request is made. token: None for the holder of the server's own secret, who may do all."""
+    """On whose behalf a request is made. token: None for the holder of the server's own secret, who has all rights."""
 
     __slots__ = ("token",)
 
@@ -97,12 +97,12 @@ class Principal:
         self.token = token
 
     def may(self, scope: Scope, queue: str) -> bool:
-        """True if it may do this on this queue."""
+        """True if the principal has the scope for this queue."""
         token = self.token
         return token is None or (token.allows(scope) and token.covers(queue))
 
     def check(self, scope: Scope, queue: str | None = None) -> None:
-        """Raise Forbidden unless it may do this, on this queue (None: on queues as such, which needs all of them)."""
+        """Raise Forbidden unless the principal has the scope for this queue (None: for all queues)."""
         token = self.token
         if token is None:
             return
@@ -111,10 +111,10 @@ class Principal:
             raise Forbidden(scope.value)
 
     def check_somewhere(self, scope: Scope) -> None:
-        """Raise Forbidden unless there are queues on which it may do this."""
+        """Raise Forbidden unless the principal has the scope, for whatever queues."""
         if self.token is not None and not self.token.allows(scope):
             raise Forbidden(scope.value)
 
 
 EVERYBODY = Principal()
-"""Of a request that nobody checked: its route has no gate."""
+"""The principal of a request to a route without a gate."""

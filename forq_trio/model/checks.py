@@ -1,4 +1,4 @@
-"""What a message and its neighbours must be like before a command is made of them. Raises CallerErrors."""
+"""Validates the parts of commands: numbers, texts, attributes, messages. All functions raise CallerErrors."""
 
 from collections.abc import Mapping
 
@@ -16,14 +16,14 @@ from forq_trio.model.messages import NewMessage, check_queue_name
 
 
 def check_range(name: str, value: int, low: int, high: int) -> int:
-    """Return `value`, or raise OutOfRange about `name`, saying its bounds (both included)."""
+    """Return `value`, or raise OutOfRange naming it and its bounds (both included)."""
     if low <= value <= high:
         return value
     raise OutOfRange(f"{name} must be between {low} and {high}, not {value}").about(name)
 
 
 def encode(name: str, text: str) -> bytes:
-    """Return `text` in UTF-8, or raise InvalidContent naming it: a lone surrogate cannot be stored."""
+    """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -31,7 +31,7 @@ def encode(name: str, text: str) -> bytes:
 
 
 def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> None:
-    """Raise ContentTooLarge or InvalidContent unless it may be a message's content."""
+    """Raise ContentTooLarge or InvalidContent unless `content` may be a message's content."""
     if len(content) * 4 > bytes_max or not content.isascii():
         size = len(encode("content", content))
         if size > bytes_max:
@@ -61,7 +61,7 @@ def check_message(
     """Return `message` if it may be stored.
 
     Raises ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of its dead-letter queue),
-    ProcessAfterInPast, ProcessAfterTooFar or OutOfRange, those of a single member about it.
+    ProcessAfterInPast, ProcessAfterTooFar or OutOfRange. `CallerError.member` names the member where there is one.
     """
     check_content(message.content, content_bytes_max)
     if message.process_after_ms is not None:
@@ -82,7 +82,7 @@ def check_message(
 
 
 def _check_bounds(message: NewMessage) -> None:
-    """What a message may say instead of its queue's rules."""
+    """Check the members by which a message overrides its queue's rules."""
     if message.delay_ms is not None:
         if message.process_after_ms is not None:
             raise OutOfRange("a message has either process_after_ms or delay_ms, not both").about(

@@ -1,8 +1,8 @@
-"""What can be asked of the writer actor. Every command names its outcome: `Command[Outcome]`.
+"""The commands that the writer actor executes. Every command names its outcome: `Command[Outcome]`.
 
 Commands are plain values that have already been validated (`broker.py` does it); the storage engine executes them.
-All commands of one batch were asked for before any of them was answered, so the engine may execute them in any
-order; it does: settings, then sends, then settlements, then moves and removals, then sweeps, then claims.
+All commands of one batch were sent before any of them was answered, so the engine may execute them in any order.
+It does: settings, then sends, then settlements, then moves and removals, then sweeps, then claims.
 """
 
 from enum import Enum
@@ -31,9 +31,10 @@ class Produce(Command[Produced], frozen=True, gc=False):
 
 
 class ProduceEach(Command[tuple[Produced | ServiceError, ...]], frozen=True, gc=False):
-    """Store messages of several queues, each alone: one that is refused is answered with its error, the others stay.
+    """Store messages of several queues, each alone: the outcome of a refused one is its error, the others are stored.
 
-    messages_max: also refuse, with QueueFull, what is sent to a queue that holds so many; None leaves it to the rules.
+    messages_max: one more bound on the messages of each queue, beyond which a send is refused with QueueFull; None for
+    no other bound than the rules'.
     """
 
     messages: tuple[tuple[str, NewMessage], ...]
@@ -48,10 +49,11 @@ class ProduceMany(Command[tuple[Produced, ...]], frozen=True, gc=False):
 
 
 class RedrivePolicy(Struct, frozen=True, gc=False):
-    """A consumer's own bound on deliveries, and where messages go beyond it (Sasquatch, Dead Letter Queue).
+    """The redrive policy of one claim: a bound on deliveries, and where messages go then (Sasquatch, Dead Letter
+    Queue).
 
-    A message already delivered `max_attempts` times is not handed out but moved to `dead_letter_queue`, or deleted
-    where that is "", or holds `messages_max` messages already (None: no bound).
+    A message that was delivered `max_attempts` times is not handed out but moved to `dead_letter_queue`. It is deleted
+    where that is "", or has `messages_max` messages already (None: no bound).
     """
 
     max_attempts: int
@@ -62,8 +64,8 @@ class RedrivePolicy(Struct, frozen=True, gc=False):
 class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     """Lease up to `max_messages` ready messages in claim order: priority (higher first), then position.
 
-    lease_ms: None means the queue's. wait_ms: how long the writer parks the claim when there is nothing; 0 answers at
-    once with (). shuffle: random ready messages instead. redrive_policy: None means that only the message's and the
+    lease_ms: None means the queue's. wait_ms: how long the writer parks the claim when no message is ready; 0 answers
+    at once with (). shuffle: random ready messages instead. redrive_policy: None means that only the message's and the
     queue's own bounds hold.
     """
 
@@ -90,7 +92,7 @@ class Ack(Command[tuple[bool, ...]], frozen=True, gc=False):
 class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Give the messages back after a failed attempt; they return after a delay, or fail at the last attempt.
 
-    delay_ms: None means the back-off by attempt (1, 5, 15, 30, 60 s). reason: kept as the last error, None keeps none.
+    delay_ms: None means the back-off by attempt (1, 5, 15, 30, 60 s). reason: stored as the last error, None for none.
     """
 
     queue: str
@@ -101,14 +103,14 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class AckById(Command[bool], frozen=True, gc=False):
-    """Remove a message in process by id alone, unfenced: for clients without receipts (F4)."""
+    """Remove a processing message by id alone, without fencing: for clients without receipts (F4)."""
 
     queue: str
     message_id: str
 
 
 class NackById(Command[bool], frozen=True, gc=False):
-    """Give back a message in process by id alone, unfenced, with the back-off by attempt."""
+    """Give back a processing message by id alone, without fencing, with the back-off by attempt."""
 
     queue: str
     message_id: str
@@ -127,7 +129,7 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
 
 
 class Release(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Undo the claims: the messages are ready again at their old place (or after delay_ms), the attempt uncounted."""
+    """Undo the claims: the messages are ready again at their positions (or after delay_ms), the attempt uncounted."""
 
     queue: str
     receipts: tuple[Receipt, ...]
@@ -135,7 +137,7 @@ class Release(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class SweepKind(Enum):
-    """The periodic clean-ups of contract F13. Each is a safety net for what the due timer does on time."""
+    """The periodic clean-ups of contract F13. Each is a safety net: the due timer does the same on time."""
 
     EXPIRED = "expired"
     EXPIRED_DLQ = "expired_dlq"
@@ -152,13 +154,13 @@ class Swept(Struct, frozen=True, gc=False):
 
 
 class Sweep(Command[Swept], frozen=True, gc=False):
-    """Run one clean-up, at most SWEEP_BATCH_MAX messages of it."""
+    """Run one clean-up on at most SWEEP_BATCH_MAX messages."""
 
     kind: SweepKind
 
 
 class Configure(Command[QueueSettings], frozen=True, gc=False):
-    """Change the settings of a queue; outcome: what is set now. change: None forgets them all, but for the pause.
+    """Change the settings of a queue; outcome: its settings now. change: None removes all but the pause.
 
     Fails with InvalidSetting where dead letters would go round in a circle.
     """
@@ -168,17 +170,14 @@ class Configure(Command[QueueSettings], frozen=True, gc=False):
 
 
 class Pause(Command[None], frozen=True, gc=False):
-    """Stop handing out messages of a queue, or (paused False) go on and serve who waits. Sends go on all the while."""
+    """Stop delivering the messages of a queue, or (paused False) go on and serve parked receivers. Sends go on."""
 
     queue: str
     paused: bool
 
 
 class Purged(Struct, frozen=True, gc=False):
-    """One part of a purge: how many messages were removed, and what the next part is to be asked with.
-
-    up_to: for `Purge.up_to`; None when nothing is left.
-    """
+    """One step of a purge. count: how many messages were removed; up_to: of the next `Purge`, None at the end."""
 
     count: int
     up_to: int | None
@@ -187,8 +186,8 @@ class Purged(Struct, frozen=True, gc=False):
 class Purge(Command[Purged], frozen=True, gc=False):
     """Remove up to PURGE_BATCH_MAX messages of a queue, in whatever status.
 
-    up_to: None begins a purge of all that are in the queue before this batch; the outcome says how to go on, so that
-    what is sent meanwhile stays.
+    up_to: only messages with a sequence up to this one; None begins a purge of the messages sent before this batch.
+    The outcome has the `up_to` of the next step, so that messages that are sent meanwhile stay.
     """
 
     queue: str
@@ -196,7 +195,7 @@ class Purge(Command[Purged], frozen=True, gc=False):
 
 
 class ForgetQueue(Command[bool], frozen=True, gc=False):
-    """Forget an empty queue and its settings. False if it holds messages: nothing is changed then."""
+    """Forget an empty queue and its settings. False if it has messages: nothing is changed then."""
 
     queue: str
 
@@ -204,8 +203,8 @@ class ForgetQueue(Command[bool], frozen=True, gc=False):
 class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Move messages to `target`, or (None) each to the queue it came from: attempts, due time, TTL and reason reset.
 
-    They keep their id, sequence, place and failures. Outcome per id: False for one that is not in `queue`, is in
-    process, or has no queue to go to. Bounds on the target's length do not hold for it: an administrator asks.
+    They keep their id, sequence, position and failures. Outcome per id: False for one that is not in `queue`, is
+    processing, or has no queue to go to. Bounds of the target are ignored.
     """
 
     queue: str
@@ -214,7 +213,7 @@ class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Remove messages for good. Outcome per id: False for one that is not in `queue`, or is in process."""
+    """Remove messages for good. Outcome per id: False for one that is not in `queue`, or is processing."""
 
     queue: str
     message_ids: tuple[str, ...]
@@ -223,8 +222,8 @@ class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
 class Resubmit(Command[Produced | None], frozen=True, gc=False):
     """Send a copy of a message to `target` (None: where it came from), edited, and remove the original if asked.
 
-    content, attributes: None keeps the original's. The copy keeps priority, group, TTL and bounds. Outcome: None if
-    the message is not in `queue`, has no queue to go to, or (with remove) is in process.
+    content, attributes: None keeps the original's. The copy keeps priority, group, TTL, max_attempts and dead-letter
+    queue. Outcome: None if the message is not in `queue`, has no queue to go to, or (with remove) is processing.
     """
 
     queue: str
@@ -236,7 +235,7 @@ class Resubmit(Command[Produced | None], frozen=True, gc=False):
 
 
 class SaveToken(Command[None], frozen=True, gc=False):
-    """Store an access token. Fails with TokenExists when one of its name is stored that was not revoked."""
+    """Store an access token. Fails with TokenExists for a name that is taken, with TooManyTokens past TOKENS_MAX."""
 
     token: AccessToken
 
@@ -248,7 +247,7 @@ class RevokeToken(Command[bool], frozen=True, gc=False):
 
 
 class NoteTokenUse(Command[None], frozen=True, gc=False):
-    """Keep when tokens were last used: epoch ms by name; names that are gone are ignored."""
+    """Store when tokens were last used: epoch ms by name; names of revoked tokens are ignored."""
 
     used: dict[str, int]
 
@@ -262,7 +261,7 @@ class Ping(Command[None], frozen=True, gc=False):
 
 
 def message_count(command: Command[Any]) -> int:
-    """How many messages a command can touch: what bounds the length of a commit."""
+    """How many messages a command can change; their sum bounds a batch."""
     match command:
         case ProduceMany() | ProduceEach():
             return len(command.messages)

@@ -1,7 +1,7 @@
-"""What can go wrong, as a small tree. No HTTP in here: each dialect maps these classes with a table of its own.
+"""The errors of the queue, as a small tree. No HTTP in here: each dialect maps these classes by a table of its own.
 
-`CallerError` is the caller's fault and repeating the same call cannot help; `ServiceError` is ours, and a later
-try may succeed.
+`CallerError` is the caller's fault, and repeating the same call cannot help; `ServiceError` is ours, and a later try
+may succeed.
 """
 
 from typing import Self
@@ -15,12 +15,12 @@ class ForqError(Exception):
 
 
 class CallerError(ForqError):
-    """The request cannot be carried out as it was made. member: the one part of it that is wrong, None if none is."""
+    """The request cannot be carried out as it was made. member: which part of it is wrong, None for the whole."""
 
     member: str | None = None
 
     def about(self, member: str) -> Self:
-        """This error, saying which member of the request it is about."""
+        """This error, with the name of the member that it is about."""
         self.member = member
         return self
 
@@ -88,7 +88,7 @@ class RedriveNotFound(CallerError):
 
 
 class Forbidden(CallerError):
-    """The token does not allow it. scope: the word for what it would need."""
+    """The token does not allow the request. scope: the scope that is missing."""
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"the token has not the scope {scope} for this queue")
@@ -96,7 +96,7 @@ class Forbidden(CallerError):
 
 
 class InvalidToken(CallerError):
-    """An access token cannot be made like this. member: what is wrong, by its name in JSON."""
+    """A member of a new access token is not valid. member: its name in JSON."""
 
     member: str
 
@@ -110,7 +110,7 @@ class TokenExists(CallerError):
 
 
 class TooManyTokens(CallerError):
-    """There are as many tokens as may be; revoke some first"""
+    """There are as many tokens as are allowed; revoke some first"""
 
 
 class MessageNotFound(CallerError):

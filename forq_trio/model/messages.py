@@ -1,7 +1,7 @@
-"""The nouns: messages as they are sent, delivered and looked at, and the receipt that proves a delivery.
+"""Messages as they are sent, delivered and looked at, and the receipt that proves a delivery.
 
 All are immutable `msgspec.Struct`s: cheap to make, and JSON without further code. Times are milliseconds since
-the Unix epoch. The meaning of Forq's own columns is Forq's (contract F).
+the Unix epoch. The columns that Forq has, too, mean what they mean there (contract F).
 """
 
 import re
@@ -19,7 +19,7 @@ REASON_EXPIRED = "message_expired"
 REASON_OVERFLOW = "queue_full"
 LIFO_SUFFIX = "_lifo"
 LEASE_ENDED = "lease ended"
-"""The reason kept for an attempt whose consumer did not answer in time."""
+"""The reason of a failed attempt whose lease ended."""
 
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
 _PATH_STEPS = (".", "..")
@@ -29,7 +29,7 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 class Status(IntEnum):
     """The state of a message. 0 to 2 are Forq's; a delayed message is in no claim index until it falls due.
 
-    HELD: it would be ready, but as many of its group are in process as may be.
+    HELD: it would be ready if its group were below the group limit.
     """
 
     READY = 0
@@ -68,7 +68,7 @@ def is_lifo_queue(name: str) -> bool:
 
 
 def receipt_text(seq: int, token: int) -> str:
-    """The text form of a receipt. Written once per delivery, so in the cheapest of the ways to write it."""
+    """The text form of a receipt. Made once per delivery, so in the cheapest way."""
     parts = (seq >> 16, seq & 0xFFFF, 0x8000 | token >> 48, token & 0xFFFF_FFFF_FFFF)
     return "%08x-%04x-8000-%04x-%012x" % parts  # noqa: UP031 (an f-string takes almost twice as long here)
 
@@ -76,7 +76,7 @@ def receipt_text(seq: int, token: int) -> str:
 class Receipt(NamedTuple):
     """Proof of one delivery: names the message (`seq`) and the claim (`token`, 62 random bits, new at every claim).
 
-    Its text form is a UUID of version 8, so that clients that expect receipts to be UUIDs are content.
+    Its text form is a UUID of version 8, because Forq's clients expect UUIDs.
     """
 
     seq: int
@@ -87,7 +87,7 @@ class Receipt(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the text form. Any UUID is accepted (one that is not ours matches no message).
+        """Read the text form. Any UUID is accepted; one that is no receipt matches no message.
 
         Raises MalformedReceipt when `text` is not a UUID.
         """
@@ -100,7 +100,7 @@ class Receipt(NamedTuple):
 
 
 class NewMessage(Struct, frozen=True, gc=False):
-    """A message as a producer hands it over, already validated. None in a member means the queue's own rule.
+    """A message to send, already validated. None in a member means the queue's own rule.
 
     process_after_ms: when it falls due (epoch ms); delay_ms: how long from now; at most one of them is given.
     deduplication_id: a second message with the same id in the same queue within `deduplication_window_ms` is not
@@ -176,7 +176,7 @@ class QueueCounts(Struct, frozen=True, gc=False):
 
 
 class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """A queue as one looks at it. oldest_ready_at: when the oldest ready message was received, None without one."""
+    """The counts of a queue. oldest_ready_at: when the oldest ready message was received, None without one."""
 
     queue: str
     is_dlq: bool
@@ -190,10 +190,10 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """A stored message as one looks at it, without touching it.
+    """A stored message, read without changing it.
 
     bytes: of content and attributes. failures: its latest failed attempts, also those before it was moved here.
-    source_queue, source_attempts, dead_lettered_at, failure_reason: where it came from as a dead letter, after how
+    source_queue, source_attempts, dead_lettered_at, failure_reason: of a dead letter, where it came from, after how
     many attempts, when and why.
     """
 
@@ -229,7 +229,7 @@ class MessageFilter(Struct, frozen=True, gc=False):
     """Which messages to find; None and {} mean any.
 
     reason: why it was dead-lettered, exactly. since_ms, until_ms: when it was dead-lettered, else received (epoch ms,
-    both included). attributes: all of these must be there, with these values. text: part of the content, exactly.
+    both included). attributes: those that it must have, with these values. text: part of the content, exactly.
     """
 
     reason: str | None = None
@@ -242,7 +242,7 @@ class MessageFilter(Struct, frozen=True, gc=False):
 class Found(Struct, frozen=True, gc=False):
     """A page of a search, newest first. searched: how many messages were looked at, of `total` in the queue.
 
-    next_before: the sequence to go on below; None when the queue was searched to its end.
+    next_before: the sequence below which the next page begins; None when the queue was searched to its end.
     """
 
     messages: list[MessageInfo]

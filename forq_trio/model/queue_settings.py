@@ -1,7 +1,7 @@
-"""What can be set for one queue, and what then holds for it.
+"""The settings of one queue, and the rules that follow from them.
 
-`QueueSettings` is what somebody set (None: nothing was), `SettingsChange` a wish to change some of it, and `QueueRules`
-what holds once defaults are filled in. A queue without settings is virtual: it has rules, and nothing is stored for it.
+`QueueSettings` has what was set (None: the default), `SettingsChange` changes some of them, and `QueueRules` are the
+settings with the defaults filled in. A queue without settings has rules, too, and nothing is stored for it.
 """
 
 from enum import StrEnum
@@ -15,7 +15,7 @@ from forq_trio.model.errors import InvalidQueueName, InvalidSetting
 from forq_trio.model.messages import check_queue_name
 
 NO_DEAD_LETTERS = ""
-"""As the name of a dead-letter queue: there is none, messages that fail or expire are deleted."""
+"""The name of a dead-letter queue that says that there is none: failed and expired messages are deleted."""
 
 
 class Overflow(StrEnum):
@@ -41,7 +41,7 @@ def _from_to(low: float, high: float, meaning: str) -> Any:
 class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """A delay that grows: initial_ms x factor^(attempt - 1), at most max_ms, shortened by up to `jitter` of itself.
 
-    jitter: 0 is none, 1 spreads over the whole delay. The share is drawn from the message and its attempt, so that
+    jitter: 0 for none, 1 for the whole delay. The share is computed from the message and its attempt, so that
     messages which failed together do not come back together.
     """
 
@@ -55,9 +55,11 @@ BackOff = tuple[int, ...] | ExponentialBackOff
 """Delays in ms by attempt, the last one for all later attempts; or a formula."""
 
 LeaseMs = Annotated[
-    int, _from_to(0, limits.LEASE_MS_MAX, "How long a receive that does not say holds its messages.")
+    int, _from_to(0, limits.LEASE_MS_MAX, "How long a lease is if the receive names no length.")
 ]
-DelayMs = Annotated[int, _from_to(0, limits.DELAY_MS_MAX, "How long a message waits before it can be had.")]
+DelayMs = Annotated[
+    int, _from_to(0, limits.DELAY_MS_MAX, "How long a message waits before it can be received.")
+]
 TtlMs = Annotated[int, _from_to(1, limits.TTL_MS_MAX, "How long a message lives from when it falls due.")]
 MaxAttempts = Annotated[int, _from_to(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before a message fails.")]
 DeadLetterQueue = Annotated[
@@ -80,7 +82,7 @@ GroupInFlight = Annotated[
 class QueueSettings(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What was set for a queue; None where nothing was. paused: set by Pause alone, not by a change of settings."""
+    """The settings of a queue; None for the default. paused: changed by Pause alone."""
 
     lease_ms: int | None = None
     delay_ms: int | None = None
@@ -98,8 +100,10 @@ class QueueSettings(
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
         """These settings after `change`."""
-        wished = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
-        return msgspec.structs.replace(self, **wished)
+        changed = {
+            name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET
+        }
+        return msgspec.structs.replace(self, **changed)
 
 
 class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -120,7 +124,7 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
 
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What holds for a queue: its settings, and the defaults where nothing was set.
+    """The rules of a queue: its settings, with the defaults where nothing was set.
 
     dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max: None for no bound.
     """

@@ -1,4 +1,4 @@
-"""How long messages could have been had."""
+"""Since when the oldest ready messages can be claimed."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from forq_trio.storage.engine import Reader
 def claimable_since(queues: Sequence[str], reader: Reader) -> dict[str, int]:
     """By queue, since when (epoch ms) its oldest ready message can be claimed; queues without one are left out.
 
-    The oldest is the one received first. Where it is also the next to be claimed, as it is unless priorities or the
-    order say otherwise, the time it spent delayed, or waiting for another attempt, does not count.
+    The oldest message is the one received first. If it is also the next to be claimed (unless priorities or the order
+    put another first), the time for which it was delayed does not count.
     """
     since = {}
     for queue in queues:

@@ -1,7 +1,7 @@
 """The readers: a bounded pool of read-only connections, each used by one worker thread at a time.
 
-A read holds up nobody but itself: it has its own limiter, so it never competes with a commit for a thread, and a
-deadline after which it is interrupted.
+A slow read delays nobody else: reads have a limiter of their own, so that they never take a commit's thread, and a
+deadline after which they are interrupted.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class ReaderPool:
-    """Up to `size` connections, opened when first needed. Forq's own figure for the size is 2 x cores + 1.
+    """Up to `size` connections, opened when first needed. Forq has 2 x cores + 1.
 
-    on_deadline: called for every read that took too long.
+    deadline_seconds: of each read. on_deadline: called for every read that missed it.
     """
 
     def __init__(

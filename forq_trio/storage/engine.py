@@ -1,42 +1,39 @@
-"""The one seam between the actors and the databases: plain synchronous functions, no waiting for anything but I/O.
+"""The interface of all storage engines: plain synchronous functions that wait for nothing but I/O.
 
-Rules every engine keeps; the conformance suite checks them on each:
+The rules of every engine; the conformance suite checks them on each:
 
 1. `execute_batch` runs all commands of a batch inside ONE transaction that it opens and leaves open; `commit` makes
-   it durable. Nothing a batch did may be answered before its commit returned.
+   it durable. No command of a batch may be answered before its commit returned.
 2. A command that fails alone (its outcome is an exception) leaves the others untouched.
-3. If `execute_batch` or `commit` raises StorageUnavailable (StorageFull: for want of room) the transaction is rolled
+3. If `execute_batch` or `commit` raises StorageUnavailable (StorageFull: the disk is full) the transaction is rolled
    back, nothing of it is or will be on disk, and the engine is as before the batch. If `commit` raises anything else,
    what is on disk is unknown and the engine must not be used again.
-4. Time is only what the batch says: `now_ms`. First the engine settles what fell due by then (delayed messages become
-   ready, leases end, messages expire; at most DUE_BATCH_MAX of them), then the commands, then the claims: the
-   receivers that wait before the batch's own claims, each in order. Rule 9 says more. A message that cannot be
-   settled when it falls due, or in a sweep, is set aside for SET_ASIDE_RETRY_MS and told of in `BatchResult.set_aside`;
-   the others are settled all the same.
+4. The only time is the batch's `now_ms`. First the engine settles due messages (delayed ones become ready, leases end,
+   messages expire; at most DUE_BATCH_MAX), then it runs the commands, then the claims: parked receivers before the
+   batch's own claims, each in order. Rule 9 says more. A message that cannot be settled when it is due, or in a sweep,
+   is set aside for SET_ASIDE_RETRY_MS and reported in `BatchResult.set_aside`; the others are settled all the same.
 5. Every change to a claimed message is fenced by its receipt. The current receipt is the one of the latest claim; it
    stays current after its lease ended until the message is claimed again, settled or moved.
 6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
    its sequence number, in a LIFO queue the negative of it; for a message with a group see `rules.group_position`. Once
    a message with a group was sent to a FIFO queue the queue is grouped, and sends without one take turns as the group
    NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
-7. A paused queue hands out nothing, to waiting receivers neither; the batch that resumes it serves them.
-8. Where a queue has a bound on messages of one group in process, what is above it is HELD: it is ready for nobody until
-   one of its group is settled. A claim that meets such a message holds it and goes on; the claims of a queue end for
-   this batch once SET_ASIDE_BATCH_MAX of its messages were held.
-   Letting go is one step, after the commands and before the claims. For every group of a bounded queue of which a
-   message stopped being in process, or ready without having been claimed (it expired, was moved or removed), as many
-   held ones, in claim order, become ready as the bound allows beside those in process. Where the bound was changed
-   or taken away, all that are held by then become ready, by sequence, at most DUE_BATCH_MAX in all a batch, queues by
-   name; what a claim holds meanwhile is not let go a second time.
-9. The order within a batch, kind by kind: what is due; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
+7. A paused queue delivers nothing, not even to parked receivers; the batch that resumes it serves them.
+8. A claim that meets a message whose group is at the group limit sets it to HELD and goes on; the claims of a queue end
+   for this batch once CLAIM_FILTERED_MAX of its messages were held or removed by a redrive policy.
+   Held messages become ready in one step, after the commands and before the claims. A group is freed when one of its
+   messages is no longer processing, or no longer ready without having been claimed (it expired, was moved or removed).
+   Then as many of its held messages become ready, in claim order, as the limit allows beside those processing. When the
+   limit was changed or removed, all messages that are held by then become ready, by sequence, at most DUE_BATCH_MAX
+   in all a batch, queues by name; those that claims set to held again meanwhile stay held.
+9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
    Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
-   NoteTokenUse, Optimize, Ping; letting go; claims, by name of the queue, in those that have claims in this batch or
-   in which something became ready.
-10. What the claims themselves leave to be done, the next batch does, and `next_due_ms` asks for it at once: a queue
-   whose claims ended early by rule 8 and has ready messages left, and one that a consumer's redrive policy moved
-   messages to, count as woken in it; a group of which a consumer's redrive policy took a ready message is let go in it.
-   A queue that has ready messages left when all of RECEIVERS_OFFERED_MAX receivers that the batch offered were served
-   counts as woken, too.
+   NoteTokenUse, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in queues with claims in this
+   batch or in which a message became ready.
+10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
+   count as woken: one whose claims ended early by rule 8 and that has ready messages left, one that a claim's redrive
+   policy moved messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch
+   were served. A group of which a claim's redrive policy removed a ready message counts as freed.
 11. Every change of a message's state is one of `transitions.TRANSITIONS`, and is noted in one function of the engine.
 """
 
@@ -53,7 +50,7 @@ from forq_trio.model.queue_settings import QueueRules, QueueSettings
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
-    """The defaults of every queue's rules; all times in milliseconds."""
+    """The server-wide defaults of rules; all times in milliseconds."""
 
     queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
     dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
@@ -62,17 +59,17 @@ class EngineSettings(Struct, frozen=True, gc=False):
 
 
 class Receiver(NamedTuple):
-    """Somebody who waits for messages: what it claims, and the id by which `BatchResult.served` names it."""
+    """A parked receiver: its claim, and the id by which `BatchResult.served` names it."""
 
     id: int
     claim: Claim
 
 
 class Batch(Struct, frozen=True, gc=False):
-    """What the writer wants done in one transaction.
+    """The commands of one transaction, and the receivers that it may serve.
 
-    receivers: by queue those that wait for a message, first come first, at most RECEIVERS_OFFERED_MAX of each; the
-    engine looks only at queues in which this batch made something ready.
+    receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
+    only those of queues in which a message became ready.
     """
 
     commands: Sequence[Command[Any]]
@@ -81,7 +78,7 @@ class Batch(Struct, frozen=True, gc=False):
 
 
 class Event(Struct, frozen=True, gc=False):
-    """Something to count: `count` messages of `queue`. Kinds are the closed list below; reason is "" without one."""
+    """`count` messages of `queue` changed. kind: one of EVENT_KINDS; reason: "" for none."""
 
     kind: str
     queue: str
@@ -112,7 +109,7 @@ EVENT_KINDS = (
 
 
 class SetAside(NamedTuple):
-    """A message that time should have changed and that could not be: it stays as it is until it is tried again."""
+    """A due message that could not be settled: it stays as it is until it is tried again."""
 
     queue: str
     sequence: int
@@ -122,20 +119,20 @@ class SetAside(NamedTuple):
 WAIT = "wait"
 END_TO_END = "end_to_end"
 DURATION_KINDS = (WAIT, END_TO_END)
-"""What is measured of messages: from when one could be had until it was claimed; from its sending until its ack."""
+"""The durations of messages: from when one could be claimed until it was; from its send until its ack."""
 
 
 class BatchResult(Struct, gc=False):
-    """What came of a batch.
+    """The result of a batch.
 
     outcomes: one per command, in order; an exception is the outcome of a command that failed alone.
-    served: what waiting receivers get, as (id of the receiver, deliveries), in no particular order.
-    next_due_ms: no later than the next moment something falls due (it may be earlier: then the next batch finds
-    nothing and says better); None when nothing ever will.
-    failed_queued: failed messages now wait to be moved or deleted: nudge the sweeps.
+    served: the deliveries of parked receivers, as (id of the receiver, deliveries), in no particular order.
+    next_due_ms: the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None when
+    no message will ever be due.
+    failed_queued: there are new failed messages, to be moved or deleted by a sweep.
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
-    set_aside: messages that could not be settled when they fell due.
+    set_aside: due messages that could not be settled.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 
@@ -151,7 +148,7 @@ class BatchResult(Struct, gc=False):
 
 
 class Snapshot(Protocol):
-    """What the engine knows without asking its store, as of the last commit. Looking costs nothing.
+    """What the engine knows without a query, as of the last commit.
 
     It is not a copy: the next commit, which may run in a thread, changes it. `settings` and `tokens` are replaced then
     and can be walked through; of `counts` look one up, or copy it whole with `dict`.
@@ -164,7 +161,7 @@ class Snapshot(Protocol):
 
     @property
     def settings(self) -> Mapping[str, QueueSettings]:
-        """The queues for which something is set."""
+        """The settings of the queues that have any."""
         ...
 
     @property
@@ -173,22 +170,22 @@ class Snapshot(Protocol):
         ...
 
     def rules(self, queue: str) -> QueueRules:
-        """What holds for a queue, defaults filled in."""
+        """The rules of a queue."""
         ...
 
 
 class CheckpointResult(Struct, frozen=True, gc=False):
-    """Pages in the write-ahead log, and how many of them are copied into the database."""
+    """log_pages: pages in the write-ahead log; moved_pages: how many of them are copied into the database."""
 
     log_pages: int
     moved_pages: int
 
 
 class Reader(Protocol):
-    """A read-only view, used by one thread at a time. Every method sees a consistent, committed state."""
+    """A read-only connection, used by one thread at a time. Every method sees one committed state."""
 
     def queues(self) -> list[QueueInfo]:
-        """All queues that are known, by name; without oldest_ready_at."""
+        """All known queues by name, without oldest_ready_at."""
         ...
 
     def queue(self, queue: str) -> QueueInfo:
@@ -202,21 +199,21 @@ class Reader(Protocol):
         ...
 
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
-        """Newest first, those with a sequence below `before_sequence` (None: from the newest)."""
+        """Messages newest first, those with a sequence below `before_sequence` (None: from the newest)."""
         ...
 
     def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
-        """Random ready messages, no one twice."""
+        """Random ready messages, none twice."""
         ...
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
-        """Newest first, those that match below `before_sequence`, looking at no more than `scan_max` messages."""
+        """The messages that match, newest first, below `before_sequence`; reads no more than `scan_max` messages."""
         ...
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
-        """In which queue each of these messages is; those that are gone are left out."""
+        """The queue of each of these messages; those that do not exist are left out."""
         ...
 
     def interrupt(self) -> None:
@@ -227,13 +224,13 @@ class Reader(Protocol):
 
 
 class WriteAheadLog(Protocol):
-    """The log of an engine that has one: what is committed is moved from it into the database, beside the writer."""
+    """The write-ahead log of an engine: checkpoints move commits from it into the database, beside the writer."""
 
     @property
     def reserve_path(self) -> str:
-        """Where a file may lie that holds disk space ready for this store (jobs/disk_guard.py).
+        """The path of the reserve file (jobs/disk_guard.py).
 
-        What a killed process left there is removed when the store is opened: it may be what makes room for that.
+        A file that a killed process left there is removed when the engine is opened, which may need its disk space.
         """
         ...
 
@@ -244,21 +241,21 @@ class WriteAheadLog(Protocol):
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """Move the log into the database, on a connection of its own; callable from any thread.
 
-        truncate: also empty the log, which needs that no batch runs meanwhile. Raises StorageUnavailable.
+        truncate: also empty the log; no batch may run meanwhile. Raises StorageUnavailable.
         """
         ...
 
 
-KEEP_NOTHING = "none"
-"""The durability of a store that is thrown away with its process."""
+NO_DURABILITY = "none"
+"""The durability of a temporary database."""
 
 
 class Engine(Protocol):
-    """A store of messages; used from one thread at a time, except its log."""
+    """A storage engine; used from one thread at a time, except its log."""
 
     @property
     def durability(self) -> str:
-        """What an answered command can rely on, in the words of FORQ_DURABILITY, or KEEP_NOTHING."""
+        """A value of FORQ_DURABILITY, or NO_DURABILITY."""
         ...
 
     @property
@@ -269,7 +266,7 @@ class Engine(Protocol):
     def execute_batch(self, batch: Batch) -> BatchResult: ...
 
     def commit(self) -> bool:
-        """Make the batch durable. False when the batch changed nothing and there was nothing to do."""
+        """Make the batch durable. False if there was nothing to commit."""
         ...
 
     def snapshot(self) -> Snapshot: ...

@@ -1,8 +1,8 @@
 """Schema migrations for every SQL engine: numbered files, applied in order, never changed, never undone.
 
-A file `0007_schedules.sql` is version 7. What a database has had applied is kept in it with the SHA-256 of
-the text, so that a database and a program that do not belong together are told apart before either is harmed.
-How a migration is executed is the engine's business; this module says which ones are due.
+A file `0007_schedules.sql` is version 7. A database records the migrations that were applied to it with the SHA-256 of
+their texts, so that a program refuses a database of another version before it changes anything. The engine executes
+migrations; this module says which ones are missing.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
 class Applied(NamedTuple):
-    """What a database remembers of a migration it had; ordered by version."""
+    """A migration that a database records as applied; ordered by version."""
 
     version: int
     name: str
@@ -54,21 +54,21 @@ def load(package: str) -> tuple[Migration, ...]:
     return tuple(found)
 
 
-def pending(place: str, known: Sequence[Migration], applied: Sequence[Applied]) -> Sequence[Migration]:
-    """The known migrations that the database at `place` has not had, in order.
+def pending(path: str, known: Sequence[Migration], applied: Sequence[Applied]) -> Sequence[Migration]:
+    """The known migrations that were not applied to the database at `path`, in order.
 
-    Raises StorageOpenError when what it had is not a beginning of what is known, unchanged.
+    Raises StorageOpenError unless those that were applied are the first of the known ones, unchanged.
     """
     for expected, had in enumerate(applied, start=1):
         if had.version != expected:
-            raise StorageOpenError(f"{place} has had migration {had.version} but not migration {expected}")
+            raise StorageOpenError(f"{path} has had migration {had.version} but not migration {expected}")
         if expected > len(known):
             raise StorageOpenError(
-                f"{place} was written by a newer version of forq-trio: it has had migration {had.version}, "
+                f"{path} was written by a newer version of forq-trio: it has had migration {had.version}, "
                 f"this version knows {len(known)}"
             )
         if had.checksum != known[expected - 1].checksum:
             raise StorageOpenError(
-                f"{place} has had a migration {had.version} ({had.name}) that differs from the one known here"
+                f"{path} has had a migration {had.version} ({had.name}) that differs from the one known here"
             )
     return known[len(applied) :]

@@ -1,9 +1,9 @@
-"""Which engine a database URL means. The only module that names concrete engines."""
+"""Opens the engine of a database URL. The only module that names concrete engines."""
 
 from contextlib import ExitStack
 
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.engine import KEEP_NOTHING, Engine, EngineSettings
+from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 
 SQLITE_PREFIX = "sqlite:///"
 MEMORY_URL = "memory:"
@@ -12,8 +12,8 @@ MEMORY_URL = "memory:"
 def open_engine(url: str, settings: EngineSettings, durability: str) -> Engine:
     """Open the engine for `sqlite:///<path>` (three slashes, then the path: a fourth makes it absolute) or `memory:`.
 
-    `memory:` keeps nothing: a database of its own that is removed when it is closed, or when the next one is opened
-    after its process was killed; it has no `durability`. Blocks on the disk. Raises StorageOpenError, with one sentence
+    `memory:` is a temporary database: it is removed when it is closed, or when the next one is opened after its process
+    was killed, and ignores `durability`. Blocks on the disk. Raises StorageOpenError, with one sentence
     that says why.
     """
     if url.startswith(SQLITE_PREFIX) and len(url) > len(SQLITE_PREFIX):
@@ -32,7 +32,7 @@ def _open_temporary(settings: EngineSettings) -> Engine:
     resources = ExitStack()
     path = resources.enter_context(temporary_database())
     try:
-        return SqliteEngine(path, settings, KEEP_NOTHING, on_closed=resources.close)
+        return SqliteEngine(path, settings, NO_DURABILITY, on_closed=resources.close)
     except BaseException:
         resources.close()
         raise

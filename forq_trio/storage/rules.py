@@ -1,10 +1,10 @@
-"""The decisions every engine shares, as plain functions over values: no clock is read here, no store touched.
+"""The decisions that all engines share, as plain functions over values, without clock or database.
 
 A message that comes back from a consumer (by nack, or because its lease ended) goes one of three ways:
 ready, delayed, or failed once its attempts are used up. `after_nack`, `after_lease_end` and `after_release`
 say which. In all of them the lease and the start of processing are cleared. The receipt is cleared too, with
 one exception: a message made ready by the end of its lease keeps it, so that a slow consumer may still
-acknowledge until somebody else claims. Every change of a message sets its `updated_at` to the batch's now.
+acknowledge it until the next claim. Every change of a message sets its `updated_at` to the batch's now.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,20 +34,20 @@ from forq_trio.model.queue_settings import (
 from forq_trio.storage.engine import EngineSettings
 
 NO_GROUP = ""
-"""The group, in the store, of messages without one in a queue where others have one: they take turns like a group."""
+"""The stored group of messages without a group in a grouped queue: they take turns like one more group."""
 
 ItemT = TypeVar("ItemT")
 
 
 class Returned(NamedTuple):
-    """What becomes of a message that came back. process_after: when it is due, None keeps the old one."""
+    """The new status of a message that came back. process_after: when it is due, None keeps the old time."""
 
     status: Status
     process_after: int | None
 
 
 def rules_of(queue: str, settings: QueueSettings | None, defaults: EngineSettings) -> QueueRules:
-    """What holds for `queue`. settings: None where nothing is set."""
+    """The rules of `queue`. settings: None for none."""
     is_dlq = is_dead_letter_queue(queue)
     filled: dict[str, Any] = {
         "lease_ms": limits.LEASE_MS_DEFAULT,
@@ -71,15 +71,15 @@ def rules_of(queue: str, settings: QueueSettings | None, defaults: EngineSetting
 
 
 def group_position(seq: int, next_round: int | None, last_of_group: int | None) -> int:
-    """The place of a message with a group within its priority: the round in which its group's turn comes.
+    """The position of a new message with a group: the round in which its group's turn comes.
 
-    next_round: the first round that is not being served yet, one past the highest position ever claimed of this queue
-    and priority; where nobody knows that (after a start), the position of the first ready message; None where there is
-    neither. last_of_group: the highest position of a stored message of this group, queue and priority, None if there is
+    next_round: the first round that is not served yet, one past the highest position ever claimed of this queue and
+    priority; where that is not known (after a start), the position of the first ready message; None where there is
+    none. last_of_group: the highest position of a stored message of this group, queue and priority, None if there is
     none.
 
     So a message goes right behind the last one of its group, but not into a round in which its group may have had its
-    turn already, and never behind its own place in order of arrival: every group gets one message a round however many
+    turn already, and never behind its own position by arrival: every group gets one message a round however many
     another one has sent. Between two messages of a group that has some ready, no other group gets more than two: its
     last of one round and its first of the next.
     """
@@ -90,19 +90,19 @@ def group_position(seq: int, next_round: int | None, last_of_group: int | None) 
 
 
 def moved_position(seq: int, position: int, order: Order) -> int:
-    """The place in another queue of a message that is moved there.
+    """The position of a message in the queue that it is moved to. order: that queue's.
 
-    In a FIFO queue it keeps the one it has (the negative ones of a LIFO queue lose their sign and are the order of
-    arrival again); in a LIFO queue it gets the position that it would have if it had been sent there.
+    In a FIFO queue it keeps its position (a negative one, of a LIFO queue, loses its sign and is the order of arrival
+    again); in a LIFO queue it gets the position that it would have if it had been sent there.
     """
     return -seq if order is Order.LIFO else abs(position)
 
 
 def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
-    """Where a message of `queue` goes that failed, expired or was evicted; "": it is deleted.
+    """The dead-letter queue of a message of `queue` that failed, expired or was evicted; "": it is deleted.
 
-    own: its own dead-letter queue, None for that of its queue. A message whose own one is the queue it is in has
-    arrived: it is not sent round.
+    own: the message's own dead-letter queue, None for that of its queue. A message that is in its own dead-letter queue
+    already is deleted.
     """
     if own is None:
         return rules.dead_letter_queue
@@ -110,9 +110,9 @@ def dead_letter_target(queue: str, own: str | None, rules: QueueRules) -> str:
 
 
 def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
-    """Raise InvalidSetting if dead letters of `queue`, followed from one queue's target to the next, come back to it.
+    """Raise InvalidSetting if dead letters of `queue`, moved on from one dead-letter queue to the next, go in a circle.
 
-    target_of: what holds for a queue, with the settings that are about to be saved.
+    target_of: the dead-letter queue of a queue, with the settings that are about to be saved.
     """
     seen = {queue}
     target = target_of(queue)
@@ -132,12 +132,12 @@ def message_bytes(content: str, attributes: dict[str, str] | None) -> int:
 
 
 def failed_again(failures: tuple[Failure, ...], failure: Failure) -> tuple[Failure, ...]:
-    """The failures of a message with one more; the latest FAILURES_KEPT_MAX are kept."""
-    return (*failures, failure)[-limits.FAILURES_KEPT_MAX :]
+    """The failures of a message with one more; only the latest FAILURES_PER_MESSAGE_MAX."""
+    return (*failures, failure)[-limits.FAILURES_PER_MESSAGE_MAX :]
 
 
 def due_time(message: NewMessage, now_ms: int, rules: QueueRules) -> int:
-    """When a new message falls due: at the time it names, or after its own delay, or after the queue's."""
+    """When a new message is due (epoch ms): at its own time, or after its own delay, or after the queue's."""
     if message.process_after_ms is not None:
         return message.process_after_ms
     return now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
@@ -149,14 +149,14 @@ def initial_status(process_after: int, now_ms: int) -> Status:
 
 
 def expires_after(process_after: int, ttl_ms: int) -> int:
-    """When a message expires: its time to live starts when it falls due, not when it is sent (F2)."""
+    """When a message expires (epoch ms): its time to live starts when it is due, not when it is sent (F2)."""
     return process_after + ttl_ms
 
 
 def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
-    """The delay after `attempts` (from 1) and before the next one.
+    """The delay in ms after the attempt with this number (from 1).
 
-    seq: the message's, from which the random share of a formula is drawn, so that every engine draws the same.
+    seq: the message's; the random share of a formula is computed from it, so that every engine computes the same.
     """
     attempts = max(attempts, 1)
     if not isinstance(back_off, ExponentialBackOff):
@@ -167,7 +167,7 @@ def backoff_ms(attempts: int, back_off: BackOff, seq: int) -> int:
 
 
 _GROWTH_STEPS_MAX = 100
-"""Enough to reach any bound from any start by a factor that matters, and too few to overflow a float."""
+"""Enough steps to reach any bound, and too few to overflow a float."""
 
 
 def _share(seq: int, attempts: int) -> float:
@@ -179,14 +179,14 @@ def _share(seq: int, attempts: int) -> float:
 
 
 def attempts_used_up(attempts: int, max_attempts: int | None, rules: QueueRules) -> bool:
-    """True if a message may not be tried again. max_attempts: its own bound, None for the queue's."""
+    """True if a message may not be tried again. max_attempts: the message's own bound, None for the queue's."""
     return attempts >= (rules.max_attempts if max_attempts is None else max_attempts)
 
 
 def after_nack(
     seq: int, attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, rules: QueueRules
 ) -> Returned:
-    """A failed attempt: failed at the last one, else back after delay_ms (None: the back-off by attempt)."""
+    """After a nack: failed at the last attempt, else back after delay_ms (None: the back-off by attempt)."""
     if attempts_used_up(attempts, max_attempts, rules):
         return Returned(Status.FAILED, None)
     delay = backoff_ms(attempts, rules.back_off, seq) if delay_ms is None else delay_ms
@@ -194,31 +194,31 @@ def after_nack(
 
 
 def after_lease_end(attempts: int, max_attempts: int | None, now_ms: int, rules: QueueRules) -> Returned:
-    """A consumer that did not answer in time: ready again at once, or failed when attempts are used up."""
+    """After the end of a lease: ready again at once, or failed at the last attempt."""
     return after_nack(0, attempts, max_attempts, 0, now_ms, rules)
 
 
 def after_release(delay_ms: int, now_ms: int) -> Returned:
-    """A message given back untouched: ready at its old place, or after delay_ms. See also `uncounted`."""
+    """After a release: ready at its position, or after delay_ms. See also `uncounted`."""
     process_after = now_ms + delay_ms
     return Returned(initial_status(process_after, now_ms), process_after)
 
 
 def waited_ms(process_after: int, received_at: int, now_ms: int) -> int:
-    """For how long a message could have been claimed before it was; 0 where the clock was set back meanwhile."""
+    """For how many ms a message could have been claimed before it was; 0 if the clock was set back meanwhile."""
     return max(now_ms - max(process_after, received_at), 0)
 
 
 def uncounted(attempts: int) -> int:
-    """The attempts of a message whose latest delivery is undone."""
+    """The attempts of a message whose latest delivery was released."""
     return max(attempts - 1, 0)
 
 
 def share(available: int, wanted: Sequence[int]) -> list[int]:
     """How many of `available` messages each claim gets; wanted: the most each one takes, first come first.
 
-    Every claim in turn gets one, so that nobody waits while another takes a heap; what is then left fills the
-    earliest claims. The sum is min(available, sum(wanted)).
+    Every claim in turn gets one, so that none waits while another takes many; the rest fills the earliest claims. The
+    sum is min(available, sum(wanted)).
     """
     given = [0] * len(wanted)
     for index, most in enumerate(wanted):
@@ -234,7 +234,7 @@ def share(available: int, wanted: Sequence[int]) -> list[int]:
 
 
 def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[ItemT]]:
-    """Cut `items` into consecutive parts of these sizes: what `share` gave, dealt in claim order."""
+    """Cut `items` into consecutive parts of these sizes: the results of `share`."""
     start = 0
     for size in sizes:
         yield items[start : start + size]

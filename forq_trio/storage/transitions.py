@@ -1,19 +1,19 @@
 """The life of a message as a table: which change leads from which status to which.
 
-Both engines note every change of a message in one function of theirs, which refuses what is not in this table. A change
-is named by the event that counts it (`engine.EVENT_KINDS`), or by one of the names below where nothing is counted.
+Each engine notes every change of a message in one function, `Transaction.transition`, which refuses a change that is
+not in this table. A change is named by its event (`engine.EVENT_KINDS`), or by one of the names below if it has none.
 
-    (sent) -> ready, delayed          delayed -> ready                       its time has come
+    (sent) -> ready, delayed          delayed -> ready                       it is due
     ready -> processing               a consumer claims it
     processing -> (gone)              the consumer acknowledges it
     processing -> ready, delayed      the consumer gives it back, or its lease ends
     processing -> failed              that was its last attempt
-    ready <-> held                    as many of its group are in process as may be
+    ready <-> held                    its group reaches the group limit, or is below it again
     any -> ready elsewhere            moved to, or out of, a dead-letter queue
     any -> (gone)                     expired, evicted, purged, deleted
 
-The receipt of a lease that ended stays good until the next claim, so whatever a consumer does to a message in process
-it can also do to one that is ready or held again.
+The receipt of a lease that ended stays current until the next claim, so a consumer can settle a message that is ready
+or held again, too.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ EXTENDED = "extended"
 SHORTENED = "shortened"
 """A consumer ended its own lease."""
 HELD_BACK = "held_back"
-LET_GO = "let_go"
+UNHELD = "unheld"
 
 _READY, _PROCESSING, _FAILED, _DELAYED, _HELD = map(int, Status)
 _STORED = tuple(map(int, Status))
@@ -55,7 +55,7 @@ TRANSITIONS = frozenset(
     | _between(PROMOTED, [_DELAYED], _READY)
     | _between(CONSUMED, [_READY], _PROCESSING)
     | _between(HELD_BACK, [_READY], _HELD)
-    | _between(LET_GO, [_HELD], _READY)
+    | _between(UNHELD, [_HELD], _READY)
     | _between(EXTENDED, _HAS_RECEIPT, _PROCESSING)
     | _between(SHORTENED, _HAS_RECEIPT, _READY, _FAILED)
     | _between(ACKED, _HAS_RECEIPT, None)
@@ -66,13 +66,13 @@ TRANSITIONS = frozenset(
     | _between(REQUEUED, set(_STORED) - {_PROCESSING}, _READY)
     | _between(CLEANED_UP, _STORED, None)
 )
-"""(change, status before, status after); None before it is stored and after it is gone."""
+"""(change, status before, status after); None for a message that is not stored yet, or deleted."""
 
 
 def frees_group(source: int | None, target: int | None, *, moved: bool) -> bool:
-    """True if a change may bring a group below its limit: the message is in process, or ready unclaimed, no more.
+    """True if a change may bring a group below its limit: the message was ready or processing and no longer is.
 
-    moved: it goes to another queue. A claim itself does not.
+    A claim does not. moved: the message goes to another queue.
     """
     if source not in (_READY, _PROCESSING):
         return False

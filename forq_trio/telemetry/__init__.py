@@ -1,1 +1,1 @@
-"""What the server tells of itself: log events, counters, histograms and their Prometheus text."""
+"""Log events, counters, histograms, causes of rejections, and the text of /metrics."""

@@ -1,8 +1,8 @@
-"""What /metrics tells: counters, gauges and histograms, fed by the writer and by the job that refreshes the gauges.
+"""The values of /metrics: counters, gauges and histograms, fed by the writer and by the job that refreshes the gauges.
 
-Recording happens after every commit, so it is cheap: one dict look-up for an event or for the times of a queue. The
-names of at most METRIC_QUEUES_MAX queues are kept, first come first served, and histograms of the first
-HISTOGRAM_QUEUES_MAX of them; what happens in further ones is summed under "other".
+The writer records after every commit, so recording is cheap: one dict look-up for an event or for the durations of a
+queue. At most METRIC_QUEUES_MAX queues have a label, first come first served, and the first HISTOGRAM_QUEUES_MAX a
+histogram; all others are summed under "other".
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -36,8 +36,8 @@ class Counters:
     """Counters and histograms that only grow, and gauges.
 
     As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;
-    oldest_seconds, how long the oldest ready message could have been had (queues without one are left out). As of
-    now, and asked of the writer: parked, the receivers that wait, by queue; inbox_calls, how many calls wait.
+    oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
+    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Counters:
             series.count += event.count
 
     def record_durations(self, durations: Mapping[tuple[str, str], Sequence[int]]) -> None:
-        """Add the times of one committed batch: milliseconds by kind (`DURATION_KINDS`) and queue."""
+        """Add the durations of one committed batch: milliseconds by kind (`DURATION_KINDS`) and queue."""
         for key, values in durations.items():
             (self._by_duration.get(key) or self._admit_duration(*key)).add_all(values)
 
@@ -73,13 +73,13 @@ class Counters:
         self.commit_seconds.add(seconds)
 
     def record_rejection(self, rejected: Cause | BaseException) -> None:
-        """Count what was refused, by its cause or by its error; an error that is no rejection is ignored."""
+        """Count a rejection by its cause or by its error; an error that is no rejection is ignored."""
         cause = rejected if isinstance(rejected, Cause) else cause_of(rejected)
         if cause is not None:
             self.rejections[cause] += 1
 
     def refresh_counts(self, counts: Mapping[str, QueueCounts]) -> None:
-        """Take over how many messages every queue holds; queues that are not among them are forgotten."""
+        """Replace the counts of all queues; queues that are not in `counts` are forgotten."""
         fresh: dict[QueueKey, QueueCounts] = {}
         for queue, count in counts.items():
             key = self.key(queue)
@@ -88,24 +88,24 @@ class Counters:
 
     @property
     def depths(self) -> dict[QueueKey, int]:
-        """How many messages every queue held at the last refresh, whatever their status."""
+        """How many messages every queue had at the last refresh, whatever their status."""
         return {key: count.total for key, count in self.counts.items()}
 
     def key(self, queue: str) -> QueueKey:
-        """Under which name this queue is counted; its own if it is known or there is room for it."""
+        """The label of this queue: its own name if it has or gets one, else "other"."""
         return queue if self.has_label(queue) else OTHER, is_dead_letter_queue(queue)
 
     def has_label(self, queue: str) -> bool:
-        """True for a queue that is counted under its own name; one that is new takes a place while there are any."""
+        """True for a queue that is counted under its own name; a new one gets a label below the bound."""
         return _admit_name(queue, self._queues, limits.METRIC_QUEUES_MAX)
 
     def series(self) -> Iterable[Series]:
-        """All counters, in no particular order; a queue that is really called "other" has one of its own."""
+        """All counters, in no particular order. A queue that is really called "other" has counters of its own."""
         yield from self._by_event.values()
         yield from self._others.values()
 
     def waiting(self) -> dict[QueueKey, int]:
-        """How many receivers wait, now: of every queue that has one or was there at the last refresh."""
+        """How many receivers are parked now, for every queue that has some or was known at the last refresh."""
         waiting = dict.fromkeys(self.counts, 0)
         for queue, parked in self.parked.items():
             key = self.key(queue)
@@ -137,7 +137,7 @@ class Counters:
 
 
 def _admit_name(name: str, names: set[str], names_max: int) -> bool:
-    """Whether `name` is in the set, or there was room to take it in."""
+    """True if `name` is in the set, or was added below the bound."""
     if name in names:
         return True
     if len(names) >= names_max:

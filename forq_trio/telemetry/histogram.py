@@ -1,7 +1,7 @@
-"""Histograms with fixed buckets: what /metrics says about times and sizes.
+"""Histograms with fixed buckets: durations and sizes of /metrics.
 
-A value costs one binary search in a short tuple. What is the same in a batch is counted before it is looked up, so
-the thousand messages of a busy commit, which share a few waiting times, cost little more than one.
+A value costs one binary search in a short tuple. Equal values of a batch are counted first, so the thousand messages of
+a busy commit, which share a few waiting times, cost little more than one.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ MESSAGE_MS = (
     *(1, 2, 5, 10, 25, 50, 100, 250, 500),
     *(1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000),
 )
-"""Bounds of what is measured of messages, in milliseconds: from 1 ms to 1 h."""
+"""Bounds of durations of messages, in milliseconds: from 1 ms to 1 h."""
 
 COMMIT_SECONDS = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),

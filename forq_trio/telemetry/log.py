@@ -1,11 +1,11 @@
 """Structured logs with one closed list of events: JSON lines on stderr, or text for people on a terminal.
 
-Nothing that a message contains and no secret is ever written: a field with such a name is masked, whatever
-the caller meant, and tracebacks are written without local variables. A log line that cannot be written is
-dropped: a full disk or a closed pipe behind stderr must not stop the queue.
+No content of a message and no secret is ever written: a field with such a name is masked, and tracebacks are written
+without local variables. A log line that cannot be written is dropped: a full disk or a closed pipe behind stderr must
+not stop the queue.
 
-Where nobody called `configure` (the queue is embedded in an application), events go to the standard
-library's logger "forq_trio", for the application to handle.
+Unless `configure` was called (the queue is embedded in an application), events go to the standard library's logger
+"forq_trio", for the application to handle.
 """
 
 import logging
@@ -42,22 +42,26 @@ class LogEvent(StrEnum):
     SERVER_STOPPING = (
         "server.stopping",
         "info",
-        "Asked to stop: no new connections, what is in flight finishes.",
+        "A signal stops the server: no new connections, running requests finish.",
     )
-    SERVER_STOPPED = "server.stopped", "info", "Everything is answered, committed and closed."
+    SERVER_STOPPED = (
+        "server.stopped",
+        "info",
+        "All calls are answered, all changes committed, all files closed.",
+    )
     SHUTDOWN_FORCED = (
         "shutdown.forced",
         "warning",
-        "Requests were still in flight at the end of the time to stop.",
+        "Requests still ran when the time to stop was over; they were cut off.",
     )
     DATABASE_MIGRATED = (
         "database.migrated",
         "info",
-        "A database made by Forq was taken over; the copy made before lies beside it.",
+        "A database made by Forq was migrated; a copy of the original is beside it.",
     )
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
     DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."
-    DISK_ROOM = "disk.room", "info", "There is room on the disk again: sends are accepted."
+    DISK_ROOM = "disk.room", "info", "The disk has free space again: sends are accepted."
     COMMIT_FAILED = (
         "writer.commit_failed",
         "error",
@@ -67,25 +71,33 @@ class LogEvent(StrEnum):
     MESSAGE_SET_ASIDE = (
         "message.set_aside",
         "error",
-        "A message that fell due could not be settled; it stays as it is and is tried again later.",
+        "A due message could not be settled; it stays as it is and is tried again later.",
     )
     DEAD_LETTERS_LOST = (
         "dead_letters.lost",
         "warning",
-        "Failed messages were deleted: the dead-letter queue they were meant for was full.",
+        "Failed messages were deleted, because their dead-letter queue was full.",
     )
-    CHECKPOINT_HELD = "checkpoint.held", "warning", "The write-ahead log grows: a long read holds it back."
-    CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint did not work; it is tried again."
+    CHECKPOINT_HELD = (
+        "checkpoint.held",
+        "warning",
+        "The write-ahead log grows, because a long read blocks checkpoints.",
+    )
+    CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint failed; it is tried again."
     JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
     REDRIVE_FAILED = (
         "redrive.failed",
         "error",
-        "A redrive of dead letters gave up; what it had not moved is where it was.",
+        "A redrive of dead letters failed; messages that it had not moved stay.",
     )
     REQUEST_ANSWERED = "request.answered", "debug", "A request to one of Sasquatch's endpoints was answered."
-    REQUEST_FAILED = "request.failed", "error", "A request was answered 500: an error that nobody foresaw."
-    AUTH_THROTTLED = "auth.throttled", "warning", "A client failed too often and is locked out for a while."
+    REQUEST_FAILED = "request.failed", "error", "A request was answered 500, because of an unexpected error."
+    AUTH_THROTTLED = (
+        "auth.throttled",
+        "warning",
+        "A client showed too many wrong keys and is locked out for a while.",
+    )
     LIBRARY_MESSAGE = "library.message", "warning", "A library we use logged a warning or an error."
 
 
@@ -93,7 +105,7 @@ EventDict = MutableMapping[str, Any]
 
 
 def _protect(_: Any, __: str, event: EventDict) -> EventDict:
-    """Mask what must not be written, bound the length of what may, and put time, level and event first."""
+    """Mask secrets and contents, bound the length of other texts, and put time, level and event first."""
     event = {name: event.pop(name) for name in ("timestamp", "level", "event") if name in event} | dict(event)
     for name, value in event.items():
         if name.lower().replace("-", "_").rpartition("_")[2] in MASKED_WORDS:
@@ -104,7 +116,7 @@ def _protect(_: Any, __: str, event: EventDict) -> EventDict:
 
 
 class _SafeWriter:
-    """Writes whole lines to a stream, and gives up silently on those it cannot write."""
+    """Writes whole lines to a stream, and drops those that it cannot write."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -120,7 +132,7 @@ class _SafeWriter:
 
 
 class _LibraryHandler(logging.Handler):
-    """Passes on what libraries log through the standard library."""
+    """Passes on the records that libraries log through the standard library."""
 
     def emit(self, record: logging.LogRecord) -> None:
         exception = record.exc_info[1] if record.exc_info else None
@@ -178,7 +190,7 @@ def configure(
 def log(event: LogEvent, *, exception: BaseException | None = None, **fields: LogValue) -> None:
     """Write one event at its own level. Never raises, never waits for anything but the stream.
 
-    exception: also write its traceback. fields: what tells this occurrence from others; ids and numbers, no
+    exception: also write its traceback. fields: details of this occurrence, such as ids and numbers; no
     message contents.
     """
     if exception is None:

@@ -1,7 +1,7 @@
 """All series of our own in /metrics: names, labels and meanings, closed and stable.
 
-The counters and the depth are Forq's (contract F11) and stay as they are, their help texts too; what follows them is
-ours. docs/metrics.md is checked against these tables.
+The counters and the depth are Forq's (contract F11) and do not change, nor do their help texts; those after them are
+ours. A test compares docs/metrics.md with these tables.
 """
 
 import msgspec
@@ -132,7 +132,7 @@ FAMILIES = (
     COMMIT_CALLS,
     COMMIT_SECONDS,
 )
-"""All of them, in the order in which a scrape has them."""
+"""All families, in the order of a scrape."""
 
 STATES = ("ready", "delayed", "processing", "held", "failed")
-"""The values of the label `state`: in each of them a message is counted once."""
+"""The values of the label `state`. A message is counted in one of them."""

@@ -1,8 +1,8 @@
 """The counters in Prometheus' text format.
 
-Written straight: with 1,000 queues there are tens of thousands of lines, and a general-purpose encoder takes longer
-than a scrape may hold up the event loop. So label texts are made once, and a histogram that has not moved is not
-written again. Queue names need no escaping (they are letters, digits, dots, dashes and underscores).
+With 1,000 queues there are tens of thousands of lines, and a general-purpose encoder would block the event loop for too
+long. So label texts are made once, and the text of a histogram only when it has changed. Queue names need no escaping
+(they are letters, digits, dots, dashes and underscores).
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ _MS_PER_SECOND = 1_000
 
 
 class Exposition:
-    """Writes the same counters again and again."""
+    """Writes the text of the same counters at every scrape, and caches its parts."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -99,7 +99,7 @@ class Exposition:
 
 
 class _HistogramText:
-    """The lines of one histogram, kept until it moves. divisor: how many of its units make one of the series'."""
+    """The lines of one histogram, cached until it changes. divisor: of its unit to that of the series."""
 
     def __init__(self, name: str, labels: str, histogram: Histogram, divisor: int) -> None:
         separator = "," if labels else ""

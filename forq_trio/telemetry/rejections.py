@@ -1,6 +1,6 @@
 """Why a call was refused: a closed list, counted in /metrics.
 
-What the caller asked for in a wrong way is not in it, but for what tells of attacks or of a bound that is met.
+Invalid requests are not counted, except those that point to an attack or to a bound that was reached.
 """
 
 from enum import StrEnum
@@ -10,7 +10,7 @@ from forq_trio.model import errors
 
 
 class Cause(StrEnum):
-    """Everything a rejection is ever counted as: its name and when it happens."""
+    """The causes of rejections: the name and when it is counted."""
 
     doc: str
 
@@ -48,5 +48,5 @@ _CAUSES: dict[type[Exception], Cause] = {
 
 
 def cause_of(error: object) -> Cause | None:
-    """As what an error of the queue is counted; None for one that is no rejection, or leaves the outcome unknown."""
+    """The cause that counts an error of the queue; None for one that is no rejection, or leaves the outcome unknown."""
     return _CAUSES.get(type(error))  # type: ignore[arg-type]

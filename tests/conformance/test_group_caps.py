@@ -268,7 +268,7 @@ def test_a_bound_that_is_changed_ends_in_a_bounded_number_of_batches(capped, mon
 
 
 def test_a_claim_holds_a_bounded_number_and_goes_on_in_the_next_batch(capped, monkeypatch):
-    monkeypatch.setattr(limits, "SET_ASIDE_BATCH_MAX", 2)
+    monkeypatch.setattr(limits, "CLAIM_FILTERED_MAX", 2)
     send_all(capped, "a1 a2 a3 a4", priority=500)
     send_all(capped, "b1")
     assert contents(receive(capped)) == ["a1"]

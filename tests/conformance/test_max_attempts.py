@@ -90,7 +90,7 @@ def test_what_a_consumer_gives_back_by_its_own_wish_is_no_failure(engine):
 
 
 def test_the_latest_failures_are_kept(engine, monkeypatch):
-    monkeypatch.setattr("forq_trio.model.limits.FAILURES_KEPT_MAX", 2)
+    monkeypatch.setattr("forq_trio.model.limits.FAILURES_PER_MESSAGE_MAX", 2)
     produced = send(engine)
     for reason in "abc":
         assert nack(engine, receive_one(engine)[1], 0, reason)

@@ -40,7 +40,12 @@ from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
 
 SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3)
-SMALL_BOUNDS = {"DUE_BATCH_MAX": 6, "SET_ASIDE_BATCH_MAX": 3, "PURGE_BATCH_MAX": 4, "FAILURES_KEPT_MAX": 3}
+SMALL_BOUNDS = {
+    "DUE_BATCH_MAX": 6,
+    "CLAIM_FILTERED_MAX": 3,
+    "PURGE_BATCH_MAX": 4,
+    "FAILURES_PER_MESSAGE_MAX": 3,
+}
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
 

@@ -160,7 +160,7 @@ def test_a_claim_removes_a_bounded_number_and_goes_on_in_the_next_batch(engine, 
     for _ in range(2):
         run(engine, Extend("q", receipts(receive(engine, 9)), 0))
     send(engine, "good")
-    monkeypatch.setattr(limits, "SET_ASIDE_BATCH_MAX", 2)
+    monkeypatch.setattr(limits, "CLAIM_FILTERED_MAX", 2)
     wanted = claim(redrive_policy=RedrivePolicy(2, "bad"))
     result = run(engine, wanted)
     assert result.outcomes == [()]

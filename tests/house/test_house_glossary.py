@@ -12,7 +12,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.commands import Command, SweepKind
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import Order, Overflow
-from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS, KEEP_NOTHING
+from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS, NO_DURABILITY
 from forq_trio.system import open_broker
 from forq_trio.telemetry.log import LogEvent
 
@@ -35,7 +35,7 @@ CLOSED_LISTS = {
     "Scopes": values(Scope),
     "Sweeps": values(SweepKind),
     "States of a redrive": values(RedriveState),
-    "Durability": {*get_args(get_type_hints(open_broker)["durability"]), KEEP_NOTHING},
+    "Durability": {*get_args(get_type_hints(open_broker)["durability"]), NO_DURABILITY},
     "Subjects of log events": {event.value.partition(".")[0] for event in LogEvent},
     "Commands": {
         name

@@ -163,9 +163,9 @@ def test_bytes_are_those_of_content_attribute_keys_and_values():
 
 def test_the_latest_failures_are_kept():
     failures = ()
-    for attempt in range(1, limits.FAILURES_KEPT_MAX + 3):
+    for attempt in range(1, limits.FAILURES_PER_MESSAGE_MAX + 3):
         failures = rules.failed_again(failures, Failure(attempt, NOW, None))
-    assert [failure.attempt for failure in failures] == list(range(3, limits.FAILURES_KEPT_MAX + 3))
+    assert [failure.attempt for failure in failures] == list(range(3, limits.FAILURES_PER_MESSAGE_MAX + 3))
 
 
 def test_waiting_starts_when_a_message_could_be_had():

@@ -16,7 +16,7 @@ UNCOUNTED = {
     transitions.EXTENDED,
     transitions.SHORTENED,
     transitions.HELD_BACK,
-    transitions.LET_GO,
+    transitions.UNHELD,
 }
 
 

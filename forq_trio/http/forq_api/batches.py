@@ -11,7 +11,7 @@ from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.codes import Refused, refused
 from forq_trio.http.forq_api.errors import code_of
 from forq_trio.http.forq_api.reading import check_range
-from forq_trio.http.forq_api.receiving import lease, look
+from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.sends import read_messages
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
@@ -64,7 +64,7 @@ class BatchEndpoints:
         if wanted.lease_ms is not None:
             check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
         if wanted.peek:
-            seen = await look(self._broker, request, queue, wanted)
+            seen = await peek(self._broker, request, queue, wanted)
             return Response(200, _encode(ReceivedMessages(seen)))
         deliveries = await lease(self._broker, request, queue, wanted)
         body = _encode(LeasedMessages(deliveries))

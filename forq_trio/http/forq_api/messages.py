@@ -8,7 +8,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
 from forq_trio.http.forq_api.reading import query_choice, query_shuffles
-from forq_trio.http.forq_api.receiving import lease, look
+from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.sends import read_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
@@ -43,7 +43,7 @@ class MessageEndpoints:
         wanted = _read_query(request.query) if request.query else _NEXT
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
         if wanted.peek:
-            seen = await look(self._broker, request, queue, wanted)
+            seen = await peek(self._broker, request, queue, wanted)
             return Response(200, _encode(seen[0])) if seen else NO_CONTENT
         deliveries = await lease(self._broker, request, queue, wanted)
         if not deliveries:

@@ -21,7 +21,7 @@ async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveReq
     )
 
 
-async def look(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[ReceivedMessage]:
+async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[ReceivedMessage]:
     """Look at messages as `wanted` says, and change nothing. Raises like `Broker.peek`."""
     shuffle = wanted.order == "shuffle"
     found = await peek_messages(

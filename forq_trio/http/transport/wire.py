@@ -166,9 +166,10 @@ def listening_socket(listener: trio.SocketListener) -> socket.socket:
 async def open_listeners(host: str, port: int) -> list[socket.socket]:
     """Bind and listen on every address of `host`; raises OSError if one of them is not to be had.
 
+    host "": every interface of the machine.
     port 0: the system chooses, and only the first address is used, so that there is one port to tell.
     """
-    listeners = await trio.open_tcp_listeners(port, host=host, backlog=limits.ACCEPT_BACKLOG)
+    listeners = await trio.open_tcp_listeners(port, host=host or None, backlog=limits.ACCEPT_BACKLOG)
     if port == 0:
         for extra in listeners[1:]:
             await extra.aclose()

@@ -1,4 +1,4 @@
-"""The reference engine: what one does to queues as a whole, to dead letters, and to access tokens."""
+"""The reference engine: commands on queues as a whole, on dead letters, and on access tokens."""
 
 import msgspec
 
@@ -29,7 +29,7 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     new = QueueSettings(paused=old.paused) if change is None else old.changed(change)
     _set(tx, queue, new)
     if new.group_in_flight_max != old.group_in_flight_max and tx.state.of_queue(queue, Status.HELD):
-        tx.state.letting_go[queue] = 0
+        tx.state.unhold_cursors[queue] = 0
     return new
 
 
@@ -41,7 +41,7 @@ def pause(tx: Transaction, command: Pause) -> None:
 
 
 def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
-    """From now on this is set for the queue. Raises InvalidSetting where dead letters would go in a circle."""
+    """Set the settings of a queue. Raises InvalidSetting where dead letters would go in a circle."""
     if settings == QueueSettings():
         tx.state.settings.pop(queue, None)
     else:
@@ -59,20 +59,20 @@ def purge(tx: Transaction, command: Purge) -> Purged:
 
 
 def forget_queue(tx: Transaction, command: ForgetQueue) -> bool:
-    """Also its rounds and its settings; but not the deduplication ids of what was sent to it."""
+    """Forget an empty queue with its rounds and settings, but not its deduplication ids."""
     queue = command.queue
     if tx.state.of_queue(queue):
         return False
     tx.state.queues.discard(queue)
     tx.state.grouped.discard(queue)
-    tx.state.letting_go.pop(queue, None)
+    tx.state.unhold_cursors.pop(queue, None)
     tx.state.rounds = {key: position for key, position in tx.state.rounds.items() if key[0] != queue}
     _set(tx, queue, QueueSettings())
     return True
 
 
 def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
-    """The message of this id, unless it is in process."""
+    """The message of this id, unless it is processing."""
     for row in tx.state.of_queue(queue):
         if row.id == message_id and row.status is not Status.PROCESSING:
             return row

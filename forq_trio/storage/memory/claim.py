@@ -1,4 +1,4 @@
-"""The reference engine: claims, and what keeps a ready message from being handed out all the same."""
+"""The reference engine: claims, and the claim filter."""
 
 import random
 import secrets
@@ -21,9 +21,9 @@ Deliveries = tuple[Delivery, ...]
 def serve(
     tx: Transaction, claims: Mapping[int, Claim], receivers: Mapping[str, Sequence[Receiver]]
 ) -> tuple[dict[int, Deliveries], list[tuple[int, Deliveries]]]:
-    """Deal every queue's ready messages, first to the receivers that wait, then to the batch's own claims.
+    """Serve, queue by queue, the parked receivers first, then the batch's own claims.
 
-    claims: the own ones by their place in the batch, as are the deliveries returned for them.
+    claims: the own ones by their index in the batch, as are the deliveries returned for them.
     """
     outcomes: dict[int, Deliveries] = {}
     served: list[tuple[int, Deliveries]] = []
@@ -42,15 +42,15 @@ def serve(
 
 
 class _QueueClaims:
-    """The claims on one queue in one batch. set_aside: how many messages they had to hold back or remove."""
+    """The claims on one queue in one batch. filtered: how many messages they set to held or removed."""
 
     def __init__(self, tx: Transaction, queue: str) -> None:
         self.tx = tx
         self.queue = queue
-        self.set_aside = 0
+        self.filtered = 0
 
     def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
-        """What each claim gets, in order."""
+        """The deliveries of each claim, in order."""
         if self.tx.rules(self.queue).paused:
             return [()] * len(claims)
         ready = len(self.tx.state.claimable(self.queue))
@@ -59,28 +59,28 @@ class _QueueClaims:
 
     def _fill(self, claim: Claim, size: int) -> Deliveries:
         deliveries: list[Delivery] = []
-        while len(deliveries) < size and self.set_aside < limits.SET_ASIDE_BATCH_MAX:
+        while len(deliveries) < size and self.filtered < limits.CLAIM_FILTERED_MAX:
             candidates = self.tx.state.claimable(self.queue)
             if not candidates:
                 break
             row = random.choice(candidates) if claim.shuffle else candidates[0]
             if claim.redrive_policy is not None and row.attempts >= claim.redrive_policy.max_attempts:
                 self._remove_exhausted(row, claim.redrive_policy)
-                self._count_set_aside()
+                self._count_filtered()
             elif must_be_held(self.tx, row):
                 self.tx.change(HELD_BACK, row, status=Status.HELD)
-                self._count_set_aside()
+                self._count_filtered()
             else:
                 deliveries.append(self._deliver(row, claim))
         return tuple(deliveries)
 
-    def _count_set_aside(self) -> None:
-        self.set_aside += 1
-        if self.set_aside == limits.SET_ASIDE_BATCH_MAX and self.tx.state.claimable(self.queue):
+    def _count_filtered(self) -> None:
+        self.filtered += 1
+        if self.filtered == limits.CLAIM_FILTERED_MAX and self.tx.state.claimable(self.queue):
             self.tx.state.wake.add(self.queue)
 
     def _remove_exhausted(self, row: Row, redrive_policy: RedrivePolicy) -> None:
-        """It was delivered too often for this consumer. A target that is its own queue is none."""
+        """Move a message that was delivered too often to the policy's dead-letter queue, or delete it."""
         tx, target = self.tx, redrive_policy.dead_letter_queue
         if target in (NO_DEAD_LETTERS, row.queue):
             tx.clean_up(row, "failed")

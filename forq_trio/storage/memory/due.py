@@ -1,4 +1,4 @@
-"""The reference engine: what time does to messages, and the sweeps that deal with the failed ones."""
+"""The reference engine: due messages, and the sweeps, which also take failed messages."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ from forq_trio.storage.transitions import PROMOTED
 
 
 def settle(tx: Transaction) -> None:
-    """Deal with what is due, in rounds, because what one round made ready may have expired meanwhile."""
+    """Settle due messages, in rounds: one that became ready may have expired meanwhile."""
     left = limits.DUE_BATCH_MAX
     while left and (due := _due(tx)[:left]):
         left -= len(due)
@@ -27,7 +27,7 @@ def settle(tx: Transaction) -> None:
 
 
 def _due(tx: Transaction, *statuses: Status) -> list[Row]:
-    """What is due now, longest due first; statuses: only those, all when none is given."""
+    """The due messages, the longest due first; statuses: only those, all when none is given."""
     due = [
         (row.due_at, row.seq)
         for row in tx.state.rows.values()
@@ -46,15 +46,15 @@ def _settle_row(tx: Transaction, row: Row) -> None:
 
 
 def _expire(tx: Transaction, row: Row) -> None:
-    tx.bury(row, "expired", REASON_EXPIRED)
+    tx.dead_letter_or_delete(row, "expired", REASON_EXPIRED)
 
 
 def _recover(tx: Transaction, row: Row) -> None:
     tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
 
 
-def _bury_failed(tx: Transaction, row: Row) -> None:
-    tx.bury(row, "failed", REASON_MAX_ATTEMPTS)
+def _dead_letter_failed(tx: Transaction, row: Row) -> None:
+    tx.dead_letter_or_delete(row, "failed", REASON_MAX_ATTEMPTS)
 
 
 def sweep(tx: Transaction, command: Sweep) -> Swept:
@@ -65,9 +65,9 @@ def sweep(tx: Transaction, command: Sweep) -> Swept:
         case SweepKind.EXPIRED_DLQ:
             return _sweep_rows(tx, _expired(tx, in_dlq=True), _expire)
         case SweepKind.FAILED:
-            return _sweep_rows(tx, _failed(tx, in_dlq=False), _bury_failed)
+            return _sweep_rows(tx, _failed(tx, in_dlq=False), _dead_letter_failed)
         case SweepKind.FAILED_DLQ:
-            return _sweep_rows(tx, _failed(tx, in_dlq=True), _bury_failed)
+            return _sweep_rows(tx, _failed(tx, in_dlq=True), _dead_letter_failed)
         case SweepKind.STALE:
             return _sweep_rows(tx, _due(tx, Status.PROCESSING), _recover)
 

@@ -10,20 +10,20 @@ from typing import Any
 from forq_trio.model import commands
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError
-from forq_trio.storage.engine import KEEP_NOTHING, Batch, BatchResult, EngineSettings
+from forq_trio.storage.engine import NO_DURABILITY, Batch, BatchResult, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import send as memory_send
 from forq_trio.storage.memory import settle as memory_settle
 from forq_trio.storage.memory.claim import serve
-from forq_trio.storage.memory.groups import let_go
+from forq_trio.storage.memory.groups import unhold
 from forq_trio.storage.memory.reader import MemoryReader
 from forq_trio.storage.memory.state import Committed, State
 from forq_trio.storage.memory.transaction import Transaction
 
 
 def _nothing(tx: Transaction, command: Command[Any]) -> None:
-    """What there is to do for a database that is not there."""
+    """Do nothing: there is no database to check or optimize."""
 
 
 # In the order in which a batch runs them; those of one kind keep their order.
@@ -51,13 +51,13 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }
-_PLACES = {kind: place for place, kind in enumerate(_OPERATIONS)}
+_ORDER = {kind: index for index, kind in enumerate(_OPERATIONS)}
 
 
 class MemoryEngine:
-    """Keeps messages in memory only: for tests, and to say what is right. See `storage.engine.Engine`."""
+    """The oracle: messages in memory only, for tests. See `storage.engine.Engine`."""
 
-    durability = KEEP_NOTHING
+    durability = NO_DURABILITY
     log = None
 
     def __init__(self, settings: EngineSettings) -> None:
@@ -71,9 +71,9 @@ class MemoryEngine:
         outcomes: list[Any] = [None] * len(batch.commands)
         claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
         others = [index for index in range(len(outcomes)) if index not in claims]
-        for index in sorted(others, key=lambda index: _PLACES[type(batch.commands[index])]):
+        for index in sorted(others, key=lambda index: _ORDER[type(batch.commands[index])]):
             tx, outcomes[index] = _execute(tx, batch.commands[index])
-        let_go(tx)
+        unhold(tx)
         delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():
             outcomes[index] = deliveries

@@ -1,4 +1,4 @@
-"""The reference engine: whose turn it is where messages have groups, and who is held back.
+"""The reference engine: the turns of groups, and the group limit.
 
 A queue becomes grouped when the first message with a group is sent to it in FIFO order, and stays so.
 """
@@ -11,11 +11,11 @@ from forq_trio.model.queue_settings import Order
 from forq_trio.storage import rules
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
-from forq_trio.storage.transitions import LET_GO
+from forq_trio.storage.transitions import UNHELD
 
 
 def group_and_position(tx: Transaction, queue: str, message: NewMessage, seq: int) -> tuple[str | None, int]:
-    """The group a new message belongs to, and its place within its priority."""
+    """The stored group of a new message, and its position."""
     if tx.rules(queue).order is Order.LIFO:
         return message.group, -seq
     if message.group is not None and queue not in tx.state.grouped:
@@ -41,33 +41,33 @@ def _become_grouped(tx: Transaction, queue: str) -> None:
 
 
 def note_round(tx: Transaction, row: Row) -> None:
-    """A message is claimed: its round is being served."""
+    """Note that a message is claimed: its round is being served."""
     if row.queue in tx.state.grouped:
         key = row.queue, row.priority
         tx.state.rounds[key] = max(tx.state.rounds.get(key, row.position), row.position)
 
 
 def must_be_held(tx: Transaction, row: Row) -> bool:
-    """Whether as many of its group are in process as may be."""
+    """True if the message's group is at the group limit."""
     bound = tx.rules(row.queue).group_in_flight_max
     return bool(row.group) and bound is not None and tx.state.in_process(row.queue, row.group or "") >= bound
 
 
-def let_go(tx: Transaction) -> None:
-    """Make held messages ready whose group is below its limit again (engine.py, rule 8)."""
+def unhold(tx: Transaction) -> None:
+    """Make held messages ready whose group is below its limit again (storage/engine.py, rule 8)."""
     freed, tx.state.freed = tx.state.freed, set()
     for queue, group in sorted(freed):
         bound = tx.rules(queue).group_in_flight_max
         if bound is not None:
             held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
             for row in held[: max(bound - tx.state.in_process(queue, group), 0)]:
-                tx.change(LET_GO, row, status=Status.READY)
+                tx.change(UNHELD, row, status=Status.READY)
     left = limits.DUE_BATCH_MAX
-    for queue, reached in sorted(tx.state.letting_go.items()):
+    for queue, reached in sorted(tx.state.unhold_cursors.items()):
         held = [row for row in tx.state.of_queue(queue, Status.HELD) if row.seq > reached]
         for row in held[:left]:
-            tx.change(LET_GO, row, status=Status.READY)
-            tx.state.letting_go[queue] = row.seq
+            tx.change(UNHELD, row, status=Status.READY)
+            tx.state.unhold_cursors[queue] = row.seq
         if len(held) <= left:
-            del tx.state.letting_go[queue]
+            del tx.state.unhold_cursors[queue]
         left -= len(held[:left])

@@ -1,4 +1,4 @@
-"""The reference engine as one looks at it. See `storage.engine.Reader`."""
+"""The reference engine's reader. See `storage.engine.Reader`."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from forq_trio.storage.memory.state import Row, State
 
 
 class MemoryReader:
-    """Looks at the committed state of a `MemoryEngine`."""
+    """Reads the committed state of a `MemoryEngine`."""
 
     def __init__(self, committed: Callable[[], State]) -> None:
         self._committed = committed

@@ -1,4 +1,4 @@
-"""The reference engine: sends, the bounds they are held against, and what is evicted for them."""
+"""The reference engine: sends, the bounds of queues, and evictions."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
 
 
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
-    """The original is taken away first, so it neither takes the space its copy needs nor is evicted for it."""
+    """Remove the original before the send, so it neither takes the space of its copy nor is evicted for it."""
     row = next((row for row in tx.state.of_queue(command.queue) if row.id == command.message_id), None)
     if row is None or (command.remove and row.status is Status.PROCESSING):
         return None
@@ -59,10 +59,10 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
 def _send(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None = None
 ) -> tuple[Produced, ...]:
-    """Store all messages or none: what can be refused is refused before the first one is stored.
+    """Store all messages or none: refusals come before the first one is stored.
 
-    newest: the last sequence given out before this command; what it sends itself is not evicted. messages_max: one
-    more bound of the sender's own, by which messages are only ever refused.
+    newest: the last sequence given out before this command; later messages are not evicted. messages_max: one more
+    bound, of this send alone: it refuses, and never evicts.
     """
     if queue not in tx.state.queues and len(tx.state.queues) >= limits.QUEUES_MAX:
         raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
@@ -76,7 +76,7 @@ def _send(
 
 
 def _not_known_yet(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
-    """The messages that will be stored, as their deduplication ids are new."""
+    """The messages that will be stored: their deduplication ids are not known."""
     seen: set[str] = set()
     new = []
     for message in messages:
@@ -97,19 +97,19 @@ def _first_send(tx: Transaction, queue: str, key: str) -> FirstSend | None:
 def _evict_for(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None
 ) -> None:
-    """Raise QueueFull, or evict as the queue's settings say, so that there is space for all messages."""
+    """Evict messages until these fit, as the queue's overflow says, or raise QueueFull."""
     if not messages:
         return
     counts = tx.state.counts(queue)
     if messages_max is not None and counts.total + len(messages) > messages_max:
         raise QueueFull
-    rules_here = tx.rules(queue)
-    total_max = float("inf") if rules_here.max_messages is None else rules_here.max_messages - len(messages)
+    queue_rules = tx.rules(queue)
+    total_max = float("inf") if queue_rules.max_messages is None else queue_rules.max_messages - len(messages)
     size = sum(rules.message_bytes(message.content, message.attributes) for message in messages)
-    bytes_max = float("inf") if rules_here.max_bytes is None else rules_here.max_bytes - size
+    bytes_max = float("inf") if queue_rules.max_bytes is None else queue_rules.max_bytes - size
     if total_max < 0 or bytes_max < 0:
         raise QueueFull
-    victims = _victims(tx, queue, newest) if rules_here.overflow is not Overflow.REJECT else []
+    victims = _victims(tx, queue, newest) if queue_rules.overflow is not Overflow.REJECT else []
     total, stored_bytes = counts.total, counts.bytes
     evicted = []
     while total > total_max or stored_bytes > bytes_max:
@@ -120,14 +120,14 @@ def _evict_for(
         total -= 1
         stored_bytes -= victim.bytes
     for victim in evicted:
-        if rules_here.overflow is Overflow.DROP_OLDEST:
+        if queue_rules.overflow is Overflow.DROP_OLDEST:
             tx.clean_up(victim, "overflow")
         else:
-            tx.bury(victim, "overflow", REASON_OVERFLOW)
+            tx.dead_letter_or_delete(victim, "overflow", REASON_OVERFLOW)
 
 
 def _victims(tx: Transaction, queue: str, newest: int) -> list[Row]:
-    """The ready messages that may be evicted: lowest priority first, in it the one that arrived first."""
+    """The ready messages that may be evicted: the lowest priority first, within it the oldest."""
     lifo = tx.rules(queue).order is Order.LIFO
     ready = [row for row in tx.state.claimable(queue) if row.seq <= newest]
     if lifo:
@@ -140,9 +140,9 @@ def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
     first = None if key is None else _first_send(tx, queue, key)
     if first is not None:
         return Produced(first.id, first.seq, duplicate=True)
-    rules_here = tx.rules(queue)
-    process_after = rules.due_time(message, tx.now_ms, rules_here)
-    ttl_ms = rules_here.ttl_ms if message.ttl_ms is None else message.ttl_ms
+    queue_rules = tx.rules(queue)
+    process_after = rules.due_time(message, tx.now_ms, queue_rules)
+    ttl_ms = queue_rules.ttl_ms if message.ttl_ms is None else message.ttl_ms
     seq = tx.state.last_seq = tx.state.last_seq + 1
     group, position = group_and_position(tx, queue, message, seq)
     row = Row(
@@ -165,7 +165,7 @@ def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
     )
     if key is not None:
         window_ms = message.deduplication_window_ms
-        window_ms = rules_here.deduplication_window_ms if window_ms is None else window_ms
+        window_ms = queue_rules.deduplication_window_ms if window_ms is None else window_ms
         tx.state.first_sends[queue, key] = FirstSend(row.id, row.seq, tx.now_ms + window_ms)
     tx.transition(engine.PRODUCED, None, row)
     return Produced(row.id, row.seq)

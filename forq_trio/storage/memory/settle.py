@@ -1,4 +1,4 @@
-"""The reference engine: what consumers say of the messages they hold."""
+"""The reference engine: settlements."""
 
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
@@ -49,7 +49,7 @@ def release(tx: Transaction, command: Release) -> tuple[bool, ...]:
 def _current(
     tx: Transaction, queue: str | None, receipt: Receipt, message_id: str | None = None
 ) -> Row | None:
-    """The message this receipt is the current one of. queue: None for any."""
+    """The message whose current receipt this is, else None. queue: None for any."""
     row = tx.state.rows.get(receipt.seq)
     if row is None or row.token != receipt.token:
         return None
@@ -74,8 +74,8 @@ def _ack(tx: Transaction, row: Row | None) -> bool:
 def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | None) -> bool:
     if row is None:
         return False
-    rules_here = tx.rules(row.queue)
-    returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, rules_here)
+    queue_rules = tx.rules(row.queue)
+    returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, queue_rules)
     last_error = row.last_error if reason is None else reason
     failures = tx.failures_with(row, reason)
     tx.give_back(engine.NACKED, row, returned, last_error=last_error, failures=failures)
@@ -83,7 +83,7 @@ def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | 
 
 
 def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
-    """A lease of nothing ends at once, by the consumer's own wish: that is no failure to be remembered."""
+    """Move the end of a lease; 0 ends it at once, without a failure noted."""
     if row is None:
         return None
     if lease_ms == 0:

@@ -1,6 +1,6 @@
-"""What the reference engine stores: immutable rows in plain dicts, and the few ways to look at them.
+"""The state of the reference engine: immutable rows in plain dicts, and queries over them.
 
-Every look goes through all rows. That is the point: there is no index here that could be wrong.
+Every query reads all rows, on purpose: there is no index that could be wrong.
 """
 
 from collections import Counter
@@ -59,9 +59,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def due_at(self) -> int | None:
-        """When the clock next concerns this message; never for a failed one.
+        """When the message is due (epoch ms); None, never, for a failed one.
 
-        A delayed message may expire before it falls due: its delay after a nack does not prolong its life.
+        A delayed message may expire before its delay ends: a back-off does not prolong its life.
         """
         match self.status:
             case Status.READY | Status.HELD:
@@ -114,7 +114,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class FirstSend(NamedTuple):
-    """What a deduplication id stands for until `expires_at`."""
+    """The message of a deduplication id, until the window ends at `expires_at` (epoch ms)."""
 
     id: str
     seq: int
@@ -123,10 +123,10 @@ class FirstSend(NamedTuple):
 
 @dataclass
 class State:
-    """Everything that is stored, and what the engine keeps in mind from one batch to the next.
+    """Everything that is stored, and the notes for the next batch.
 
     queues: every queue ever used, also those that are empty by now. grouped: queues to which messages with a group
-    were sent. rounds: the highest position claimed, by grouped queue and priority. letting_go: queues whose held
+    were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may be below their limit again. wake: queues that count as woken in the next batch.
     """
@@ -139,13 +139,13 @@ class State:
     tokens: dict[str, AccessToken] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
-    letting_go: dict[str, int] = field(default_factory=dict)
+    unhold_cursors: dict[str, int] = field(default_factory=dict)
     freed: set[tuple[str, str]] = field(default_factory=set)
     wake: set[str] = field(default_factory=set)
     last_seq: int = 0
 
     def copy(self) -> Self:
-        """A state of its own: the containers are copied, what they hold never changes."""
+        """A copy of the state. Containers are copied; their items are immutable."""
         members = {each.name: getattr(self, each.name) for each in fields(self)}
         copies = {name: member.copy() for name, member in members.items() if hasattr(member, "copy")}
         return type(self)(**{**members, **copies})
@@ -167,7 +167,7 @@ class State:
         return self.in_claim_order(queue, Status.READY)
 
     def in_process(self, queue: str, group: str) -> int:
-        """How many messages of a group are in process."""
+        """How many messages of a group are processing."""
         return sum(row.group == group for row in self.of_queue(queue, Status.PROCESSING))
 
     def counts(self, queue: str) -> QueueCounts:
@@ -198,7 +198,7 @@ class State:
 
 
 class Committed:
-    """The `Snapshot` of a committed state, which nobody changes any more."""
+    """The `Snapshot` of a committed state, which no longer changes."""
 
     def __init__(self, state: State) -> None:
         self._state = state

@@ -1,7 +1,7 @@
-"""One batch of the reference engine: the state it works on, and the few ways in which messages change.
+"""One batch of the reference engine: the state it works on, and the changes of messages.
 
-Every change of a message goes through `transition`, so that what follows from it (who is woken, whose group may have
-another message claimed, what is counted) is noted in one place. The commands are functions over a `Transaction`, in
+Every change of a message goes through `transition`, which notes what follows from it: the queue woken, the group freed,
+the event counted. The commands are functions over a `Transaction`, in
 modules of their own.
 """
 
@@ -36,7 +36,7 @@ class Transaction:
     counted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def savepoint(self) -> "Transaction":
-        """What it is now, to take its place should a command fail."""
+        """A copy of the transaction, to go on with if a command fails."""
         durations = {key: list(values) for key, values in self.durations.items()}
         return Transaction(
             self.state.copy(),
@@ -53,7 +53,7 @@ class Transaction:
         return [Event(kind, queue, count, reason) for (kind, queue, reason), count in counted]
 
     def next_due_ms(self) -> int | None:
-        if self.state.letting_go or self.state.freed or self.state.wake:
+        if self.state.unhold_cursors or self.state.freed or self.state.wake:
             return self.now_ms
         due = (row.due_at for row in self.state.rows.values())
         return min((at for at in due if at is not None), default=None)
@@ -65,7 +65,7 @@ class Transaction:
         self.durations.setdefault((kind, queue), []).append(ms)
 
     def transition(self, change: str, old: Row | None, new: Row | None, reason: str = "") -> None:
-        """Store a message in its new state: the one way in which messages change.
+        """Store a message in its new state. Every change of a message is made here.
 
         change: one of transitions.TRANSITIONS. old: None for one that was not stored; new: None for one that goes.
         reason: for the event that is counted.
@@ -91,7 +91,7 @@ class Transaction:
             self.counted[change, named.queue, reason] += 1
 
     def _free_group(self, old: Row, target: int | None, *, moved: bool) -> None:
-        """Note the group of a message that is in process, or ready, no more."""
+        """Note the group of a message that is no longer processing, or no longer ready."""
         has_limit = self.rules(old.queue).group_in_flight_max is not None
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.state.freed.add((old.queue, old.group))
@@ -102,10 +102,10 @@ class Transaction:
         self.transition(change, row, changed)
         return changed
 
-    # What several commands, and time, do to a message
+    # Changes that several commands, and due times, make
 
     def give_back(self, change: str, row: Row, returned: Returned, **changes: Any) -> None:
-        """It comes back from a consumer."""
+        """A message comes back from its consumer."""
         process_after = row.process_after if returned.process_after is None else returned.process_after
         self.change(
             change,
@@ -118,7 +118,7 @@ class Transaction:
         )
 
     def end_lease(self, change: str, row: Row, **changes: Any) -> None:
-        """Its lease ends: the receipt stays good until the next claim, unless the message failed."""
+        """A lease ends: the receipt stays current until the next claim, unless the message failed."""
         returned = rules.after_lease_end(row.attempts, row.max_attempts, self.now_ms, self.rules(row.queue))
         token = row.token if returned.status is Status.READY else None
         self.give_back(change, row, returned, token=token, **changes)
@@ -126,8 +126,8 @@ class Transaction:
     def failures_with(self, row: Row, reason: str | None) -> tuple[Failure, ...]:
         return rules.failed_again(row.failures, Failure(row.attempts, self.now_ms, reason))
 
-    def bury(self, row: Row, event_reason: str, failure_reason: str) -> None:
-        """It failed, expired or is evicted: to the dead-letter queue that holds for it, or away."""
+    def dead_letter_or_delete(self, row: Row, event_reason: str, failure_reason: str) -> None:
+        """Move a message that failed, expired or is evicted to its dead-letter queue, or delete it if it has none."""
         target = rules.dead_letter_target(row.queue, row.dead_letter_queue, self.rules(row.queue))
         if target == NO_DEAD_LETTERS:
             self.clean_up(row, event_reason)
@@ -138,7 +138,7 @@ class Transaction:
         self.transition(engine.CLEANED_UP, row, None, event_reason)
 
     def dead_letter(self, row: Row, target: str, event_reason: str, failure_reason: str) -> None:
-        """Move it to a dead-letter queue. A target of its own is used once: nothing is sent round."""
+        """Move a message to a dead-letter queue. Its own dead-letter queue is used once; "" (delete it) stays."""
         moved = self._moved(
             row,
             target,
@@ -152,7 +152,7 @@ class Transaction:
         self.transition(engine.MOVED_TO_DLQ, row, moved, event_reason)
 
     def requeue(self, row: Row, target: str) -> None:
-        """Move a dead letter back among the living, as an administrator wishes."""
+        """Redrive a dead letter to `target`."""
         moved = self._moved(
             row,
             target,
@@ -165,7 +165,7 @@ class Transaction:
         self.transition(engine.REQUEUED, row, moved)
 
     def _moved(self, row: Row, target: str, *, ttl_ms: int, **changes: Any) -> Row:
-        """The message ready in another queue, as if it had never been tried."""
+        """The message, ready in another queue, its attempts reset."""
         moved = msgspec.structs.replace(
             row,
             queue=target,

@@ -1,7 +1,7 @@
-"""What the engine keeps in memory beside its tables, as of the last commit.
+"""The engine's cache: counts, settings, tokens and rounds in memory beside the tables, as of the last commit.
 
-All of it can be had again from the file, but for the rounds that grouped queues have reached: after a start those begin
-with the first ready message (`rules.group_position`).
+All of it is read from the file again at a start, except the rounds that grouped queues have reached: after a start they
+begin with the first ready message (`rules.group_position`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ Group = tuple[str, str]
 
 
 class Cache:
-    """The engine's memory and its `Snapshot`. A batch changes nothing in here; its commit does.
+    """The engine's `Snapshot`. A running batch changes nothing in it; its commit does (`Transaction.adopt`).
 
-    grouped: queues that got messages with a group. letting_go: queues whose held messages are all to become ready, and
-    the last one that did. rounds: the highest position claimed of a grouped queue and priority. wake_next, free_next:
-    queues and groups that the next batch has to look at, as if it had made something ready or freed a message there.
-    set_aside: messages, by sequence, that could not be settled when they fell due, and when to try them again.
+    grouped: queues that got messages with a group. unhold_cursors: queues whose held messages all become ready, and the
+    sequence of the last one that did (the column letting_go). rounds: the highest position claimed of a grouped queue
+    and priority. wake_next, free_next: queues that the next batch counts as woken, and groups that it counts as freed.
+    set_aside: by sequence, due messages that could not be settled, and when to try them again.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:
@@ -34,7 +34,7 @@ class Cache:
         self.next_due_ms: int | None = None
         self.counts: dict[str, QueueCounts] = {}
         self.grouped: set[str] = set()
-        self.letting_go: dict[str, int] = {}
+        self.unhold_cursors: dict[str, int] = {}
         self.wake_next: set[str] = set()
         self.free_next: set[Group] = set()
         self.rounds: dict[Round, int] = {}
@@ -46,11 +46,11 @@ class Cache:
 
     @property
     def unfinished(self) -> bool:
-        """True if the next batch has something to do whatever it is asked."""
-        return bool(self.wake_next or self.free_next or self.letting_go)
+        """True if the next batch has work even without commands."""
+        return bool(self.wake_next or self.free_next or self.unhold_cursors)
 
     def rules(self, queue: str) -> QueueRules:
-        """What holds for a queue. May be asked from any thread: what is cached for good cannot become wrong."""
+        """The rules of a queue. Callable from any thread."""
         rules = self._set_rules.get(queue) or self._default_rules.get(queue)
         if rules is None:
             rules = rules_of(queue, None, self.defaults)
@@ -60,7 +60,7 @@ class Cache:
         return rules
 
     def change_settings(self, changes: Mapping[str, QueueSettings | None]) -> None:
-        """Take over what is set for these queues from now on; None: nothing."""
+        """Store the settings of these queues; None: a queue has none."""
         changed: dict[str, QueueSettings | None] = {**self.settings, **changes}
         self.settings = {queue: settings for queue, settings in changed.items() if settings is not None}
         for queue, settings in changes.items():
@@ -70,18 +70,18 @@ class Cache:
                 self._set_rules[queue] = rules_of(queue, settings, self.defaults)
 
     def change_tokens(self, changes: Mapping[str, AccessToken | None]) -> None:
-        """Take over these tokens; None: it was revoked."""
+        """Store these tokens; None: it was revoked."""
         changed: dict[str, AccessToken | None] = {**self.tokens, **changes}
         self.tokens = {name: token for name, token in changed.items() if token is not None}
 
     def put_aside(self, sequences: Sequence[int], now_ms: int) -> None:
-        """Leave these messages alone for a while; those whose time has come are forgotten."""
+        """Set these messages aside for SET_ASIDE_RETRY_MS; forget those whose retry is due."""
         self.set_aside = {seq: retry_at for seq, retry_at in self.set_aside.items() if retry_at > now_ms}
         self.set_aside.update(dict.fromkeys(sequences, now_ms + limits.SET_ASIDE_RETRY_MS))
 
     def reach(self, rounds: dict[Round, int]) -> None:
-        """Take over the rounds that a batch reached."""
-        if len(self.rounds) + len(rounds) > limits.ROUNDS_KEPT_MAX:
+        """Store the rounds that a batch reached."""
+        if len(self.rounds) + len(rounds) > limits.ROUNDS_CACHED_MAX:
             self.rounds.clear()
         self.rounds.update(rounds)
 

@@ -1,12 +1,12 @@
 """The SQLite engine: one batch, one transaction, one write connection.
 
-A batch runs in a fixed order (engine.py's rule 4), each kind of command set-wise. If any command raises, the whole
-transaction is rolled back and the batch runs again with every command in a savepoint of its own, so that only the
+A batch runs in a fixed order (storage/engine.py's rule 9), each kind of command set-wise. If any command raises, the
+whole transaction is rolled back and the batch runs again with every command in a savepoint of its own, so that only the
 faulty one fails; the usual batch pays nothing for that. Errors of the database itself (full, unreadable, locked) fail
-the batch as a whole; faults.py says what is known after them.
+the batch as a whole; files/faults.py says what is on disk then.
 
-The counts, the last sequence number and the next due time are also in memory (cache.py): a claim on a queue with
-nothing ready, or a batch with nothing to do, runs no SQL.
+The counts, the last sequence number and the next due time are in the cache, too (cache.py): a claim on a queue without
+ready messages, or a batch without work, runs no SQL.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.sqlite.operations import due, moves, queues, send, settle, tokens
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
-from forq_trio.storage.sqlite.operations.group_limit import let_go
+from forq_trio.storage.sqlite.operations.group_limit import unhold
 from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
@@ -108,7 +108,7 @@ class SqliteEngine:
     ) -> None:
         """Open, and if need be create or migrate, the file. Raises StorageOpenError.
 
-        on_closed: called once it is closed.
+        on_closed: called when the engine has been closed.
         """
         self.durability = durability
         self._path = path
@@ -126,7 +126,7 @@ class SqliteEngine:
             raise
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        """See engine.py. Leaves a transaction open only if there is something to commit."""
+        """See storage/engine.py. Leaves a transaction open only if there is something to commit."""
         if not self._has_work(batch):
             return BatchResult([()] * len(batch.commands), [], self._cache.next_due_ms, [])
         try:
@@ -143,7 +143,7 @@ class SqliteEngine:
             raise refusal from error
 
     def commit(self) -> bool:
-        """See engine.py. What is known after a failure: faults.py."""
+        """See storage/engine.py. files/faults.py says what is on disk after a failure."""
         tx = self._open_transaction
         if tx is None:
             return False
@@ -166,7 +166,7 @@ class SqliteEngine:
         return SqliteReader(self._path)
 
     def close(self) -> None:
-        """Roll back what is open, move the log into the file and close it."""
+        """Roll back the open transaction, move the log into the file and close it."""
         self._rollback()
         self.log.close()
         self._database.close()
@@ -204,7 +204,7 @@ class SqliteEngine:
                 commands = [batch.commands[index] for index in kinds[kind]]
                 for index, outcome in zip(kinds[kind], run(tx, _OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome
-        _let_go(tx)
+        _unhold(tx)
         served: Served = []
         if claims or batch.receivers:
             deal = _claim_isolated if isolated else claim
@@ -226,7 +226,7 @@ class SqliteEngine:
         )
 
     def _find_next_due(self, tx: Transaction) -> int | None:
-        """After settling: what the index says. Else: the known time, or an earlier one this batch brought."""
+        """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
         if tx.retry_later:
             return tx.now_ms + limits.DUE_RETRY_MS
         if tx.unfinished():
@@ -237,7 +237,7 @@ class SqliteEngine:
         return min(times, default=None)
 
     def _rollback(self) -> None:
-        """Forget the open transaction, if there is one. SQLite may have rolled back by itself."""
+        """Roll back the open transaction, if there is one. SQLite may have done it by itself."""
         self._open_transaction = None
         if not self._connection.get_autocommit():
             self._connection.execute(SQL["rollback"])
@@ -259,22 +259,22 @@ def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]
     return outcomes
 
 
-def _let_go(tx: Transaction) -> None:
-    """`let_go`; in an isolated batch what it raises is told of, and held messages wait for another occasion."""
+def _unhold(tx: Transaction) -> None:
+    """Run `unhold`; in an isolated batch an error is reported as set aside, and tried again later."""
     if tx.isolated:
-        error = tx.attempt(partial(let_go, tx))
+        error = tx.attempt(partial(unhold, tx))
         if error is not None:
             tx.set_aside.append(SetAside("", 0, f"held messages: {type(error).__name__}: {error}"))
             tx.retry_later = True
     else:
-        let_go(tx)
+        unhold(tx)
     tx.freed.clear()
 
 
 def _claim_isolated(
     tx: Transaction, claims: Sequence[Claim], receivers: Receivers
 ) -> tuple[list[Any], Served]:
-    """`claim` queue by queue, and one by one where that fails. Receivers whose queue fails wait on."""
+    """Run `claim` queue by queue, and one claim at a time where that fails. Receivers whose queue fails stay parked."""
     outcomes: list[Any] = [()] * len(claims)
     served: Served = []
 

@@ -9,23 +9,22 @@ from random import getrandbits
 from uuid6 import uuid7
 
 _STEP_BITS = 32
-_ROOM_BIT = (
-    1 << 61
-)  # cleared in the first id of a millisecond, so that the steps never reach the variant bits
+# Cleared in the first id of a millisecond, so that the steps never reach the variant bits.
+_GUARD_BIT = 1 << 61
 
 
 class MessageIds:
-    """Makes ids; `at` tells it the time of the batch."""
+    """Makes ids. Call `at` with the time of each batch first."""
 
     def __init__(self) -> None:
         self._now_ms = -1
         self._number = 0
 
     def at(self, now_ms: int) -> None:
-        """Ids from here on belong to this millisecond."""
+        """Make the next ids for this millisecond (epoch ms)."""
         if now_ms != self._now_ms:
             self._now_ms = now_ms
-            self._number = max(uuid7().int & ~_ROOM_BIT, self._number)
+            self._number = max(uuid7().int & ~_GUARD_BIT, self._number)
 
     def next(self) -> str:
         """A new id, in the usual text form."""

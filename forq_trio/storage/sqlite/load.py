@@ -1,4 +1,4 @@
-"""Reads what the engine keeps in memory from a file that was just opened."""
+"""Fills the cache from a file that was just opened."""
 
 import apsw
 
@@ -11,25 +11,25 @@ from forq_trio.storage.sqlite.transaction import SQL
 
 
 def load(connection: apsw.Connection, defaults: EngineSettings) -> Cache:
-    """What the tables say. Costs a row per queue, not per message, and a few steps per group that has held ones.
+    """The cache as the tables have it. Costs a row per queue, not per message, and a few steps per group.
 
-    Those groups are looked at again: where a crash came between the batch that freed a message of the group and the one
-    that uses it, nothing else would.
+    The first batch counts the groups with held messages as freed: if a crash came after the batch that freed one
+    (`free_next`), nothing else would make its held messages ready.
     """
     cache = Cache(defaults)
-    for queue, grouped, letting_go, *counts in connection.execute(SQL["load_counts"]):
+    for queue, grouped, unhold_cursor, *counts in connection.execute(SQL["load_counts"]):
         cache.counts[queue] = QueueCounts(*counts)
         if grouped:
             cache.grouped.add(queue)
-        if letting_go is not None:
-            cache.letting_go[queue] = letting_go
+        if unhold_cursor is not None:
+            cache.unhold_cursors[queue] = unhold_cursor
     cache.change_settings(
         {queue: read_settings(settings) for queue, settings in connection.execute(SQL["load_settings"])}
     )
     tokens = map(read_token, connection.execute(SQL["load_tokens"]))
     cache.change_tokens({token.name: token for token in tokens})
     for queue, counts in cache.counts.items():
-        if counts.held and queue not in cache.letting_go:
+        if counts.held and queue not in cache.unhold_cursors:
             cache.free_next.update(
                 (queue, group_id) for (group_id,) in connection.execute(SQL["held_groups"], (queue,))
             )

@@ -13,12 +13,12 @@ class SqliteLog:
     """The `WriteAheadLog` of one file. `checkpoint` may be called from any thread."""
 
     def __init__(self, path: str, reserve_path: str, writer: apsw.Connection) -> None:
-        """writer: the write connection, which tells after each commit how long the log is."""
+        """writer: the write connection, whose hook reports after each commit how long the log is."""
         self.reserve_path = reserve_path
         self._pages = 0
         self._lock = Lock()
         self._connection = open_checkpointer(path)
-        # A checkpoint that empties the log wants no reader in its way. It does not wait for one: the writer is held.
+        # A checkpoint that empties the log fails at once while a reader uses it: the writer is paused meanwhile.
         self._connection.set_busy_timeout(0)
         writer.set_wal_hook(self._note_pages)
 

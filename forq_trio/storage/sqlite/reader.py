@@ -1,4 +1,4 @@
-"""A read-only connection and what can be asked through it."""
+"""The `Reader` of the SQLite engine: a read-only connection."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +18,7 @@ from forq_trio.model.messages import (
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures
-from forq_trio.storage.sqlite.search import Looked, matches
+from forq_trio.storage.sqlite.search import ScannedRow, matches
 from forq_trio.storage.sqlite.statements import load
 
 _SQL = load("reader") | load("shuffle")
@@ -63,13 +63,13 @@ class SqliteReader:
         found: list[MessageInfo] = []
         searched = 0
         before = _NEWEST if before_sequence is None else before_sequence
-        # Row by row: a page that is soon full does not pay for the rest of what it might have looked at.
+        # Row by row: a page that is soon full does not pay for the rest of the scan.
         with self._snapshot(), closing(self._rows("scan", queue, before, scan_max)) as rows:
             total = sum(sum(counts[:5]) for counts in self._query("queue", queue))
             for row in rows:
                 searched += 1
                 before = row[0]
-                if not matches(Looked._make(row), wanted):
+                if not matches(ScannedRow._make(row), wanted):
                     continue
                 if wanted.text is not None and not self._query("has_text", before, wanted.text)[0][0]:
                     continue
@@ -90,7 +90,7 @@ class SqliteReader:
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
-        """Let several statements see the same state."""
+        """Run several statements in one read transaction: they see the same state."""
         self._query("begin_reading")
         try:
             yield

@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Row(NamedTuple):
-    """What settling, burying and moving a message need to know of it: the columns of `find_by_sequence`, in order."""
+    """A message to settle or to move: the columns of `find_by_sequence`, in order."""
 
     seq: int
     id: str
@@ -36,11 +36,11 @@ class Row(NamedTuple):
     ttl_ms: int | None
 
     def expired(self, now_ms: int) -> bool:
-        """Past its time to live, and not in process: a consumer may finish what it holds (F7)."""
+        """True past its time to live, unless it is processing: its consumer may finish it (F7)."""
         return self.status != Status.PROCESSING and self.expires_after <= now_ms
 
     def failures_with(self, at_ms: int, reason: str | None) -> str:
-        """The column `failures` with one more: the present attempt, that ended now."""
+        """The column `failures` with the present attempt added, which ended at `at_ms`. reason: None for none."""
         if self.failures is None:
             return _encode([(self.attempts, at_ms, reason)]).decode()
         failures = failed_again(read_failures(self.failures), Failure(self.attempts, at_ms, reason))
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 def rows_of(rows: Sequence[tuple[object, ...]]) -> list[Row]:
-    """The messages of the rows of a statement that returns these columns."""
+    """The messages of a statement that returns these columns."""
     return [Row._make(row) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Which messages a search is after, told from what it looks at without reading contents."""
+"""Matches messages with a filter by the columns that a search reads first, without the contents."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.sqlite.row import read_attributes
 
 
-class Looked(NamedTuple):
+class ScannedRow(NamedTuple):
     """A row of the statement `scan`."""
 
     seq: int
@@ -15,14 +15,14 @@ class Looked(NamedTuple):
     attributes: str | None
 
 
-def matches(looked: Looked, wanted: MessageFilter) -> bool:
-    """True if all that `wanted` says holds, but for the text."""
-    if wanted.reason is not None and looked.reason != wanted.reason:
+def matches(row: ScannedRow, wanted: MessageFilter) -> bool:
+    """True if the row matches `wanted`, its text not considered."""
+    if wanted.reason is not None and row.reason != wanted.reason:
         return False
-    if wanted.since_ms is not None and looked.at_ms < wanted.since_ms:
+    if wanted.since_ms is not None and row.at_ms < wanted.since_ms:
         return False
-    if wanted.until_ms is not None and looked.at_ms > wanted.until_ms:
+    if wanted.until_ms is not None and row.at_ms > wanted.until_ms:
         return False
     if not wanted.attributes:
         return True
-    return wanted.attributes.items() <= (read_attributes(looked.attributes) or {}).items()
+    return wanted.attributes.items() <= (read_attributes(row.attributes) or {}).items()

@@ -6,7 +6,7 @@ A file is a list of statements, each opened by `-- name: x` and one line that sa
     -- A read that proves the connection works.
     SELECT 1;
 
-What stands before the first name is a note on the whole file. A file that breaks these rules is a programming
+Comments before the first name are about the whole file. A file that breaks these rules is a programming
 error, refused when it is loaded, which is when the module that uses it is imported.
 """
 

@@ -7,6 +7,7 @@ settings live in memory: a Transaction is what this batch changes of them, looke
 """
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import apsw
@@ -38,14 +39,14 @@ class Transaction:
     """What one batch has changed so far.
 
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
-    became ready, or that were resumed. due_ms: the earliest moment that this batch made something due. due_settled: due
-    messages were looked at, so the next due time has to be read from the index. next_due_ms: that time, once the batch
-    has run. inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
-    wake_next, free_next: what the next batch has to count as woken and freed. rounds: those that grouped queues
-    reached. last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
-    BatchResult. tokens: those that were changed, None for one that was revoked. isolated: what may fail is to run in
-    savepoints of its own (`attempt`). set_aside: due messages that failed in one. retry_later: what is left of the work
-    that time brings is not to be tried again at once.
+    became ready, or that were resumed. due_ms: the earliest due time of the messages that this batch changed.
+    due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
+    once the batch has run. inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below
+    their limit again. wake_next, free_next: queues and groups that the next batch counts as woken and freed. rounds:
+    those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
+    messages are sent. durations: see BatchResult. tokens: those that were changed, None for one that was revoked.
+    isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: due messages that
+    failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Transaction:
         self._changes: dict[str, list[int]] = {}
         self._forgotten: set[str] = set()
         self._grouped: set[str] = set()
-        self._letting_go: dict[str, int | None] = {}
+        self._unhold_cursors: dict[str, int | None] = {}
         self._settings: dict[str, QueueSettings | None] = {}
         self._rules: dict[str, QueueRules] = {}
         self._counts: dict[str, QueueCounts] = {}
@@ -103,7 +104,7 @@ class Transaction:
             self.connection.executemany(SQL[name], rows)
 
     def write_inserts(self) -> None:
-        """Store the messages that were sent since the last time."""
+        """Write the rows of sent messages that are not written yet."""
         self.run("insert_plain", self.plain_inserts)
         self.plain_inserts.clear()
         self.run("insert_message", self.inserts)
@@ -117,9 +118,9 @@ class Transaction:
     # Queues
 
     def admit(self, queue: str) -> Overloaded | None:
-        """The error if messages sent to `queue` would make one queue too many.
+        """Overloaded if a send to `queue` would make one queue too many, else None.
 
-        Only sends ask: what time does to messages, such as moving them to a dead-letter queue, cannot be refused.
+        Only sends are checked: a move to a dead-letter queue cannot be refused.
         """
         cache = self._cache.counts
         if queue in cache or queue in self._changes:
@@ -130,16 +131,16 @@ class Transaction:
         return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
 
     def rules(self, queue: str) -> QueueRules:
-        """What holds for a queue, as of the last command."""
+        """The rules of a queue, as of the last command."""
         return (self._rules.get(queue) if self._rules else None) or self._cache.rules(queue)
 
     def settings(self, queue: str) -> QueueSettings:
-        """What is set for a queue, as of the last command."""
+        """The settings of a queue, as of the last command."""
         known = self._settings[queue] if queue in self._settings else self._cache.settings.get(queue)
         return known or QueueSettings()
 
     def set(self, queue: str, settings: QueueSettings) -> None:
-        """Set them, in the table too. A queue for which nothing is set has no row."""
+        """Set the settings of a queue, in the table too. A queue without settings has no row."""
         if settings == QueueSettings():
             self._settings[queue] = None
             self.query("forget_settings", queue)
@@ -149,7 +150,7 @@ class Transaction:
         self._rules[queue] = self.rules_with(queue, settings)
 
     def rules_with(self, queue: str, settings: QueueSettings) -> QueueRules:
-        """What would hold for a queue with these settings."""
+        """The rules that a queue would have with these settings."""
         return rules_of(queue, settings, self._cache.defaults)
 
     def grouped(self, queue: str) -> bool:
@@ -160,28 +161,34 @@ class Transaction:
         self._grouped.add(queue)
         self._changes_of(queue)
 
-    def letting_go(self, queue: str) -> int | None:
-        """The last message that was let go because the bound of its group changed; None when no more are to be."""
-        return self._letting_go[queue] if queue in self._letting_go else self._cache.letting_go.get(queue)
-
-    def all_letting_go(self) -> list[str]:
-        """The queues of which all held messages are to become ready, by name."""
-        if not self._cache.letting_go and not self._letting_go:
-            return []
-        return sorted(
-            q for q in {*self._cache.letting_go, *self._letting_go} if self.letting_go(q) is not None
+    def unhold_cursor(self, queue: str) -> int | None:
+        """The sequence up to which all held messages became ready; None where they stay held."""
+        return (
+            self._unhold_cursors[queue]
+            if queue in self._unhold_cursors
+            else self._cache.unhold_cursors.get(queue)
         )
 
-    def let_go(self, queue: str, last: int | None) -> None:
-        """Note up to which message held ones were let go; 0 to begin with it, None to end it."""
-        self._letting_go[queue] = last
+    def queues_unholding(self) -> list[str]:
+        """The queues whose held messages all become ready, by name."""
+        if not self._cache.unhold_cursors and not self._unhold_cursors:
+            return []
+        return sorted(
+            q
+            for q in {*self._cache.unhold_cursors, *self._unhold_cursors}
+            if self.unhold_cursor(q) is not None
+        )
+
+    def move_unhold_cursor(self, queue: str, last: int | None) -> None:
+        """Note the sequence up to which held messages became ready; 0 to begin, None to end."""
+        self._unhold_cursors[queue] = last
         self._changes_of(queue)
 
     def forget(self, queue: str) -> None:
-        """Forget that there ever was a queue of this name, which is empty."""
+        """Forget an empty queue."""
         self._forgotten.add(queue)
         self._grouped.discard(queue)
-        self._letting_go[queue] = None
+        self._unhold_cursors[queue] = None
         self._changes.pop(queue, None)
         self.set(queue, QueueSettings())
 
@@ -202,13 +209,13 @@ class Transaction:
         return sum(1 for name in names if self.token(name) is not None)
 
     def reach_round(self, queue: str, priority: int, position: int) -> None:
-        """Note that a message of a grouped queue, at this place, is claimed."""
+        """Note that a message of a grouped queue, at this position, is claimed."""
         reached = self.round_of(queue, priority)
         if reached is None or position > reached:
             self.rounds[queue, priority] = position
 
-    def forget_places(self) -> None:
-        """Messages are gone: where others stand has to be looked up again."""
+    def forget_positions(self) -> None:
+        """Messages were removed: look up positions of groups again."""
         self.last_of_group.clear()
         self.first_ready.clear()
 
@@ -227,12 +234,12 @@ class Transaction:
         to: str | None = None,
         reason: str = "",
     ) -> None:
-        """Note that `messages` of `queue` go from one status to another: the one way in which messages change.
+        """Note that `messages` of `queue` go from one status to another. Every change of a message is noted here.
 
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
         messages: their rows, each beginning with its sequence number; a `Row` where it may free its group's limit.
-        size: the bytes of all of them, where they come, go or move. due_ms: when the clock next concerns the first of
-        them. to: the queue they move to, None for the same. reason: for the event that is counted.
+        size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
+        queue they move to, None for the same. reason: for the event that is counted.
         """
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         count = len(messages)
@@ -244,7 +251,8 @@ class Transaction:
             self.woken.add(to or queue)
         elif target == _FAILED:
             self.failed_queued = True
-        if due_ms is not None and (self.due_ms is None or due_ms < self.due_ms):
+        # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
+        if due_ms is not None and due_ms < (inf if self.due_ms is None else self.due_ms):
             self.due_ms = due_ms
         if change in _COUNTED:
             key = (change, to or queue if change == REQUEUED else queue, reason)
@@ -265,7 +273,7 @@ class Transaction:
             changes[_BYTES] += 0 if stays else size
 
     def _changes_of(self, queue: str) -> list[int]:
-        """How many messages more (or fewer) the queue has in each status, and bytes, because of this batch."""
+        """By how many messages in each status, and bytes, this batch changed the queue."""
         changes = self._changes.get(queue)
         if changes is None:
             changes = self._changes[queue] = [*_NO_CHANGE]
@@ -294,19 +302,19 @@ class Transaction:
         return None
 
     def put_aside(self, message: Row, error: Exception) -> None:
-        """A message could not be settled when it fell due: leave it alone for a while, or try all again a bit later."""
-        if len(self.left_alone()) < limits.SET_ASIDE_MESSAGES_MAX:
+        """Set a due message aside that could not be settled; if too many are, try all due messages again later."""
+        if len(self.sequences_set_aside()) < limits.SET_ASIDE_MESSAGES_MAX:
             self.set_aside.append(SetAside(message.queue, message.seq, f"{type(error).__name__}: {error}"))
         else:
             self.retry_later = True
 
-    def left_alone(self) -> list[int]:
+    def sequences_set_aside(self) -> list[int]:
         """The messages that are set aside, by sequence."""
         earlier = [seq for seq, retry_at in self._cache.set_aside.items() if retry_at > self.now_ms]
         return earlier + [message.sequence for message in self.set_aside]
 
     def next_retry_ms(self) -> int:
-        """When the first of the messages that are set aside is to be tried again."""
+        """When the first message that is set aside is to be tried again (epoch ms)."""
         retries = [retry_at for retry_at in self._cache.set_aside.values() if retry_at > self.now_ms]
         return min(retries, default=self.now_ms + limits.SET_ASIDE_RETRY_MS)
 
@@ -324,10 +332,10 @@ class Transaction:
 
     def unfinished(self) -> bool:
         """True if the next batch has something to do at once."""
-        return bool(self.wake_next or self.free_next or self.all_letting_go())
+        return bool(self.wake_next or self.free_next or self.queues_unholding())
 
     def measured(self, kind: str, queue: str) -> list[int]:
-        """The durations of a kind, to add some."""
+        """The list of durations of a kind and queue, to append to."""
         key = (kind, queue)
         durations = self.durations.get(key)
         if durations is None:
@@ -354,7 +362,7 @@ class Transaction:
     # The end of the batch
 
     def save(self) -> None:
-        """Write what is noted of queues to their tables."""
+        """Write the changed counts of queues to their table."""
         if not self._changes and not self._forgotten:
             return
         for queue in self._forgotten:
@@ -363,29 +371,29 @@ class Transaction:
         rows = [
             (
                 *(queue, now.ready, now.processing, now.failed, now.delayed, now.held, now.bytes),
-                *(self.grouped(queue), self.letting_go(queue), self.now_ms),
+                *(self.grouped(queue), self.unhold_cursor(queue), self.now_ms),
             )
             for queue, now in self._counts.items()
         ]
         self.run("save_counts", rows)
 
     def adopt(self) -> None:
-        """Make what is noted part of what is cache: the batch was committed."""
+        """Move the changes of this batch into the cache: it was committed."""
         cache = self._cache
         cache.last_seq = self.last_seq
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
             cache.counts.pop(queue, None)
             cache.grouped.discard(queue)
-            cache.letting_go.pop(queue, None)
+            cache.unhold_cursors.pop(queue, None)
             cache.forget_rounds(queue)
         cache.counts.update(self._counts)
         cache.grouped |= self._grouped
-        for queue, last in self._letting_go.items():
+        for queue, last in self._unhold_cursors.items():
             if last is None:
-                cache.letting_go.pop(queue, None)
+                cache.unhold_cursors.pop(queue, None)
             else:
-                cache.letting_go[queue] = last
+                cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
         cache.free_next = self.free_next
         if self.rounds:

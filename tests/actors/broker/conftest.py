@@ -22,9 +22,9 @@ def clock() -> SetClock:
     return SetClock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request, tmp_path) -> str:
-    return "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+@pytest.fixture
+def url(tmp_path) -> str:
+    return f"sqlite:///{tmp_path / 'forq.db'}"
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.trio(run=run_in_simulated_time))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request, tmp_path) -> str:
-    return "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+@pytest.fixture
+def url(tmp_path) -> str:
+    return f"sqlite:///{tmp_path / 'forq.db'}"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import pytest
 import trio
 
 from forq_trio.model.limits import SEARCH_PAGE_MAX
@@ -35,7 +34,6 @@ async def where(bench: Workbench) -> Counter[tuple[str, str]]:
     return Counter([(queue, each) for queue in (DEAD, QUEUE) for each in await bench.ids(queue)])
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 async def test_after_a_crash_every_message_is_in_one_queue_once(url: str, tmp_path: Path) -> None:
     crashes = Crashes(tmp_path / "forq.db", tmp_path)
     async with open_workbench(url) as bench:

@@ -9,7 +9,7 @@ from forq_trio.model.errors import InvalidQueueName, OutOfRange, RedriveNotFound
 from forq_trio.model.limits import (
     REDRIVE_RATE_MAX,
     REDRIVE_RETRIES_MAX,
-    REDRIVES_KEPT_MAX,
+    REDRIVES_REMEMBERED_MAX,
     REDRIVES_RUNNING_MAX,
     SEARCH_PAGE_MAX,
 )
@@ -247,9 +247,9 @@ async def test_tasks_of_the_same_queue_move_no_message_twice(bench: Workbench) -
 
 async def test_the_latest_that_ended_are_remembered(bench: Workbench) -> None:
     first = await bench.redriven(dry_run=True)
-    for _ in range(REDRIVES_KEPT_MAX):
+    for _ in range(REDRIVES_REMEMBERED_MAX):
         last = await bench.redriven(dry_run=True)
-    assert len(bench.broker.redrives.all()) == REDRIVES_KEPT_MAX
+    assert len(bench.broker.redrives.all()) == REDRIVES_REMEMBERED_MAX
     assert bench.broker.redrives.all()[0] == last
     with pytest.raises(RedriveNotFound):
         bench.broker.redrives.get(first.id)

@@ -64,7 +64,7 @@ def house() -> Housekeeping:
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch) -> None:
     monkeypatch.setattr(limits, "CHECKPOINT_PAGES", 50)
-    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 200)
+    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_PAGES", 200)
     monkeypatch.setattr(limits, "CHECKPOINT_REST_PAGES", 20)
     monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 0.05)
 
@@ -101,7 +101,7 @@ async def test_the_log_starts_over_again_and_again_under_continuous_commits(engi
 
 async def test_checkpoints_are_few_beside_the_commits_that_they_serve(engine, house, monkeypatch) -> None:
     """One for every CHECKPOINT_PAGES added to the log, not one after every commit on a long log."""
-    monkeypatch.setattr(limits, "CHECKPOINT_HOLD_PAGES", 100_000)
+    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_PAGES", 100_000)
     monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
     async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
         start_checkpointer(nursery, house, engine, writer)
@@ -122,7 +122,7 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
 ) -> None:
     monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
     async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
-        while engine.log.pages() < limits.CHECKPOINT_HOLD_PAGES:
+        while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:
             await writer.execute(send(BODY))
         start_checkpointer(nursery, house, engine, writer)
         await wait_all_tasks_blocked()
@@ -131,7 +131,7 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
             await until(lambda: len(engine.checkpoints) == 2)
         await wait_all_tasks_blocked(0.05)
         (_, first), (_, last) = engine.checkpoints
-        assert first.log_pages >= limits.CHECKPOINT_HOLD_PAGES
+        assert first.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
         assert last.moved_pages == last.log_pages
         await writer.execute(send(BODY))
         assert engine.log.pages() < limits.CHECKPOINT_PAGES

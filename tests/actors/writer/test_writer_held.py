@@ -9,7 +9,7 @@ from support.words import Pending, claim, send
 
 async def test_no_batch_runs_inside(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        async with writer.held():
+        async with writer.paused():
             batches = len(engine.batches)
             calls = [Pending(nursery, writer, send()) for _ in range(10)]
             await wait_all_tasks_blocked()
@@ -23,7 +23,7 @@ async def test_no_batch_runs_inside(engine, autojump_clock) -> None:
 async def test_calls_of_the_batch_before_are_answered_first(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         call = Pending(nursery, writer, send())
-        async with writer.held():
+        async with writer.paused():
             await wait_all_tasks_blocked()
             before = call.outcome is not None
             inside = engine.commits
@@ -39,7 +39,7 @@ async def test_a_hold_waits_for_the_commit_under_way(engine, mock_clock) -> None
         holding = trio.Event()
 
         async def hold() -> None:
-            async with writer.held():
+            async with writer.paused():
                 assert call.outcome is not None
                 holding.set()
 
@@ -53,7 +53,7 @@ async def test_a_hold_waits_for_the_commit_under_way(engine, mock_clock) -> None
 async def test_a_holder_that_is_cancelled_lets_go(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer:
         with trio.move_on_after(1):
-            async with writer.held():
+            async with writer.paused():
                 await trio.sleep_forever()
         assert (await writer.execute(send())).sequence == 1
 
@@ -65,7 +65,7 @@ async def test_a_holder_that_leaves_before_its_turn_holds_nothing(engine, mock_c
         await slow.reached()
         with trio.CancelScope() as scope:
             scope.cancel()
-            async with writer.held():
+            async with writer.paused():
                 raise AssertionError("held after all")
         slow.go_on()
         assert (await writer.execute(send())).sequence == 2
@@ -78,7 +78,7 @@ async def test_holders_take_turns(engine, autojump_clock) -> None:
 
         async def hold() -> None:
             nonlocal inside, most
-            async with writer.held():
+            async with writer.paused():
                 inside += 1
                 most = max(most, inside)
                 await trio.lowlevel.checkpoint()
@@ -92,7 +92,7 @@ async def test_holders_take_turns(engine, autojump_clock) -> None:
 
 async def test_stopped_while_held_it_finishes_when_let_go(engine, autojump_clock) -> None:
     async with trio.open_nursery() as nursery:
-        async with running_writer(engine) as writer, writer.held():
+        async with running_writer(engine) as writer, writer.paused():
             call = Pending(nursery, writer, send())
             await wait_all_tasks_blocked()
             writer.stop()
@@ -106,7 +106,7 @@ async def test_a_receiver_may_leave_while_the_writer_is_held(engine, autojump_cl
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         receiver = Pending(nursery, writer, claim(30_000))
         await wait_all_tasks_blocked()
-        async with writer.held():
+        async with writer.paused():
             receiver.cancel()
             await receiver.finished()
             assert writer.parked.total == 0

@@ -23,10 +23,10 @@ SECRET = "s" * 32
 Client = Callable[[str], AsyncForqClient]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def client_of(request, tmp_path) -> AsyncIterator[Client]:
+@pytest.fixture
+async def client_of(tmp_path) -> AsyncIterator[Client]:
     """Makes a client that shows a key to one and the same server."""
-    url = "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+    url = f"sqlite:///{tmp_path / 'forq.db'}"
     errors: list[Exception] = []
     async with open_system(open_engine(url, EngineSettings(), "normal"), SystemClock()) as system:
         access = Access(SECRET, system.broker, Throttle())

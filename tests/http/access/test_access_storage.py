@@ -28,9 +28,9 @@ from support.actors import (
 MINUTE = limits.TOKEN_USE_SAVE_SECONDS
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def engine(request, tmp_path) -> ObservedEngine:
-    url = "memory:" if request.param == "memory" else f"sqlite:///{tmp_path / 'forq.db'}"
+@pytest.fixture
+def engine(tmp_path) -> ObservedEngine:
+    url = f"sqlite:///{tmp_path / 'forq.db'}"
     return ObservedEngine(open_engine(url, EngineSettings(), "normal"))
 
 

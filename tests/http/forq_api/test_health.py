@@ -25,7 +25,7 @@ async def test_f10_it_is_a_real_operation(api: Api):
         async def ask() -> None:
             answers.append(await check(api))
 
-        async with api.writer.held():
+        async with api.writer.paused():
             nursery.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
             assert answers == []
@@ -33,7 +33,7 @@ async def test_f10_it_is_a_real_operation(api: Api):
 
 
 async def test_f10_a_database_that_does_not_answer(api: Api, mock_clock: trio.testing.MockClock):
-    async with trio.open_nursery() as nursery, api.writer.held():
+    async with trio.open_nursery() as nursery, api.writer.paused():
         answers: list[tuple[int, bytes]] = []
 
         async def ask() -> None:

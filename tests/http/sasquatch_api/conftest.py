@@ -1,7 +1,6 @@
-"""The dialect for the tests of this directory, over each engine."""
+"""The dialect for the tests of this directory."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -11,16 +10,7 @@ from forq_trio.storage.open import MEMORY_URL, open_engine
 from .harness import Api, open_api
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Api]:
-    """With the behaviour of the queue behind it: on both engines."""
-    url = MEMORY_URL if request.param == "memory" else f"sqlite:///{tmp_path}/forq.db"
-    async with open_api(open_engine(url, EngineSettings(), "normal")) as api:
-        yield api
-
-
 @pytest.fixture
-async def memory_api() -> AsyncIterator[Api]:
-    """For what the dialect decides alone."""
+async def api() -> AsyncIterator[Api]:
     async with open_api(open_engine(MEMORY_URL, EngineSettings(), "full")) as api:
         yield api

@@ -186,9 +186,9 @@ DIFFERENCES = {
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES)
-async def test_a_difference_is_one(memory_api: Api, difference: str):
+async def test_a_difference_is_one(api: Api, difference: str):
     """Each row of the table of differences, as it is here."""
-    assert await DIFFERENCES[difference](memory_api)
+    assert await DIFFERENCES[difference](api)
 
 
 def test_all_differences_are_tested():

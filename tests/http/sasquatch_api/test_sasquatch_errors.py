@@ -31,12 +31,12 @@ def test_the_table_of_the_readme():
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-async def test_a_wrong_method(memory_api: Api, endpoint: str, method: str):
+async def test_a_wrong_method(api: Api, endpoint: str, method: str):
     """S1: 405, without any key; the Allow header names the right one."""
     right, path = endpoint.split(" /")
     if method == right:
         return
-    response = await memory_api.call(path, method=method, headers={})
+    response = await api.call(path, method=method, headers={})
     assert response.status == 405
     assert json_of(response) == {
         "error": {"code": "MethodNotAllowed", "message": f"/{path} takes {right} only"}
@@ -44,37 +44,37 @@ async def test_a_wrong_method(memory_api: Api, endpoint: str, method: str):
     assert dict(response.headers)[b"allow"] == (b"POST" if right == "POST" else b"GET, HEAD")
 
 
-async def test_a_path_that_is_none(memory_api: Api):
-    assert await memory_api.error("send/more") == (404, "NotFound")
+async def test_a_path_that_is_none(api: Api):
+    assert await api.error("send/more") == (404, "NotFound")
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-async def test_keys(memory_api: Api, endpoint: str):
+async def test_keys(api: Api, endpoint: str):
     """As Forq's (F8): the secret in X-API-Key, and five wrong ones lock out; /health needs none."""
     method, path = endpoint.split(" /")
     for headers in ({}, {b"x-api-key": b"wrong"}, {b"authorization": b"Bearer wrong"}):
-        response = await memory_api.call(path, method=method, headers=headers)
+        response = await api.call(path, method=method, headers=headers)
         if path == "health":
             assert response.status == 200
         else:
             assert (response.status, json_of(response)["error"]["code"]) == (401, "Unauthorized")
     for headers in ({b"x-api-key": SECRET.encode()}, {b"authorization": b"Bearer " + SECRET.encode()}):
-        assert (await memory_api.call(path, method=method, headers=headers)).status not in (401, 429)
+        assert (await api.call(path, method=method, headers=headers)).status not in (401, 429)
 
 
-async def test_an_address_that_guesses_is_locked_out(memory_api: Api):
+async def test_an_address_that_guesses_is_locked_out(api: Api):
     for _ in range(5):
-        assert (await memory_api.call("queues", method="GET", headers={})).status == 401
-    response = await memory_api.call("queues", method="GET", headers={})
+        assert (await api.call("queues", method="GET", headers={})).status == 401
+    response = await api.call("queues", method="GET", headers={})
     assert (response.status, json_of(response)["error"]["code"]) == (429, "TooManyRequests")
     assert int(dict(response.headers)[b"retry-after"]) > 0
 
 
-async def test_without_auth_no_key_is_asked_for(memory_api: Api):
-    memory_api.serve(auth=False)
-    assert (await memory_api.call("send", MESSAGE, headers={})).status == 200
-    assert (await memory_api.call("delete_all", {"queue_name": "*"}, headers={})).status == 200
-    assert (await memory_api.call("stats", method="GET", headers={})).status == 200
+async def test_without_auth_no_key_is_asked_for(api: Api):
+    api.serve(auth=False)
+    assert (await api.call("send", MESSAGE, headers={})).status == 200
+    assert (await api.call("delete_all", {"queue_name": "*"}, headers={})).status == 200
+    assert (await api.call("stats", method="GET", headers={})).status == 200
 
 
 async def with_token(api: Api, queues: str, *scopes: Scope) -> dict[bytes, bytes]:
@@ -96,7 +96,7 @@ DEMANDS = [
 
 
 @pytest.mark.parametrize(("endpoint", "body", "scope"), DEMANDS)
-async def test_scopes(memory_api: Api, endpoint: str, body: object, scope: Scope):
+async def test_scopes(api: Api, endpoint: str, body: object, scope: Scope):
     """403 names the scope that is missing, also where the queue is another one."""
     others = [each for each in Scope if each not in (scope, Scope.ADMIN)]
     for queues, scopes, status in (
@@ -105,78 +105,76 @@ async def test_scopes(memory_api: Api, endpoint: str, body: object, scope: Scope
         ("*", others, 403),
         ("bills*", [scope], 403),
     ):
-        response = await memory_api.call(
-            endpoint, body, headers=await with_token(memory_api, queues, *scopes)
-        )
+        response = await api.call(endpoint, body, headers=await with_token(api, queues, *scopes))
         assert response.status == status
         if status == 403:
             error = json_of(response)["error"]
             assert error["code"] == "Forbidden"
             assert scope.value in error["message"]
-        await memory_api.broker.revoke_token("t")
+        await api.broker.revoke_token("t")
 
 
-async def test_scopes_of_a_batch_hold_for_each_message(memory_api: Api):
-    headers = await with_token(memory_api, "ord*", Scope.PRODUCE)
+async def test_scopes_of_a_batch_hold_for_each_message(api: Api):
+    headers = await with_token(api, "ord*", Scope.PRODUCE)
     messages = {"messages": [MESSAGE, MESSAGE | {"queue_name": "bills"}]}
-    answered = json_of(await memory_api.call("send_batch", messages, headers=headers))
+    answered = json_of(await api.call("send_batch", messages, headers=headers))
     assert [each["index"] for each in answered["successful"]] == [0]
     assert answered["failed"][0]["error"]["code"] == "Forbidden"
-    await memory_api.broker.revoke_token("t")
-    headers = await with_token(memory_api, "*", Scope.CONSUME)
-    assert (await memory_api.call("send_batch", messages, headers=headers)).status == 403
+    await api.broker.revoke_token("t")
+    headers = await with_token(api, "*", Scope.CONSUME)
+    assert (await api.call("send_batch", messages, headers=headers)).status == 403
 
 
 @pytest.mark.parametrize("endpoint", ["delete", "change_visibility"])
-async def test_scopes_of_handles_are_those_of_their_queues(memory_api: Api, endpoint: str):
-    await memory_api.send(queue="orders")
-    await memory_api.send(queue="bills")
-    orders, bills = [(await memory_api.receive(queue))[0]["receipt_handle"] for queue in ("orders", "bills")]
-    headers = await with_token(memory_api, "ord*", Scope.CONSUME)
+async def test_scopes_of_handles_are_those_of_their_queues(api: Api, endpoint: str):
+    await api.send(queue="orders")
+    await api.send(queue="bills")
+    orders, bills = [(await api.receive(queue))[0]["receipt_handle"] for queue in ("orders", "bills")]
+    headers = await with_token(api, "ord*", Scope.CONSUME)
 
     async def status(*handles: str) -> int:
         body = {"receipt_handles": handles, "visibility_timeout": 60}
-        return (await memory_api.call(endpoint, body, headers=headers)).status
+        return (await api.call(endpoint, body, headers=headers)).status
 
     assert await status(orders, bills) == 403
     assert await status(bills) == 403
     assert await status(orders, UUID) == 200
     assert await status(UUID) == 404
-    assert await memory_api.length("bills") == (0, 1)
-    await memory_api.broker.revoke_token("t")
-    headers = await with_token(memory_api, "ord*", Scope.PRODUCE)
+    assert await api.length("bills") == (0, 1)
+    await api.broker.revoke_token("t")
+    headers = await with_token(api, "ord*", Scope.PRODUCE)
     assert await status(UUID) == 403
 
 
-async def test_poison_goes_only_where_the_token_reaches(memory_api: Api):
-    headers = await with_token(memory_api, "ord*", Scope.CONSUME)
+async def test_poison_goes_only_where_the_token_reaches(api: Api):
+    headers = await with_token(api, "ord*", Scope.CONSUME)
     body = {"queue_name": "orders", "wait_time_seconds": 0}
     for dead, status in (("orders-dlq", 200), ("bills", 403)):
-        response = await memory_api.call("receive", body | {"dead_letter_queue_name": dead}, headers=headers)
+        response = await api.call("receive", body | {"dead_letter_queue_name": dead}, headers=headers)
         assert response.status == status
 
 
-async def test_a_token_sees_the_queues_it_covers(memory_api: Api):
-    await memory_api.send(queue="orders")
-    await memory_api.send(queue="bills")
-    headers = await with_token(memory_api, "ord*", Scope.BROWSE)
-    listed = json_of(await memory_api.call("queues", method="GET", headers=headers))
+async def test_a_token_sees_the_queues_it_covers(api: Api):
+    await api.send(queue="orders")
+    await api.send(queue="bills")
+    headers = await with_token(api, "ord*", Scope.BROWSE)
+    listed = json_of(await api.call("queues", method="GET", headers=headers))
     assert [each["queue_name"] for each in listed] == ["orders"]
-    assert (await memory_api.call("stats", method="GET", headers=headers)).status == 403
+    assert (await api.call("stats", method="GET", headers=headers)).status == 403
 
 
-async def test_purging_all_queues_needs_a_token_for_all(memory_api: Api):
-    headers = await with_token(memory_api, "ord*", Scope.ADMIN)
+async def test_purging_all_queues_needs_a_token_for_all(api: Api):
+    headers = await with_token(api, "ord*", Scope.ADMIN)
     body = {"queue_name": "*"}
-    assert (await memory_api.call("delete_all", body, headers=headers)).status == 403
+    assert (await api.call("delete_all", body, headers=headers)).status == 403
 
 
-async def test_a_server_that_stops(memory_api: Api):
-    memory_api.writer.stop()
-    response = await memory_api.call("send", MESSAGE)
+async def test_a_server_that_stops(api: Api):
+    api.writer.stop()
+    response = await api.call("send", MESSAGE)
     assert (response.status, json_of(response)["error"]["code"]) == (503, "ServiceUnavailable")
     assert (b"retry-after", b"1") in response.headers
-    assert await memory_api.error("health", method="GET") == (503, "ServiceUnavailable")
+    assert await api.error("health", method="GET") == (503, "ServiceUnavailable")
 
 
 @pytest.mark.parametrize(
@@ -192,11 +190,11 @@ def test_details_of_internal_errors_are_in_the_log_only(error: Exception, caplog
     assert str(error) in caplog.text
 
 
-async def test_an_endpoint_that_breaks_answers_500_in_the_form_of_the_dialect(memory_api: Api):
-    del memory_api.broker._writer
-    assert await memory_api.error("send", MESSAGE) == (500, "InternalError")
+async def test_an_endpoint_that_breaks_answers_500_in_the_form_of_the_dialect(api: Api):
+    del api.broker._writer
+    assert await api.error("send", MESSAGE) == (500, "InternalError")
 
 
-async def test_health(memory_api: Api):
+async def test_health(api: Api):
     """README, GET /health: these bytes."""
-    assert (await memory_api.call("health", method="GET")).body == b'{"status":"ok","version":"1.2.3"}'
+    assert (await api.call("health", method="GET")).body == b'{"status":"ok","version":"1.2.3"}'

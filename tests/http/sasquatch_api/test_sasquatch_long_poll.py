@@ -56,48 +56,48 @@ async def wait_in(api: Api, nursery: trio.Nursery, queue: str, **members: Any) -
 
 
 @pytest.mark.parametrize("peek", PEEK)
-async def test_only_the_queue_that_is_sent_to_wakes(memory_api: Api, peek: bool):
+async def test_only_the_queue_that_is_sent_to_wakes(api: Api, peek: bool):
     """S9: a send to queue A does not wake who waits on queue B."""
     async with trio.open_nursery() as nursery:
-        mine = await wait_in(memory_api, nursery, "mine", peek=peek)
-        other = await wait_in(memory_api, nursery, "other", peek=peek)
-        await memory_api.send("hello", queue="mine")
+        mine = await wait_in(api, nursery, "mine", peek=peek)
+        other = await wait_in(api, nursery, "other", peek=peek)
+        await api.send("hello", queue="mine")
         await all_idle()
         assert mine.texts() == ["hello"]
         assert other.answer is None
         other.leave()
 
 
-async def test_one_message_wakes_one_receiver_and_any_number_of_peeks(memory_api: Api):
+async def test_one_message_wakes_one_receiver_and_any_number_of_peeks(api: Api):
     async with trio.open_nursery() as nursery:
-        first, second = [await wait_in(memory_api, nursery, "q") for _ in range(2)]
-        assert memory_api.broker.waiting("q") == 2
-        await memory_api.send("hello")
+        first, second = [await wait_in(api, nursery, "q") for _ in range(2)]
+        assert api.broker.waiting("q") == 2
+        await api.send("hello")
         await all_idle()
         assert first.texts() == ["hello"]
         assert second.answer is None
-        await memory_api.send("again", visibility_timeout=0)
+        await api.send("again", visibility_timeout=0)
         await all_idle()
         assert second.texts() == ["again"]
 
 
-async def test_a_message_made_visible_wakes(memory_api: Api):
+async def test_a_message_made_visible_wakes(api: Api):
     """S5, S9: change_visibility with a negative timeout."""
-    await memory_api.send("hello")
-    (message,) = await memory_api.receive()
+    await api.send("hello")
+    (message,) = await api.receive()
     async with trio.open_nursery() as nursery:
-        consumer = await wait_in(memory_api, nursery, "q", visibility_timeout=5)
+        consumer = await wait_in(api, nursery, "q", visibility_timeout=5)
         handles = {"receipt_handles": [message["receipt_handle"]]}
-        await memory_api.ok("change_visibility", handles | {"visibility_timeout": -1})
+        await api.ok("change_visibility", handles | {"visibility_timeout": -1})
         await all_idle()
         assert consumer.texts() == ["hello"]
 
 
-async def test_a_wait_ends_after_its_seconds(memory_api: Api, mock_clock: trio.testing.MockClock):
+async def test_a_wait_ends_after_its_seconds(api: Api, mock_clock: trio.testing.MockClock):
     """S4: 20 seconds unless it says otherwise; then no messages."""
     async with trio.open_nursery() as nursery:
-        short = await wait_in(memory_api, nursery, "q", wait_time_seconds=3)
-        usual = await wait_in(memory_api, nursery, "q")
+        short = await wait_in(api, nursery, "q", wait_time_seconds=3)
+        usual = await wait_in(api, nursery, "q")
         mock_clock.jump(3)
         await all_idle()
         assert short.answer is not None
@@ -110,39 +110,39 @@ async def test_a_wait_ends_after_its_seconds(memory_api: Api, mock_clock: trio.t
 
 
 @pytest.mark.parametrize("peek", PEEK)
-async def test_a_client_that_leaves_stops_waiting_at_once(memory_api: Api, peek: bool):
+async def test_a_client_that_leaves_stops_waiting_at_once(api: Api, peek: bool):
     """S9: and what comes later is still there."""
     async with trio.open_nursery() as nursery:
-        consumer = await wait_in(memory_api, nursery, "q", peek=peek)
+        consumer = await wait_in(api, nursery, "q", peek=peek)
         consumer.leave()
-    assert memory_api.broker.waiting("q") == 0
+    assert api.broker.waiting("q") == 0
     assert consumer.texts() == []
-    await memory_api.send("hello")
-    assert await memory_api.length() == (1, 0)
+    await api.send("hello")
+    assert await api.length() == (1, 0)
 
 
-async def test_an_answer_nobody_read_gives_its_messages_back(memory_api: Api):
-    await memory_api.send("hello")
-    consumer = Consumer(memory_api, "q")
+async def test_an_answer_nobody_read_gives_its_messages_back(api: Api):
+    await api.send("hello")
+    consumer = Consumer(api, "q")
     await consumer.run()
     assert consumer.answer is not None
     assert consumer.answer.on_unsent is not None
-    assert await memory_api.length() == (0, 1)
+    assert await api.length() == (0, 1)
     consumer.answer.on_unsent()
-    assert (await memory_api.receive())[0]["approximate_receive_count"] == 1
+    assert (await api.receive())[0]["approximate_receive_count"] == 1
 
 
-async def test_poison_does_not_wake(memory_api: Api):
+async def test_poison_does_not_wake(api: Api):
     """S4: a message received too often is dealt with, and the wait goes on."""
-    await memory_api.send("poison")
-    (message,) = await memory_api.receive()
+    await api.send("poison")
+    (message,) = await api.receive()
     async with trio.open_nursery() as nursery:
         dead = {"dead_letter_queue_name": "dead"}
-        consumer = await wait_in(memory_api, nursery, "q", max_receives=1, **dead)
+        consumer = await wait_in(api, nursery, "q", max_receives=1, **dead)
         handles = {"receipt_handles": [message["receipt_handle"]]}
-        await memory_api.ok("change_visibility", handles | {"visibility_timeout": -1})
+        await api.ok("change_visibility", handles | {"visibility_timeout": -1})
         await all_idle()
         assert consumer.answer is None
-        assert await memory_api.length("dead") == (1, 0)
-        await memory_api.send("good")
+        assert await api.length("dead") == (1, 0)
+        await api.send("good")
     assert consumer.texts() == ["good"]

@@ -31,15 +31,15 @@ RANGES = [
 
 @pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES)
 async def test_every_number_has_its_range(
-    memory_api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
+    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
 ):
     """S2, S4, S5: min - 1, min, max, max + 1, and numbers of absurd size."""
-    await memory_api.send("there is something: nobody has to wait", queue="full")
+    await api.send("there is something: nobody has to wait", queue="full")
     for value in (low, high):
-        response = await memory_api.call(endpoint, body | {member: value})
+        response = await api.call(endpoint, body | {member: value})
         assert response.status == (404 if endpoint == "change_visibility" else 200)
     for value in (low - 1, high + 1, 10**30, -(10**30)):
-        response = await memory_api.call(endpoint, body | {member: value})
+        response = await api.call(endpoint, body | {member: value})
         assert response.status == 400
         assert b'"ValidationError"' in response.body
         assert member.encode() in response.body
@@ -48,17 +48,17 @@ async def test_every_number_has_its_range(
 @pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES)
 @pytest.mark.parametrize("value", ["5", 5.0, True, [5], {}])
 async def test_a_number_is_a_whole_number(
-    memory_api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int, value: object
+    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int, value: object
 ):
-    assert await memory_api.error(endpoint, body | {member: value}) == INVALID
+    assert await api.error(endpoint, body | {member: value}) == INVALID
 
 
 @pytest.mark.parametrize(("endpoint", "body", "member", "low", "high"), RANGES[:-1])
 async def test_null_is_like_absent(
-    memory_api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
+    api: Api, endpoint: str, body: dict[str, Any], member: str, low: int, high: int
 ):
-    await memory_api.send(queue="full")
-    assert (await memory_api.call(endpoint, body | {member: None})).status == 200
+    await api.send(queue="full")
+    assert (await api.call(endpoint, body | {member: None})).status == 200
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ async def test_null_is_like_absent(
         ("delete_all", {"queue_name": "q"}, "queue_name"),
     ],
 )
-async def test_what_has_to_be_there(memory_api: Api, endpoint: str, body: dict[str, Any], missing: str):
+async def test_what_has_to_be_there(api: Api, endpoint: str, body: dict[str, Any], missing: str):
     """S1: a member that is missing or null is an InvalidRequest that names it."""
     without = {name: value for name, value in body.items() if name != missing}
     for incomplete in (without, without | {missing: None}):
-        assert await memory_api.error(endpoint, incomplete) == INVALID
-        assert missing.encode() in (await memory_api.call(endpoint, incomplete)).body
+        assert await api.error(endpoint, incomplete) == INVALID
+        assert missing.encode() in (await api.call(endpoint, incomplete)).body
 
 
 @pytest.mark.parametrize(
@@ -91,150 +91,150 @@ async def test_what_has_to_be_there(memory_api: Api, endpoint: str, body: dict[s
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"null", b'"q"', b"{} {}", b'{"x":"\xff"}', b'{"queue_name": 1}', b"[" * 9_999]
 )
-async def test_what_is_no_json_of_the_endpoint(memory_api: Api, endpoint: str, body: bytes):
-    assert await memory_api.error(endpoint, body) == INVALID
+async def test_what_is_no_json_of_the_endpoint(api: Api, endpoint: str, body: bytes):
+    assert await api.error(endpoint, body) == INVALID
 
 
-async def test_unknown_members_are_tolerated(memory_api: Api):
+async def test_unknown_members_are_tolerated(api: Api):
     extra = {"unknown": {"deep": [1]}}
-    await memory_api.ok("send", SEND | extra)
-    (message,) = await memory_api.receive(**extra)
+    await api.ok("send", SEND | extra)
+    (message,) = await api.receive(**extra)
     handles = {"receipt_handles": [message["receipt_handle"]]}
-    await memory_api.ok("change_visibility", handles | {"visibility_timeout": 9} | extra)
-    await memory_api.ok("delete", handles | extra)
-    await memory_api.ok("send_batch", {"messages": [SEND | extra]} | extra)
-    await memory_api.ok("queue_length", {"queue_name": "q"} | extra)
-    await memory_api.ok("delete_all", {"queue_name": "q"} | extra)
+    await api.ok("change_visibility", handles | {"visibility_timeout": 9} | extra)
+    await api.ok("delete", handles | extra)
+    await api.ok("send_batch", {"messages": [SEND | extra]} | extra)
+    await api.ok("queue_length", {"queue_name": "q"} | extra)
+    await api.ok("delete_all", {"queue_name": "q"} | extra)
 
 
 @pytest.mark.parametrize("name", ["a", "A-z_09", "x" * 64, "q-dlq", "x" * 64 + "-dlq", "jobs_lifo"])
-async def test_queue_names(memory_api: Api, name: str):
-    await memory_api.send(queue=name)
-    assert await memory_api.texts(name) == ["m"]
+async def test_queue_names(api: Api, name: str):
+    await api.send(queue=name)
+    assert await api.texts(name) == ["m"]
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 65, "a b", "a.b", "a/b", "é", "q\n", "*"])
-async def test_names_that_nothing_is_sent_to(memory_api: Api, name: str):
+async def test_names_that_nothing_is_sent_to(api: Api, name: str):
     """S2: alphanumeric, hyphens, underscores."""
-    assert await memory_api.error("send", SEND | {"queue_name": name}) == NOT_VALID
+    assert await api.error("send", SEND | {"queue_name": name}) == NOT_VALID
 
 
 @pytest.mark.parametrize("endpoint", ["receive", "queue_length", "delete_all"])
-async def test_queues_of_other_dialects_can_be_reached(memory_api: Api, endpoint: str):
-    assert await memory_api.error(endpoint, {"queue_name": "a b"}) == NOT_VALID
-    await memory_api.broker.produce("a.b", "m")
-    await memory_api.ok(endpoint, {"queue_name": "a.b"})
+async def test_queues_of_other_dialects_can_be_reached(api: Api, endpoint: str):
+    assert await api.error(endpoint, {"queue_name": "a b"}) == NOT_VALID
+    await api.broker.produce("a.b", "m")
+    await api.ok(endpoint, {"queue_name": "a.b"})
 
 
-async def test_deduplication_ids(memory_api: Api):
+async def test_deduplication_ids(api: Api):
     """S2: alphanumeric, at most 128."""
     for fine in ("a", "A9" * 64):
-        await memory_api.send(message_deduplication_id=fine)
+        await api.send(message_deduplication_id=fine)
     for bad in ("", "x" * 129, "a-b", "a b", "é", "a\n"):
-        assert await memory_api.error("send", SEND | {"message_deduplication_id": bad}) == NOT_VALID
-    assert await memory_api.error("send", SEND | {"message_deduplication_id": 1}) == INVALID
+        assert await api.error("send", SEND | {"message_deduplication_id": bad}) == NOT_VALID
+    assert await api.error("send", SEND | {"message_deduplication_id": 1}) == INVALID
 
 
-async def test_attributes(memory_api: Api):
+async def test_attributes(api: Api):
     """S2: at most 10; keys of 1 to 64, values of at most 1,024 characters."""
     for fine in ({f"k{n}": "v" for n in range(10)}, {"k" * 64: "é" * 1_024}, {"k": ""}):
-        await memory_api.send(message_attributes=fine)
-        assert (await memory_api.receive())[0]["message_attributes"] == fine
+        await api.send(message_attributes=fine)
+        assert (await api.receive())[0]["message_attributes"] == fine
     for bad in ({f"k{n}": "v" for n in range(11)}, {"": "v"}, {"k" * 65: "v"}, {"k": "v" * 1_025}):
-        assert await memory_api.error("send", SEND | {"message_attributes": bad}) == NOT_VALID
+        assert await api.error("send", SEND | {"message_attributes": bad}) == NOT_VALID
     for wrong in ([], "a", {"k": 1}, {"k": None}, {"k": {"StringValue": "v"}}):
-        assert await memory_api.error("send", SEND | {"message_attributes": wrong}) == INVALID
+        assert await api.error("send", SEND | {"message_attributes": wrong}) == INVALID
 
 
-async def test_no_attributes_are_omitted(memory_api: Api):
+async def test_no_attributes_are_omitted(api: Api):
     """README, Message Attributes: without any, the member is not there."""
     for none in ({}, {"message_attributes": {}}, {"message_attributes": None}):
-        await memory_api.send(**none)
-        assert "message_attributes" not in (await memory_api.receive())[0]
+        await api.send(**none)
+        assert "message_attributes" not in (await api.receive())[0]
 
 
 @pytest.mark.parametrize("kb", [1, 256, 10_240])
-async def test_the_size_of_a_message(memory_api: Api, kb: int):
+async def test_the_size_of_a_message(api: Api, kb: int):
     """S2, S10: the body counts, in bytes of UTF-8, up to the setting, which goes from 1 KB to 10 MB."""
-    memory_api.serve(max_message_size_kb=kb)
-    await memory_api.send("x" * (kb * 1_024), message_attributes={"k": "v" * 1_024})
-    await memory_api.send("é" * (kb * 512))
+    api.serve(max_message_size_kb=kb)
+    await api.send("x" * (kb * 1_024), message_attributes={"k": "v" * 1_024})
+    await api.send("é" * (kb * 512))
     for text in ("x" * (kb * 1_024 + 1), "é" * (kb * 512) + "x"):
-        assert await memory_api.error("send", SEND | {"message_body": text}) == (413, "MessageSizeExceeded")
-    assert (await memory_api.call("enqueue?queue_name=q", b"x" * (kb * 1_024))).status == 200
-    assert await memory_api.error("enqueue?queue_name=q", b"x" * (kb * 1_024 + 1)) == (
+        assert await api.error("send", SEND | {"message_body": text}) == (413, "MessageSizeExceeded")
+    assert (await api.call("enqueue?queue_name=q", b"x" * (kb * 1_024))).status == 200
+    assert await api.error("enqueue?queue_name=q", b"x" * (kb * 1_024 + 1)) == (
         413,
         "MessageSizeExceeded",
     )
 
 
-async def test_a_message_of_full_length_in_its_longest_json(memory_api: Api):
-    memory_api.serve(max_message_size_kb=1)
+async def test_a_message_of_full_length_in_its_longest_json(api: Api):
+    api.serve(max_message_size_kb=1)
     attributes = b",".join(b'"%03d":"%b"' % (n, b"\\u0001" * 1_024) for n in range(10))
     body = b'{"queue_name":"q","message_body":"%b","message_attributes":{%b}}' % (
         b"\\u0001" * 1_024,
         attributes,
     )
-    assert (await memory_api.call("send", body)).status == 200
-    assert len((await memory_api.receive())[0]["message_body"]) == 1_024
+    assert (await api.call("send", body)).status == 200
+    assert len((await api.receive())[0]["message_body"]) == 1_024
 
 
-async def test_the_size_of_a_request(memory_api: Api):
+async def test_the_size_of_a_request(api: Api):
     """README, Request Body Limits."""
-    memory_api.serve(max_request_body_size_kb=1, max_message_size_kb=1)
-    assert await memory_api.error("receive", {"queue_name": "q", "x": "y" * 1_024}) == (
+    api.serve(max_request_body_size_kb=1, max_message_size_kb=1)
+    assert await api.error("receive", {"queue_name": "q", "x": "y" * 1_024}) == (
         413,
         "MessageSizeExceeded",
     )
     for endpoint in ("delete", "change_visibility", "queue_length", "delete_all", "dequeue"):
-        assert (await memory_api.call(endpoint, b" " * 1_025)).status == 413
-        assert (await memory_api.call(endpoint, b" " * 1_024)).status == 400
+        assert (await api.call(endpoint, b" " * 1_025)).status == 413
+        assert (await api.call(endpoint, b" " * 1_024)).status == 400
     batch = {"messages": [SEND | {"message_body": "x" * 1_024}] * 10}
-    assert len((await memory_api.ok("send_batch", batch))["successful"]) == 10
-    assert (await memory_api.call("send", b" " * 300_000)).status == 413
-    assert (await memory_api.call("send_batch", b" " * 3_000_000)).status == 413
+    assert len((await api.ok("send_batch", batch))["successful"]) == 10
+    assert (await api.call("send", b" " * 300_000)).status == 413
+    assert (await api.call("send_batch", b" " * 3_000_000)).status == 413
 
 
 @pytest.mark.parametrize(
     ("endpoint", "member", "entry"),
     [("send_batch", "messages", SEND), ("delete", "receipt_handles", UUID)],
 )
-async def test_lists_have_1_to_10_entries(memory_api: Api, endpoint: str, member: str, entry: object):
+async def test_lists_have_1_to_10_entries(api: Api, endpoint: str, member: str, entry: object):
     """S3, S5."""
     for count in (0, 11):
-        assert await memory_api.error(endpoint, {member: [entry] * count}) == NOT_VALID
+        assert await api.error(endpoint, {member: [entry] * count}) == NOT_VALID
     for count in (1, 10):
-        assert (await memory_api.call(endpoint, {member: [entry] * count})).status in (200, 404)
-    assert await memory_api.error(endpoint, {member: entry}) == INVALID
+        assert (await api.call(endpoint, {member: [entry] * count})).status in (200, 404)
+    assert await api.error(endpoint, {member: entry}) == INVALID
 
 
 @pytest.mark.parametrize("endpoint", ["delete", "change_visibility"])
-async def test_handles_are_uuids(memory_api: Api, endpoint: str):
+async def test_handles_are_uuids(api: Api, endpoint: str):
     body = {"visibility_timeout": 1}
-    assert await memory_api.error(endpoint, body | {"receipt_handles": [UUID, "nonsense"]}) == NOT_VALID
-    response = await memory_api.call(endpoint, body | {"receipt_handles": ["nonsense"]})
+    assert await api.error(endpoint, body | {"receipt_handles": [UUID, "nonsense"]}) == NOT_VALID
+    response = await api.call(endpoint, body | {"receipt_handles": ["nonsense"]})
     assert b"receipt_handles must be UUIDs" in response.body
-    assert await memory_api.error(endpoint, body | {"receipt_handles": [1]}) == INVALID
-    assert await memory_api.error(endpoint, body | {"receipt_handles": [UUID]}) == (404, "NotFound")
+    assert await api.error(endpoint, body | {"receipt_handles": [1]}) == INVALID
+    assert await api.error(endpoint, body | {"receipt_handles": [UUID]}) == (404, "NotFound")
 
 
-async def test_peek_and_the_dead_letter_queue(memory_api: Api):
+async def test_peek_and_the_dead_letter_queue(api: Api):
     """S4: no DLQ with peek, and the DLQ is another queue."""
     dead = {"dead_letter_queue_name": "dead"}
-    assert await memory_api.error("receive", RECEIVE | dead | {"peek": True}) == NOT_VALID
-    assert await memory_api.error("receive", RECEIVE | {"dead_letter_queue_name": "q"}) == NOT_VALID
-    assert await memory_api.error("receive", RECEIVE | {"dead_letter_queue_name": "a b"}) == NOT_VALID
-    assert await memory_api.receive(dead_letter_queue_name="", peek=True) == []
+    assert await api.error("receive", RECEIVE | dead | {"peek": True}) == NOT_VALID
+    assert await api.error("receive", RECEIVE | {"dead_letter_queue_name": "q"}) == NOT_VALID
+    assert await api.error("receive", RECEIVE | {"dead_letter_queue_name": "a b"}) == NOT_VALID
+    assert await api.receive(dead_letter_queue_name="", peek=True) == []
     for member in ("peek", "shuffle"):
-        assert await memory_api.error("receive", RECEIVE | {member: 1}) == INVALID
+        assert await api.error("receive", RECEIVE | {member: 1}) == INVALID
 
 
-async def test_enqueue_has_its_values_in_the_query(memory_api: Api):
-    assert await memory_api.error("enqueue", b"m") == INVALID
-    assert await memory_api.error("enqueue?queue_name=a+b", b"m") == NOT_VALID
-    assert await memory_api.error("enqueue?queue_name=q", b"\xff") == INVALID
+async def test_enqueue_has_its_values_in_the_query(api: Api):
+    assert await api.error("enqueue", b"m") == INVALID
+    assert await api.error("enqueue?queue_name=a+b", b"m") == NOT_VALID
+    assert await api.error("enqueue?queue_name=q", b"\xff") == INVALID
     for bad in ("-1", "1001", "x", "", "1.0", "9" * 40):
-        assert await memory_api.error(f"enqueue?queue_name=q&priority={bad}", b"m") == NOT_VALID
+        assert await api.error(f"enqueue?queue_name=q&priority={bad}", b"m") == NOT_VALID
     for fine in (0, 1_000):
-        await memory_api.ok(f"enqueue?queue_name=q&priority={fine}", b"m")
-        assert (await memory_api.receive(max_number_of_messages=10))[0]["priority"] == fine
+        await api.ok(f"enqueue?queue_name=q&priority={fine}", b"m")
+        assert (await api.receive(max_number_of_messages=10))[0]["priority"] == fine

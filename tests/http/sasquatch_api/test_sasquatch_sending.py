@@ -165,10 +165,10 @@ async def test_a_batch_of_which_nothing_is_good_is_answered_all_the_same(api: Ap
     assert (answer["successful"], [each["index"] for each in answer["failed"]]) == ([], [0, 1])
 
 
-async def test_a_batch_is_one_commit(memory_api: Api):
+async def test_a_batch_is_one_commit(api: Api):
     """S3: the good ones are stored in one transaction; duplicates within the batch are seen."""
     message = {"queue_name": "q", "message_body": "m", "message_deduplication_id": "a"}
-    answer = await memory_api.ok("send_batch", {"messages": [message, message]})
+    answer = await api.ok("send_batch", {"messages": [message, message]})
     assert [each["index"] for each in answer["successful"]] == [0]
     assert answer["failed"][0]["error"]["code"] == "DuplicateMessage"
     assert limits.SASQUATCH_BATCH_MAX <= limits.PRODUCE_BATCH_MAX

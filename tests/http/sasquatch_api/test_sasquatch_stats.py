@@ -53,28 +53,28 @@ async def counts(api: Api) -> dict[str, str]:
     return {" ".join(row.split()[:2]): " ".join(row.split()[2:]) for row in rows}
 
 
-async def test_every_answer_is_counted(memory_api: Api):
+async def test_every_answer_is_counted(api: Api):
     """Good ones, errors, wrong methods and wrong keys, each with its endpoint."""
-    before = await counts(memory_api)
+    before = await counts(api)
     assert list(before) == list(ENDPOINTS)
     assert set(before.values()) == {"0"}
     for _ in range(3):
-        await memory_api.send()
-    await memory_api.error("send", b"{")
-    await memory_api.error("send", method="PUT")
-    await memory_api.call("send", headers={})
-    await memory_api.receive()
-    after = await counts(memory_api)
+        await api.send()
+    await api.error("send", b"{")
+    await api.error("send", method="PUT")
+    await api.call("send", headers={})
+    await api.receive()
+    after = await counts(api)
     assert after["POST /send"] == "6 200 3 400 1 401 1 405 1"
     assert after["POST /receive"] == "1 200 1"
     assert after["GET /stats"] == "1 200 1"
     assert after["GET /queues"] == "0"
 
 
-async def test_counters_are_reset_by_a_restart(memory_api: Api):
-    await memory_api.send()
-    memory_api.serve()
-    assert (await counts(memory_api))["POST /send"] == "0"
+async def test_counters_are_reset_by_a_restart(api: Api):
+    await api.send()
+    api.serve()
+    assert (await counts(api))["POST /send"] == "0"
 
 
 def test_the_page_needs_nothing_else():

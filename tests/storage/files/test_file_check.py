@@ -55,6 +55,8 @@ def test_a_sound_file_of_a_running_server(path, filled) -> None:
         ),
         ("UPDATE messages SET position = 'first' WHERE seq = 1", "message 1 has a column of the wrong type"),
         ("UPDATE messages SET content = x'00' WHERE seq = 1", "message 1 has a column of the wrong type"),
+        ("UPDATE messages SET lease_until = 'x' WHERE seq = 2", "message 2 has a column of the wrong type"),
+        ("UPDATE messages SET received_at = 'x' WHERE seq = 1", "message 1 has a column of the wrong type"),
         (
             "UPDATE queue_counts SET ready = 2 WHERE queue = 'emails'",
             "queue emails holds 1 ready, 1 processing, 0 failed, 1 delayed, 0 held, 6 bytes "

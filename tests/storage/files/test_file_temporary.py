@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.storage.engine import KEEP_NOTHING, EngineSettings
+from forq_trio.storage.engine import NO_DURABILITY, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, open_engine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import temporary
@@ -30,7 +30,7 @@ def test_a_fresh_place_that_is_gone_afterwards(tmp_path: Path):
     with temporary_database(tmp_path) as path:
         assert not Path(path).exists()
         assert Path(path).parent.stat().st_mode & 0o777 == 0o700
-        engine = open_engine(f"sqlite:///{path}", EngineSettings(), KEEP_NOTHING)
+        engine = open_engine(f"sqlite:///{path}", EngineSettings(), NO_DURABILITY)
         assert engine.durability == "none"
         assert Path(path).exists()
         with temporary_database(tmp_path) as other:
@@ -91,7 +91,7 @@ def test_memory_means_a_temporary_file_of_the_fast_engine(
     monkeypatch.setattr(temporary, "MEMORY", tmp_path)
     engine = open_engine(MEMORY_URL, EngineSettings(), durability)
     assert isinstance(engine, SqliteEngine)
-    assert engine.durability == KEEP_NOTHING
+    assert engine.durability == NO_DURABILITY
     assert [path.name for path in tmp_path.glob(f"{PREFIX}*/forq.db")] == ["forq.db"]
     engine.close()
     assert list(tmp_path.iterdir()) == []

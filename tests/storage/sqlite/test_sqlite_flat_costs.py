@@ -48,7 +48,7 @@ def _small_bounds(monkeypatch) -> None:
     """So that few messages are more than any bound."""
     for name in (
         "SHUFFLE_EXACT_MAX",
-        "SET_ASIDE_BATCH_MAX",
+        "CLAIM_FILTERED_MAX",
         "PURGE_BATCH_MAX",
         "DUE_BATCH_MAX",
         "SWEEP_BATCH_MAX",

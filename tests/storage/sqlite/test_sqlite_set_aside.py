@@ -4,6 +4,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Sweep, SweepKind
+from forq_trio.model.errors import CommandRefused
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -126,3 +127,25 @@ async def test_nothing_runs_while_it_waits(tmp_path, autojump_clock) -> None:
         batches = len(observed.batches)
         await elapse(limits.SET_ASIDE_RETRY_MS / 1_000 - 5)
         assert len(observed.batches) == batches
+
+
+@pytest.mark.parametrize("column", ["expires_after", "lease_until"])
+@pytest.mark.parametrize("value", ["later", b"\xff"])
+def test_a_time_that_is_no_number_stops_no_other(tmp_path, column: str, value: str | bytes) -> None:
+    path = str(tmp_path / "forq.db")
+    engine = SqliteEngine(path, EngineSettings(), "normal")
+    for content in ("bad", "worse"):
+        do(engine, send(content))
+    (first,) = do(engine, claim(lease_ms=LEASE_MS))
+    if column == "lease_until":
+        do(engine, claim(lease_ms=LEASE_MS))
+    engine._connection.execute(f"UPDATE messages SET {column} = ?", (value,))
+    assert run(engine, Sweep(SweepKind.EXPIRED), now_ms=LATER).next_due_ms in (None, RETRY)
+    engine.close()
+    engine = SqliteEngine(path, EngineSettings(), "normal")
+    run(engine, now_ms=RETRY)
+    assert isinstance(do(engine, nack(first), RETRY), CommandRefused | tuple)
+    assert run(engine, Sweep(SweepKind.EXPIRED), now_ms=RETRY).next_due_ms != value
+    do(engine, send("good", queue="other"), RETRY)
+    assert contents(do(engine, claim(queue="other"), RETRY)) == ["good"]
+    engine.close()

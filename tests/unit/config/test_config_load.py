@@ -229,6 +229,11 @@ def test_variables_that_are_not_meant_for_us_are_left_alone():
             "[log]\nlog_level='info'\nlog_level='info'\n",
             "is not valid TOML: a key is given twice (at line 3, column 17)",
         ),
+        (
+            f"[queue]\nqueue_ttl_hours = {'9' * 5_000}\n",
+            "cannot be read (too long a number, or nested too deeply)",
+        ),
+        (f"a = {'[' * 3_000}{']' * 3_000}\n", "cannot be read (too long a number, or nested too deeply)"),
         ("[logs]\n", "[logs] is not a known section; nearest: log"),
         ("env = 'local'\n", "env stands outside a section; it belongs in [server]"),
         ("server = 'x'\n", "server is not a section; allowed: [server] with keys below it"),
@@ -237,6 +242,23 @@ def test_variables_that_are_not_meant_for_us_are_left_alone():
 def test_a_file_that_is_not_as_it_should_be(tmp_path: Path, text: str, expected: str):
     toml = file_with(tmp_path, text)
     assert problems(MINIMAL, toml) == [f"{toml}: {expected}"]
+
+
+def test_a_hexadecimal_number_of_thousands_of_digits_is_out_of_form(tmp_path: Path):
+    toml = file_with(tmp_path, f"[queue]\nqueue_ttl_hours = 0x{'f' * 5_000}\n")
+    (problem,) = problems(MINIMAL, toml)
+    assert problem.startswith(f"{toml} [queue] queue_ttl_hours: '0xfff")
+    assert problem.endswith("is not a whole number; allowed: a whole number from 1 to 8784")
+
+
+@pytest.mark.parametrize("name", ["db_path", "tls_cert"])
+def test_a_path_with_a_nul_character(tmp_path: Path, name: str):
+    section = "database" if name == "db_path" else "tls"
+    toml = file_with(tmp_path, f'[{section}]\n{name} = "a\\u0000b"\n')
+    first = problems(MINIMAL, toml)[0]
+    assert first.startswith(
+        f"{toml} [{section}] {name}: 'a\\x00b' has a NUL character, which no path can have; "
+    )
 
 
 def test_a_key_in_the_wrong_section(tmp_path: Path):

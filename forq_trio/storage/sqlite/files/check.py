@@ -1,4 +1,4 @@
-"""What the command line does to a database file as a whole: check it, back it up, verify a backup.
+"""Checks a database file, backs it up, and verifies a backup: for the command line.
 
 Everything here reads one snapshot through a read-only connection, so it may be done to the file of a running
 server.
@@ -26,8 +26,8 @@ _CHECK = sql.load("check")
 class CheckReport(Struct, frozen=True):
     """What was found in a file.
 
-    problems: one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none when the file is as it should be.
-    schema_version: the last migration the file has had; 0 for an empty file and one of Forq's own.
+    problems: one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none for a sound file. schema_version: the last
+    migration that was applied; 0 for an empty file and for a file of Forq.
     """
 
     problems: list[str]
@@ -41,8 +41,7 @@ class CheckReport(Struct, frozen=True):
 
 
 def check_file(path: str) -> CheckReport:
-    """Check the whole of a database file: SQLite's own structure, then what forq-trio promises about its
-    tables.
+    """Check a whole database file: SQLite's structure, then the statements of check.sql about our tables.
 
     Reads every page, so it takes as long as reading the file. Raises StorageOpenError when there is no such
     file or it is not one of ours or of Forq's.
@@ -97,8 +96,7 @@ def _check_target(source: str, target: str, *, overwrite: bool) -> None:
 
 @contextmanager
 def _existing(path: str) -> Iterator[None]:
-    """Around all reading of `path`: errors become StorageOpenError, the first of them that it is not
-    there."""
+    """Read `path` in the body: a missing file, and errors of SQLite, become StorageOpenError."""
     if not os.path.isfile(path):
         raise StorageOpenError(f"{path} is not a file" if os.path.exists(path) else f"{path} does not exist")
     with refusing(path):
@@ -106,7 +104,7 @@ def _existing(path: str) -> Iterator[None]:
 
 
 def _check(connection: apsw.Connection, path: str) -> CheckReport:
-    """The report on what `connection` sees, all of it as of one moment."""
+    """The report on one snapshot of the file."""
     connection.execute("BEGIN")
     kind = recognise(connection, path)
     version = connection.pragma("user_version") if kind is Kind.OURS else 0

@@ -19,9 +19,8 @@ def copy_database(source: apsw.Connection, target: str, progress: Progress | Non
     """Write what `source` sees to the file `target`; returns its size in bytes.
 
     The copy is a single file without a log. It gets its name only when it is complete, checked and on disk,
-    and replaces what had that name. Holding one read transaction for the whole copy is what keeps SQLite from
-    starting again at each commit of the server; the server is not held up, only its log cannot be emptied
-    meanwhile.
+    and replaces what had that name. One read transaction lasts for the whole copy, so that SQLite does not
+    start again at each commit of the server. The server goes on, but cannot empty its log meanwhile.
     progress: called after each step with (pages done, pages in all).
 
     Raises StorageOpenError when the copy cannot be written or turns out damaged; then there is no target.

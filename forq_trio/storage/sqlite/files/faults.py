@@ -9,12 +9,12 @@ What happens when a COMMIT fails was found out with a faulty disk (tests/reliabi
    writes over what is there. So it is known that nothing was changed, and the engine goes on. (SQLite would write the
    mark more than once on a disk that tears its neighbours; its VFS for Unix assumes none that does.)
 2. With `full`, syncs the log. A sync that fails (SQLITE_IOERR_FSYNC) rolls back in memory, but the whole transaction
-   stands in the log, maybe on disk: if the process dies now, the next one finds it committed. The truth is unknown.
+   is in the log, maybe on disk: if the process dies now, the next one finds it committed. The truth is unknown.
 3. Notes the pages in the index of the log, a file that is mapped and grows by 32 KiB for every 4,096 pages. When it
    cannot (SQLITE_IOERR_SHMSIZE: a full disk again), SQLite reports failure and rolls back in memory what is synced
    already. Unknown, too; `open.py` gives the index its space beforehand so that it does not happen.
 
-A quota that is used up is told as SQLITE_IOERR_WRITE with the system's error number, and a full disk outside of a
+A quota that is used up is reported as SQLITE_IOERR_WRITE with the system's error number, and a full disk outside of a
 commit may show as SQLITE_IOERR_SHMSIZE.
 """
 
@@ -37,13 +37,13 @@ STORAGE_ERRORS = (
     apsw.ProtocolError,
     apsw.ReadOnlyError,
 )
-"""What SQLite raises when the trouble is the database or the disk, not the command."""
+"""Errors of the database or the disk, not of the command."""
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 def unavailable(error: apsw.Error, connection: apsw.Connection) -> StorageUnavailable:
-    """The error to answer with when nothing was changed because of `error`, raised last on `connection`."""
+    """The error for callers when nothing was changed because of `error`, the latest one on `connection`."""
     kind = StorageFull if _is_full(error, connection) else StorageUnavailable
     return kind(str(error))
 
@@ -56,9 +56,9 @@ def changed_nothing(error: apsw.Error) -> bool:
 def _is_full(error: apsw.Error, connection: apsw.Connection) -> bool:
     if isinstance(error, apsw.FullError) or _code(error) == apsw.SQLITE_IOERR_SHMSIZE:
         return True
-    return _code(error) == apsw.SQLITE_IOERR_WRITE and connection.system_errno in _NO_ROOM
+    return _code(error) == apsw.SQLITE_IOERR_WRITE and connection.system_errno in _NO_SPACE
 
 
 def _code(error: apsw.Error) -> int:
-    """SQLite's extended result code; 0 for an error that its binding made up."""
+    """SQLite's extended result code; 0 for an error of the binding itself."""
     return getattr(error, "extendedresult", 0)

@@ -1,11 +1,11 @@
-"""Turns a file made by Forq itself into one of ours, in place; every message is kept, and a copy of the file.
+"""Migrates a database file of Forq to ours, in place, with every message, after a copy of the file was made.
 
 All of it is one transaction on a connection that has the file to itself: interrupted at any point, the
 original is still whole, and the next start begins again. What changes besides the schema:
 
-- arrival order becomes explicit: `seq` counts by (received_at, id), as Forq claims
-- a ready message that is due later is delayed
-- a message in process keeps its lease of 5 minutes, and has no receipt: Forq of the guide gave none
+- messages get sequence numbers in the order (received_at, id), in which Forq claims
+- a ready message that is due later becomes delayed
+- a processing message keeps its lease of 5 minutes and has no receipt: Forq 1.0 has none
 """
 
 import os
@@ -24,17 +24,17 @@ from forq_trio.telemetry.log import LogEvent, log
 _SQL = sql.load("legacy")
 
 
-def migrate(place: str, path: str) -> None:
-    """Migrate the Forq database at `place`; the copy is `<place>.forq-backup-<UTC time>`.
+def migrate(real_path: str, path: str) -> None:
+    """Migrate the Forq database at `real_path`; the copy is `<real_path>.forq-backup-<UTC time>`.
 
     Raises StorageOpenError (naming `path`) or apsw's errors, the file as it was.
     """
-    with closing(apsw.Connection(place)) as connection:
+    with closing(apsw.Connection(real_path)) as connection:
         # Nobody else can have the file open in this mode: a Forq that still runs shows here, before we write.
         connection.pragma("locking_mode", "EXCLUSIVE")
         if _one(connection, "unknown"):
             raise StorageOpenError(f"{path} is a Forq database with messages of an unknown status")
-        backup = _backup_name(place)
+        backup = _backup_name(real_path)
         copy_database(connection, backup)
         with migrations.immediate(connection):
             _convert(connection, path)
@@ -55,6 +55,6 @@ def _one(connection: apsw.Connection, name: str) -> int:
     return int(connection.execute(_SQL[name]).get)
 
 
-def _backup_name(place: str) -> str:
-    name = f"{place}.forq-backup-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+def _backup_name(real_path: str) -> str:
+    name = f"{real_path}.forq-backup-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     return name if not os.path.exists(name) else f"{name}-{os.getpid()}"

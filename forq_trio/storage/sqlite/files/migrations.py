@@ -14,14 +14,14 @@ _SQL = sql.load("migrations")
 
 
 def applied(connection: apsw.Connection) -> list[Applied]:
-    """What a file of ours has had so far; raises apsw.SQLError when it has no table of migrations."""
+    """The migrations applied to a file of ours; raises apsw.SQLError when it has no table of migrations."""
     return [Applied(*row) for row in connection.execute(_SQL["applied"])]
 
 
 def migrate(connection: apsw.Connection, path: str) -> None:
     """Bring an empty file, or one of ours, up to date: each missing migration in a transaction of its own.
 
-    Raises StorageOpenError if the file has had migrations that are not ours.
+    Raises StorageOpenError if migrations were applied to it that are not ours.
     """
     had = applied(connection) if connection.pragma("application_id") == APPLICATION_ID else []
     for migration in pending(path, KNOWN, had):

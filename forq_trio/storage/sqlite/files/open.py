@@ -1,6 +1,6 @@
 """Opens a database file: for the one writer, for readers, for the checkpointer.
 
-A file is looked at through a read-only connection first, and nothing is written, neither to it nor beside it,
+A file is read through a read-only connection first, and nothing is written, neither to it nor beside it,
 until it is known to be empty, ours, or Forq's. Then one server locks it for its life: a flock on
 `<file>.lock`, which the kernel releases however the process ends. The lock file itself stays; removing it
 would let two servers in.
@@ -27,12 +27,12 @@ class Database:
     reserve_path: see engine.py.
     """
 
-    def __init__(self, path: str, connection: apsw.Connection, lock: int, place: str) -> None:
+    def __init__(self, path: str, connection: apsw.Connection, lock: int, real_path: str) -> None:
         self.path = path
         self.connection = connection
-        self.reserve_path = _reserve_path(place)
+        self.reserve_path = _reserve_path(real_path)
         self._lock = lock
-        self._log_index = _allocate_log_index(place)
+        self._log_index = _allocate_log_index(real_path)
 
     def close(self) -> None:
         """Close the connection (the last one to close empties the log), then let another server in."""
@@ -48,19 +48,19 @@ class Database:
 def open_database(path: str, durability: str) -> Database:
     """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
 
-    durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a file
-    that nobody keeps). Raises StorageOpenError, one sentence, and leaves the file as it was.
+    durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a
+    temporary file). Raises StorageOpenError, one sentence, and leaves the file as it was.
     """
-    place = _check_place(path)
+    real_path = _check_path(path)
     with refusing(path):
-        _make_directory(os.path.dirname(place))
-        _look(place, path)
-        lock = _lock(place, path)
+        _make_directory(os.path.dirname(real_path))
+        _check_kind(real_path, path)
+        lock = _lock(real_path, path)
     try:
         with refusing(path):
-            Path(_reserve_path(place)).unlink(missing_ok=True)
-            _make_file(place)
-            return Database(place, _open_writer(place, path, durability), lock, place)
+            Path(_reserve_path(real_path)).unlink(missing_ok=True)
+            _make_file(real_path)
+            return Database(real_path, _open_writer(real_path, path, durability), lock, real_path)
     except BaseException:
         os.close(lock)
         raise
@@ -71,15 +71,15 @@ def open_reader(path: str) -> apsw.Connection:
     with refusing(path):
         connection = apsw.Connection(os.path.realpath(path), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
-        _keep_plans(connection)
+        _pin_plans(connection)
         connection.pragma("query_only", True)
         connection.pragma("temp_store", "MEMORY")
         connection.pragma("mmap_size", 0)
         return connection
 
 
-def _keep_plans(connection: apsw.Connection) -> None:
-    """One plan per statement, whatever is bound to it: else SQLite plans some of them anew each time they run.
+def _pin_plans(connection: apsw.Connection) -> None:
+    """Make SQLite plan each statement once, whatever is bound to it; else it plans some anew each time they run.
 
     Planning took longer than running: 15 of the 25 microseconds of a claim.
     """
@@ -93,42 +93,41 @@ def open_checkpointer(path: str) -> apsw.Connection:
         _check_writable(connection, path)
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         connection.wal_autocheckpoint(0)
-        connection.pragma("schema_version")  # before its first read it knows of no log, and moves nothing
+        connection.pragma("schema_version")  # before its first read it knows no log, and moves nothing
         return connection
 
 
 def open_alone(path: str) -> apsw.Connection:
-    """A read-only connection that takes no lock and makes no files beside `path`; for a file nobody writes
-    to."""
+    """A read-only connection that takes no lock and makes no files beside `path`; for a file without a writer."""
     uri = Path(os.path.realpath(path)).as_uri() + "?immutable=1"
     return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
 
 def has_log(path: str, suffix: str = "-wal") -> bool:
-    """Whether something lies beside `path` that its committed content may be in."""
+    """Whether `path` has a log beside it that is not empty: committed content may be in it."""
     return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
 
 
-def _check_place(path: str) -> str:
-    """The real path of a place that can hold a database; raises StorageOpenError for any other."""
+def _check_path(path: str) -> str:
+    """The real path of `path`; raises StorageOpenError where no database can be."""
     if not path or path == ":memory:":
         raise StorageOpenError(f"{path!r} is not the path of a database file")
-    place = os.path.realpath(path)
-    directory = os.path.dirname(place)
+    real_path = os.path.realpath(path)
+    directory = os.path.dirname(real_path)
     while not os.path.lexists(directory):
         directory = os.path.dirname(directory)
     if not os.path.isdir(directory):
         raise StorageOpenError(f"{path} cannot be created: {directory} is not a directory")
-    if os.path.isdir(place):
+    if os.path.isdir(real_path):
         raise StorageOpenError(f"{path} is a directory, not a database file")
-    if os.path.exists(place):
-        if not os.path.isfile(place):
+    if os.path.exists(real_path):
+        if not os.path.isfile(real_path):
             raise StorageOpenError(f"{path} is not a regular file")
-        if not os.access(place, os.R_OK | os.W_OK, effective_ids=True):
+        if not os.access(real_path, os.R_OK | os.W_OK, effective_ids=True):
             raise StorageOpenError(f"{path} cannot be read and written by this user")
     if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
         raise StorageOpenError(f"{path} cannot be used: this user may not write to {directory}")
-    return place
+    return real_path
 
 
 def _make_directory(directory: str) -> None:
@@ -142,11 +141,11 @@ def _make_directory(directory: str) -> None:
     _sync(parent)
 
 
-def _make_file(place: str) -> None:
+def _make_file(real_path: str) -> None:
     """Make the file, if it is not there, readable by this user alone; what SQLite makes beside it is like it."""
     with suppress(FileExistsError):
-        os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        _sync(os.path.dirname(place))
+        os.close(os.open(real_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        _sync(os.path.dirname(real_path))
 
 
 def _sync(directory: str) -> None:
@@ -157,23 +156,23 @@ def _sync(directory: str) -> None:
         os.close(descriptor)
 
 
-def _look(place: str, path: str) -> None:
-    """Recognise the file without writing anything, or raise."""
-    if not os.path.exists(place) or os.path.getsize(place) == 0:
+def _check_kind(real_path: str, path: str) -> None:
+    """Recognise the file without writing anything. Raises StorageOpenError."""
+    if not os.path.exists(real_path) or os.path.getsize(real_path) == 0:
         return
-    if has_log(place, "-journal"):
+    if has_log(real_path, "-journal"):
         connection = apsw.Connection(
-            place
+            real_path
         )  # an interrupted transaction of the old kind: only a writer can undo it
     else:
-        connection = open_reader(place) if has_log(place) else open_alone(place)
+        connection = open_reader(real_path) if has_log(real_path) else open_alone(real_path)
     with closing(connection):
         recognise(connection, path)
 
 
-def _lock(place: str, path: str) -> int:
+def _lock(real_path: str, path: str) -> int:
     """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
-    lock = os.open(f"{place}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(f"{real_path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -186,23 +185,23 @@ def _lock(place: str, path: str) -> int:
 
 
 def _check_writable(connection: apsw.Connection, path: str) -> None:
-    """Where it may not write, SQLite opens a file for reading, and would refuse every batch."""
+    """Raise StorageOpenError where SQLite could open the file for reading only, and would refuse every batch."""
     if connection.readonly("main"):
         raise StorageOpenError(f"{path} cannot be written: the system lets it be read only")
 
 
-def _reserve_path(place: str) -> str:
-    return f"{place}.reserve"
+def _reserve_path(real_path: str) -> str:
+    return f"{real_path}.reserve"
 
 
-def _allocate_log_index(place: str) -> int:
-    """Give the index of the log the disk space of a log longer than ours gets; faults.py says why.
+def _allocate_log_index(real_path: str) -> int:
+    """Allocate disk space for the index of the log, for a log longer than ours gets; faults.py says why.
 
-    Returns a descriptor that must stay open while SQLite has the file: closing one ends the locks that this process
-    holds on it. Where there is no room, SQLite is left to its own; -1 if there is no such file.
+    Returns a descriptor that must stay open as long as the database: closing it ends the locks of this process on the
+    file. On a full disk nothing is allocated. Returns -1 if there is no index.
     """
     try:
-        index = os.open(f"{place}-shm", os.O_RDWR | os.O_CLOEXEC)
+        index = os.open(f"{real_path}-shm", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return -1
     size = os.fstat(index).st_size
@@ -212,18 +211,18 @@ def _allocate_log_index(place: str) -> int:
     return index
 
 
-def _open_writer(place: str, path: str, durability: str) -> apsw.Connection:
-    """The write connection, on a file that nobody else may open for writing any more."""
-    connection = apsw.Connection(place)
+def _open_writer(real_path: str, path: str, durability: str) -> apsw.Connection:
+    """The write connection, on a file that this process has locked."""
+    connection = apsw.Connection(real_path)
     try:
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         _check_writable(connection, path)
         if recognise(connection, path) is Kind.FORQ:
             connection.close()
-            legacy.migrate(place, path)
-            connection = apsw.Connection(place)
+            legacy.migrate(real_path, path)
+            connection = apsw.Connection(real_path)
             connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
-        _keep_plans(connection)
+        _pin_plans(connection)
         connection.pragma("journal_mode", "WAL")
         connection.pragma("synchronous", _SYNCHRONOUS[durability])
         connection.wal_autocheckpoint(0)

@@ -1,4 +1,4 @@
-"""Tells what a SQLite file is before anything is written to it, and in one sentence why it cannot be used."""
+"""Says what a SQLite file is before anything is written to it, or in one sentence why it cannot be used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Kind(Enum):
-    """What we can open."""
+    """The kinds of files that we can open. FORQ: a database made by Forq."""
 
     EMPTY = auto()
     OURS = auto()
@@ -44,7 +44,7 @@ def recognise(connection: apsw.Connection, path: str) -> Kind:
     """Say what the file behind `connection` is, reading a few pages and writing nothing.
 
     Raises StorageOpenError for a database that is somebody else's or of another version of the schema; apsw's
-    errors for a file that is damaged where it was looked at.
+    errors for a file that is damaged where it was read.
     """
     tables = {name for (name,) in connection.execute(_SQL["tables"])}
     if connection.pragma("application_id") == migrations.APPLICATION_ID:
@@ -63,7 +63,7 @@ def recognise(connection: apsw.Connection, path: str) -> Kind:
 
 @contextmanager
 def refusing(path: str) -> Iterator[None]:
-    """Turn what SQLite and the system say about `path` into a StorageOpenError of one sentence."""
+    """Turn errors of SQLite and of the system in the body into a StorageOpenError of one sentence about `path`."""
     try:
         yield
     except apsw.Error as error:

@@ -1,7 +1,7 @@
-"""A place for a database that keeps nothing: a fresh directory, in memory if possible, removed at the end.
+"""A directory for a temporary database: fresh, in memory if possible, removed at the end.
 
-The directory is locked while its process lives, and its name says what it is only once it is locked. So whoever starts
-can tell the leftovers of processes that were killed, which nobody locks any more, and removes them.
+The directory is locked while its process lives, and gets its final name only once it is locked. So the next process
+recognises the directories of processes that were killed by the missing lock, and removes them.
 """
 
 import fcntl
@@ -23,7 +23,7 @@ _UNNAMED = ".forq-unnamed-"
 def temporary_database(base: Path | None = None) -> Iterator[str]:
     """The path of a database file that is not there yet; it and all beside it is removed when the body ends.
 
-    base: where to make its directory; None means memory if the system shows it as files, else its place for temporary
+    base: where to make its directory; None means /dev/shm where there is one, else the system's directory for temporary
     files. Raises StorageOpenError.
     """
     base = base or _default_base()

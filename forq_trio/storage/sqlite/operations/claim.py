@@ -3,8 +3,8 @@
 Splitting the claim into a SELECT and an UPDATE by key is safe because nobody else writes, and costs half of one
 UPDATE ... RETURNING, which builds two temporary tables.
 
-Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for what is still wanted: what
-it met and did not hand out is no longer ready then.
+Where not every ready message may be handed out (claim_filter.py), the SELECT is repeated for the messages that are
+still wanted: those that were filtered out are no longer ready then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
 
 
 def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:
-    """Lease `count` messages of a queue, or as many as may be had."""
+    """Lease up to `count` messages of a queue."""
     if count == 0 or limit.left == 0:
         return []
     if terms.takes_anything and limit.in_flight_max is None:
@@ -105,7 +105,7 @@ def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_m
 
 
 def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) -> list[Delivery]:
-    """Hand these ready messages out. There may be none left: another claim's own bound on deliveries took them."""
+    """Lease these ready messages. There may be none: the redrive policy of another claim removed them."""
     if not rows:
         return []
     now_ms = tx.now_ms

@@ -1,7 +1,7 @@
 """The claim filter: random messages, those below the limit of their group, those not delivered too often.
 
-`select_allowed` looks at some candidates and says which of them to hand out. The others are no longer ready afterwards
-(held back, moved or deleted), so calling it again goes on behind them.
+`select_allowed` reads some candidates and returns those to hand out. The others are filtered out (held, moved or
+deleted) and no longer ready, so the next call goes on behind them.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP
-from forq_trio.storage.sqlite.operations.dead_letters import bury, remove
+from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import rows_of
@@ -18,11 +18,11 @@ from forq_trio.storage.sqlite.transaction import Transaction
 
 _SEQ, _ATTEMPTS, _GROUP_ID = 0, 3, 8
 _LOOK_AHEAD = 100
-"""How many candidates are looked at at once behind one that could not be had: there may be many of its group."""
+"""How many candidates to read after one was filtered out: there may be many of its group."""
 
 
 class Terms(NamedTuple):
-    """What a claim wants besides a number of messages."""
+    """What a claim asks for besides a number of messages. lease_ms: None means the queue's."""
 
     lease_ms: int | None
     shuffle: bool
@@ -34,7 +34,7 @@ class Terms(NamedTuple):
 
 
 def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[Any]:
-    """Up to `count` rows to hand out; none when that is all that can be had, or enough were set aside in this batch."""
+    """Up to `count` rows to hand out; none when no other can be, or `limit.left` is used up."""
     accepted: list[Any] = []
     look_ahead = 0
     while not accepted and count > 0 and limit.left > 0:
@@ -65,13 +65,13 @@ def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[
 
 
 def _remove_exhausted(tx: Transaction, seq: int, redrive_policy: RedrivePolicy) -> None:
-    """It was delivered too often for this consumer: to the consumer's dead-letter queue, or away."""
+    """Move a message that was delivered too often to the policy's dead-letter queue, or delete it."""
     target = redrive_policy.dead_letter_queue
     (message,) = rows_of(tx.query("find_by_sequence", str([seq])))
     if target not in (NO_DEAD_LETTERS, message.queue) and _is_full(tx, target, redrive_policy):
         remove(tx, [message], CLEANED_UP, "dlq_full")
         return
-    bury(tx, [message], "failed", REASON_MAX_ATTEMPTS, target)
+    dead_letter_or_delete(tx, [message], "failed", REASON_MAX_ATTEMPTS, target)
     if target not in (NO_DEAD_LETTERS, message.queue):
         tx.wake_next.add(target)
 

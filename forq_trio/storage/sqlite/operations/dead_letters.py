@@ -1,4 +1,4 @@
-"""Where messages go that nobody will process in their queue: they failed, expired, or were evicted."""
+"""Failed, expired and evicted messages: moved to their dead-letter queue, or deleted."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def bury(
+def dead_letter_or_delete(
     tx: Transaction, messages: Sequence[Row], event_reason: str, reason: str, target: str | None = None
 ) -> None:
-    """Move messages to where their dead letters go, or delete those that have nowhere to go.
+    """Move messages to their dead-letter queues, or delete those that have none.
 
-    target: the queue to move them to instead, "" to delete them. event_reason and reason: in the words of events and
-    of the column `failure_reason`.
+    target: the queue to move them to instead, "" to delete them. event_reason: the reason of the event; reason: of the
+    column `failure_reason`.
     """
     removed: list[Row] = []
     moved: list[tuple[object, ...]] = []
@@ -34,7 +34,7 @@ def bury(
 
 
 def remove(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "") -> None:
-    """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: in the words of events."""
+    """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event."""
     if not messages:
         return
     tx.delete([message.seq for message in messages])
@@ -58,9 +58,9 @@ def remove_for_user(tx: Transaction, messages: Sequence[Row]) -> None:
 def transfer(
     tx: Transaction, message: Row, target: str, ttl_ms: int | None, change: str, event_reason: str = ""
 ) -> tuple[bool, int, int]:
-    """Note that a message goes to `target` and is ready there; returns its is_dlq, position and expires_after.
+    """Note that a message moves to `target` and is ready there; returns its is_dlq, position and expires_after.
 
-    ttl_ms: how long it lives there; None for what the target says. change: MOVED_TO_DLQ or REQUEUED.
+    ttl_ms: how long it lives there; None means the target's. change: MOVED_TO_DLQ or REQUEUED.
     """
     rules = tx.rules(target)
     expires_after = tx.now_ms + (rules.ttl_ms if ttl_ms is None else ttl_ms)
@@ -80,7 +80,10 @@ def transfer(
 
 
 def _move(tx: Transaction, message: Row, target: str, event_reason: str, reason: str) -> tuple[object, ...]:
-    """Note a move to `target`; returns what the statement needs. Its own wish is fulfilled once, "" for ever."""
+    """Note a move to `target`; returns the bindings of `dead_letter`.
+
+    A message's own dead-letter queue is used once; "" (delete it) stays.
+    """
     now_ms = tx.now_ms
     is_dlq, position, expires_after = transfer(tx, message, target, None, MOVED_TO_DLQ, event_reason)
     return (

@@ -1,7 +1,7 @@
-"""What time does to messages: delays end, leases end, messages expire; and the sweeps that deal with the failed ones.
+"""Due messages: delays end, leases end, messages expire; and the sweeps, which also take failed messages.
 
-The due timer runs `settle_due` at the start of each batch that comes after a due time, so everything happens on time.
-The periodic sweeps of contract F13 look at the same index again as a safety net.
+The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer sees to it that
+one comes. The periodic sweeps of contract F13 read the same index again as a safety net.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from forq_trio.model.messages import (
 )
 from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.rules import after_lease_end
-from forq_trio.storage.sqlite.operations.dead_letters import bury
+from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
 
 
 def settle_due(tx: Transaction) -> None:
-    """Settle what fell due by now, at most DUE_BATCH_MAX messages; notes in `tx` when the next one does."""
+    """Settle due messages, at most DUE_BATCH_MAX, in rounds: one that became ready may have expired meanwhile."""
     left = limits.DUE_BATCH_MAX
     while left > 0 and (due := _select_due(tx, left)):
         left -= len(due)
@@ -37,7 +37,7 @@ def settle_due(tx: Transaction) -> None:
 def _settle_each(
     tx: Transaction, messages: Sequence[Row], settle: Callable[[Transaction, Sequence[Row]], None]
 ) -> int:
-    """Settle these messages; returns how many were. In an isolated batch one that cannot be is set aside alone."""
+    """Settle these messages and return how many were. In an isolated batch one that fails is set aside alone."""
     if not tx.isolated:
         settle(tx, messages)
         return len(messages)
@@ -52,24 +52,26 @@ def _settle_each(
 
 
 def _select_due(tx: Transaction, limit: int) -> list[Row]:
-    left_alone = tx.left_alone()
-    if left_alone:
-        return rows_of(tx.query("select_due_but", tx.now_ms, str(left_alone), limit))
+    aside = tx.sequences_set_aside()
+    if aside:
+        return rows_of(tx.query("select_due_but", tx.now_ms, str(aside), limit))
     return rows_of(tx.query("select_due", tx.now_ms, limit))
 
 
 def next_due(tx: Transaction) -> int | None:
-    """When the clock next concerns a message that is not set aside, or one that is is to be tried again."""
-    left_alone = tx.left_alone()
-    found = tx.query("next_due_but", str(left_alone)) if left_alone else tx.query("next_due")
+    """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
+    aside = tx.sequences_set_aside()
+    found = tx.query("next_due_but", str(aside)) if aside else tx.query("next_due")
     times = [at for (at,) in found]
-    if left_alone:
+    if aside:
         times.append(tx.next_retry_ms())
     return min(times, default=None)
 
 
 def _settle(tx: Transaction, due: Sequence[Row]) -> None:
-    bury(tx, [message for message in due if message.expired(tx.now_ms)], "expired", REASON_EXPIRED)
+    dead_letter_or_delete(
+        tx, [message for message in due if message.expired(tx.now_ms)], "expired", REASON_EXPIRED
+    )
     _end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
     promoted = []
     for message in due:
@@ -81,7 +83,7 @@ def _settle(tx: Transaction, due: Sequence[Row]) -> None:
 
 
 def _end_leases(tx: Transaction, due: Sequence[Row]) -> None:
-    """Leases that ended: ready again, the receipt still good until the next claim; or failed at the last attempt."""
+    """Make messages whose lease ended ready again, their receipts still current; or failed at the last attempt."""
     returned: list[tuple[Any, ...]] = []
     for message in due:
         rules = tx.rules(message.queue)
@@ -105,7 +107,7 @@ def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
     bound = limits.SWEEP_BATCH_MAX
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
         found = _select_failed(tx, kind is SweepKind.FAILED_DLQ, bound)
-        settled = _settle_each(tx, found, _bury_failed)
+        settled = _settle_each(tx, found, _dead_letter_failed)
     else:
         found = _select_due_of(tx, kind, bound)
         settled = _settle_each(tx, found, _settle)
@@ -116,19 +118,19 @@ def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
     return Swept(settled, more)
 
 
-def _bury_failed(tx: Transaction, failed: Sequence[Row]) -> None:
-    bury(tx, failed, "failed", REASON_MAX_ATTEMPTS)
+def _dead_letter_failed(tx: Transaction, failed: Sequence[Row]) -> None:
+    dead_letter_or_delete(tx, failed, "failed", REASON_MAX_ATTEMPTS)
 
 
 def _select_failed(tx: Transaction, dead_letters: bool, bound: int) -> list[Row]:
-    left_alone = tx.left_alone()
-    if left_alone:
-        return rows_of(tx.query("select_failed_but", int(dead_letters), str(left_alone), bound))
+    aside = tx.sequences_set_aside()
+    if aside:
+        return rows_of(tx.query("select_failed_but", int(dead_letters), str(aside), bound))
     return rows_of(tx.query("select_failed", int(dead_letters), bound))
 
 
 def _select_due_of(tx: Transaction, kind: SweepKind, bound: int) -> list[Row]:
-    """What this sweep is for, of the messages that are due."""
+    """The due messages that this sweep is for."""
     due = _select_due(tx, bound)
     if kind is SweepKind.STALE:
         return [message for message in due if message.status == Status.PROCESSING]

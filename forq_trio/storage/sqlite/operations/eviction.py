@@ -12,7 +12,7 @@ from forq_trio.model.messages import REASON_OVERFLOW, NewMessage
 from forq_trio.model.queue_settings import Order, Overflow, QueueRules
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.rules import message_bytes
-from forq_trio.storage.sqlite.operations.dead_letters import bury, remove
+from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
@@ -25,10 +25,10 @@ def evict_for(
     newest: int,
     messages_max: int | None,
 ) -> QueueFull | None:
-    """Evict what these messages need space for, duplicates not counted; or return the error, and nothing is changed.
+    """Evict messages until these fit, duplicates not counted; or change nothing and return the error.
 
-    newest: the last sequence given out before this command: what it sends itself is not evicted. messages_max: one more
-    bound, of this send alone, by which messages are only ever refused.
+    newest: the last sequence given out before this command; later messages are not evicted. messages_max: one more
+    bound, of this send alone: it refuses, and never evicts.
     """
     new = _without_duplicates(tx, queue, messages)
     size = sum(message_bytes(message.content, message.attributes) for message in new)
@@ -53,7 +53,7 @@ def evict_for(
 
 
 def _excess(amount: int, bound: int | None) -> int:
-    """How much too much it is; no more than 0 where it is not."""
+    """By how much `amount` is above `bound`; 0 or less if it is not."""
     return 0 if bound is None else amount - bound
 
 
@@ -73,10 +73,10 @@ def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessa
 def _find_victims(
     tx: Transaction, queue: str, order: Order, newest: int, count_over: int, bytes_over: int
 ) -> list[Row] | None:
-    """The messages that have to go, None if that is not enough."""
+    """The messages to evict; None if evicting all of them is not enough."""
     tx.write_inserts()
     victims = []
-    for victim in _ready_by_worth(tx, queue, order):
+    for victim in _in_eviction_order(tx, queue, order):
         if victim.seq > newest:
             continue
         victims.append(victim)
@@ -87,7 +87,7 @@ def _find_victims(
     return None
 
 
-def _ready_by_worth(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:
+def _in_eviction_order(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:
     """The ready messages: the lowest priority first, within it the oldest."""
     statement = SQL["ready_newest_last" if order is Order.FIFO else "ready_newest_first"]
     priority = limits.PRIORITY_MIN - 1
@@ -99,7 +99,7 @@ def _ready_by_worth(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:
 
 def _evict(tx: Transaction, victims: Sequence[Row], overflow: Overflow) -> None:
     if overflow is Overflow.DEAD_LETTER:
-        bury(tx, victims, "overflow", REASON_OVERFLOW)
+        dead_letter_or_delete(tx, victims, "overflow", REASON_OVERFLOW)
     else:
         remove(tx, victims, CLEANED_UP, "overflow")
-    tx.forget_places()
+    tx.forget_positions()

@@ -1,7 +1,8 @@
 """A queue's limit on how many messages of one group are in process (engine.py's rule 8).
 
-A claim that meets a message above the limit holds it: the message leaves the claim index, so that no later claim meets
-it again. It becomes ready again when another one of its group is settled, or when the limit is changed.
+A claim that meets a message above the limit sets it to held: the message leaves the claim index, so that no later claim
+meets it again. It becomes ready again (`unhold`) when another one of its group is settled, or when the limit is
+changed.
 """
 
 from collections.abc import Sequence
@@ -11,15 +12,15 @@ from forq_trio.model import limits
 from forq_trio.model.messages import Status
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.transaction import Transaction
-from forq_trio.storage.transitions import HELD_BACK, LET_GO
+from forq_trio.storage.transitions import HELD_BACK, UNHELD
 
 _SEQ = 0
 
 
 class GroupLimit:
-    """The limit of one queue, while claims of a batch are served. in_flight_max: None where there is none.
+    """The group limit of one queue while a batch serves its claims. in_flight_max: None where there is none.
 
-    left: how many more messages may be set aside, that is held, or removed because they were delivered too often.
+    left: how many more messages the claims may filter out: set to held, or remove because of a redrive policy.
     """
 
     def __init__(self, tx: Transaction, queue: str, in_flight_max: int | None) -> None:
@@ -27,10 +28,10 @@ class GroupLimit:
         self.in_flight_max = in_flight_max
         self._tx = tx
         self._in_process: dict[str, int] = {}
-        self.left = limits.SET_ASIDE_BATCH_MAX
+        self.left = limits.CLAIM_FILTERED_MAX
 
     def admits(self, group_id: str | None) -> bool:
-        """True if one more of this group may go into process; it is counted then."""
+        """True if one more message of this group may be processing; it is counted then."""
         if self.in_flight_max is None or not group_id:
             return True
         count = self._in_process.get(group_id)
@@ -40,7 +41,7 @@ class GroupLimit:
         return count < self.in_flight_max
 
     def hold(self, rows: Sequence[Any]) -> None:
-        """Take these ready messages, rows of `select_ready`, out of the claim index."""
+        """Set these ready messages, rows of `select_ready`, to held."""
         if not rows:
             return
         tx = self._tx
@@ -50,32 +51,32 @@ class GroupLimit:
 
 
 def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
-    """How many messages of a group are in process; more than `bound` are not counted."""
+    """How many messages of a group are processing, counted up to `bound`."""
     ((count,),) = tx.query("count_in_process", *group, bound)
     return int(count)
 
 
-def let_go(tx: Transaction) -> None:
+def unhold(tx: Transaction) -> None:
     """Make held messages ready: where their group is below its limit again, or the limit of their queue was changed."""
     for group in sorted(tx.freed):
         limit = tx.rules(group[0]).group_in_flight_max
         if limit is not None and tx.counted(group[0]).held > 0:
             free = limit - count_in_process(tx, group, limit)
             if free > 0:
-                _make_ready(tx, group[0], tx.query("let_group_go", *group, free))
+                _make_ready(tx, group[0], tx.query("select_held_of_group", *group, free))
     left = limits.DUE_BATCH_MAX
-    for queue in tx.all_letting_go():
-        rows = tx.query("select_held", queue, tx.letting_go(queue), left + 1)
+    for queue in tx.queues_unholding():
+        rows = tx.query("select_held", queue, tx.unhold_cursor(queue), left + 1)
         now, later = rows[:left], rows[left:]
         _make_ready(tx, queue, now)
         if not later:
-            tx.let_go(queue, None)
+            tx.move_unhold_cursor(queue, None)
         elif now:
-            tx.let_go(queue, now[-1][_SEQ])
+            tx.move_unhold_cursor(queue, now[-1][_SEQ])
         left -= len(now)
 
 
 def _make_ready(tx: Transaction, queue: str, rows: Sequence[Any]) -> None:
     if rows:
-        tx.run("let_go", [(tx.now_ms, row[_SEQ]) for row in rows])
-        tx.transition(LET_GO, queue, Status.HELD, Status.READY, rows)
+        tx.run("unhold", [(tx.now_ms, row[_SEQ]) for row in rows])
+        tx.transition(UNHELD, queue, Status.HELD, Status.READY, rows)

@@ -1,6 +1,6 @@
 """Round-robin between groups: computes the `position` of a message that is sent (rules.group_position).
 
-A queue becomes grouped with its first message that has a group, and then stays so. Until that moment all of this costs
+A queue becomes grouped with its first message that has a group, and then stays so. Until then it costs
 nothing; from then on a send looks up the position of its group's last message, once for each group of a batch.
 """
 
@@ -10,7 +10,7 @@ from forq_trio.storage.rules import NO_GROUP, group_position
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def place(
+def position_and_group(
     tx: Transaction, queue: str, order: Order, group: str | None, seq: int, priority: int, status: int
 ) -> tuple[int, str | None]:
     """Position and stored group of a new message."""
@@ -31,7 +31,7 @@ def place(
 
 
 def _begin_turns(tx: Transaction, queue: str) -> None:
-    """What is ready so far keeps its order; what comes without a group lines up behind the last of it."""
+    """Messages without a group take turns from now on, behind the last ready message of their priority."""
     tx.write_inserts()
     priorities = tx.query("ready_priorities", queue)
     tx.run("join_turns", [(queue, priority) for (priority,) in priorities])
@@ -42,13 +42,13 @@ def _first_ready(tx: Transaction, queue: str, priority: int) -> int | None:
     """The position of the first ready message."""
     key = queue, priority
     if key not in tx.first_ready:
-        ((first, _),) = tx.query("ready_places", queue, priority)
+        ((first, _),) = tx.query("ready_positions", queue, priority)
         tx.first_ready[key] = first
     return tx.first_ready[key]
 
 
 def _last_of_group(tx: Transaction, queue: str, group_id: str, priority: int) -> int | None:
-    """The highest place of a message of this group, in whatever status."""
+    """The highest position of a message of this group, in whatever status."""
     key = queue, group_id, priority
     if key not in tx.last_of_group:
         ((last,),) = tx.query("last_of_group", queue, group_id, priority)

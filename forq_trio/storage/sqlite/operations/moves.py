@@ -1,4 +1,4 @@
-"""What an administrator does to single messages: redrive, delete, and send a copy."""
+"""Commands of an administrator on single messages: redrive, delete, and resubmit a copy."""
 
 from collections.abc import Sequence
 from json import dumps
@@ -32,7 +32,7 @@ def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ..
 
 
 def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
-    """Note a move out of the dead letters; returns what the statement needs."""
+    """Note a redrive; returns the bindings of `redrive`."""
     is_dlq, position, expires_after = transfer(tx, message, target, message.ttl_ms, REQUEUED)
     return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
 
@@ -48,7 +48,7 @@ def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...]
 
 
 def _named(tx: Transaction, queue: str, message_ids: Sequence[str]) -> dict[str, Row]:
-    """Those of these messages that are in `queue` and not in process."""
+    """By id, those of these messages that are in `queue` and not processing."""
     found = rows_of(tx.query("find_by_id", dumps(message_ids)))
     return {
         message.id: message
@@ -80,9 +80,9 @@ def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         dead_letter_queue=original.dead_letter_queue,
     )
     if command.remove:
-        # First: it must neither take the space its copy needs nor be evicted for it.
+        # Before the send: the original must neither take the space of its copy nor be evicted for it.
         remove_for_user(tx, [original])
-        tx.forget_places()
+        tx.forget_positions()
     sent = send(tx, target, (copy,))
     if isinstance(sent, ServiceError):
         raise sent  # undoes the removal, too

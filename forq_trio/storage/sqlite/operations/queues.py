@@ -1,4 +1,4 @@
-"""What is done to a queue as a whole: settings, pause, purge, and being forgotten."""
+"""Commands on a queue as a whole: change settings, pause, purge, forget."""
 
 from collections.abc import Sequence
 
@@ -26,13 +26,13 @@ def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSe
     if circle is not None:
         return circle
     if new.group_in_flight_max != old.group_in_flight_max and tx.counted(queue).held:
-        tx.let_go(queue, 0)
+        tx.move_unhold_cursor(queue, 0)
     tx.set(queue, new)
     return new
 
 
 def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
-    """The error if dead letters would go round with these settings."""
+    """InvalidSetting if dead letters would go round in a circle with these settings, else None."""
     rules = tx.rules_with(queue, settings)
     try:
         check_dead_letters_end(

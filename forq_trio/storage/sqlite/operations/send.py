@@ -12,7 +12,7 @@ from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import PRODUCED
 from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.sqlite.operations.eviction import evict_for
-from forq_trio.storage.sqlite.operations.groups import place
+from forq_trio.storage.sqlite.operations.groups import position_and_group
 from forq_trio.storage.sqlite.row import write_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -58,7 +58,7 @@ def produce_each(
 def _send_each(
     tx: Transaction, queue: str, messages: Sequence[NewMessage]
 ) -> Sequence[Produced | ServiceError]:
-    """Store these messages, each alone; where nothing can be refused that is the same as all at once."""
+    """Store these messages, each alone; all at once where none can be refused."""
     rules = tx.rules(queue)
     if not _is_bounded(rules) and tx.admit(queue) is None:
         return _store(tx, queue, messages, rules)
@@ -76,7 +76,7 @@ def send(
     newest: int | None = None,
     messages_max: int | None = None,
 ) -> list[Produced] | ServiceError:
-    """Store these messages, but for known duplicates, or none of them: then the error says why.
+    """Store these messages, except known duplicates; or store none and return the error.
 
     newest, messages_max: see `evict_for`.
     """
@@ -97,7 +97,7 @@ def _is_bounded(rules: QueueRules) -> bool:
 
 
 def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules) -> list[Produced]:
-    """Give the messages ids and numbers and note their rows, except where the deduplication id is known."""
+    """Give the messages ids and sequence numbers and note their rows, except those of known duplicates."""
     now_ms = tx.now_ms
     in_order = rules.order is Order.FIFO and not tx.grouped(queue)
     is_dlq = is_dead_letter_queue(queue)
@@ -126,7 +126,9 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
             tx.plain_inserts.append(row)
         else:
             message_size = message_bytes(content, message.attributes)
-            position, group_id = place(tx, queue, rules.order, message.group, seq, message.priority, status)
+            position, group_id = position_and_group(
+                tx, queue, rules.order, message.group, seq, message.priority, status
+            )
             in_order = in_order and group_id is None
             arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, expires_after)
             row = (*arrival, message.priority, position, message_size, *_own(message, group_id))
@@ -148,7 +150,7 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
 
 
 class _Arrivals:
-    """New messages of one status: their rows, their bytes, and when the clock next concerns the first of them."""
+    """New messages of one status: their rows, their bytes, and the earliest due time of them."""
 
     __slots__ = ("due_ms", "rows", "size")
 
@@ -165,7 +167,7 @@ class _Arrivals:
 
 
 def _is_plain(message: NewMessage) -> bool:
-    """True if the message says nothing that has a column of its own."""
+    """True if the message sets no member that `insert_plain` leaves out."""
     return (
         message.group is None
         and message.attributes is None
@@ -177,7 +179,7 @@ def _is_plain(message: NewMessage) -> bool:
 
 
 def _own(message: NewMessage, group_id: str | None) -> tuple[Any, ...]:
-    """What a message says beside the plain columns, and its content."""
+    """The columns that `insert_plain` leaves out, and the content."""
     return (
         message.max_attempts,
         message.ttl_ms,

@@ -1,7 +1,7 @@
 """Settlements: ack, nack, extend and release, each for all its commands of the batch at once.
 
-One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fences of engine.py and the
-rules of rules.py; one statement carries the decisions out. Nobody writes in between: we are the only writer.
+One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fencing of engine.py's rule
+5 and the functions of rules.py; one statement writes the decisions. Nobody writes in between: there is one writer.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _PROCESSING = int(Status.PROCESSING)
 
 
 class _Messages:
-    """The messages a batch of settlements names, and what becomes of them in this batch."""
+    """The messages that the settlements of a batch name. returned: the bindings of `give_back`, yet to be written."""
 
     def __init__(self, tx: Transaction, statement: str, names: str) -> None:
         self._tx = tx
@@ -36,7 +36,7 @@ class _Messages:
         return {found.id: found.seq for found in self._found.values()}
 
     def by_receipt(self, queue: str | None, receipt: Receipt, message_id: str | None = None) -> Row | None:
-        """The message whose current receipt this is, or None. A message that failed has none."""
+        """The message whose current receipt this is, else None. A failed message has no current receipt."""
         found = self._found.get(receipt.seq)
         if (
             found is None
@@ -55,7 +55,7 @@ class _Messages:
         return found
 
     def forget(self, found: Row) -> None:
-        """It is settled: what else this batch says of it finds nothing."""
+        """A message is settled: later receipts of this batch do not find it."""
         del self._found[found.seq]
 
     def replace(self, found: Row) -> None:
@@ -72,7 +72,7 @@ class _Messages:
         failures: str | None = None,
         receipt: int | None = None,
     ) -> None:
-        """Note that a message comes back, by this change; `write_returned` writes it."""
+        """Note that a message comes back from its consumer; `write_returned` writes it."""
         tx = self._tx
         status, process_after = returned
         row = (int(status), attempts, process_after, receipt, reason, failures, tx.now_ms, found.seq)
@@ -193,7 +193,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
 
 
 def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
-    """The consumer shortens its lease to nothing: as if it had ended by itself."""
+    """The consumer ends its own lease (extends it by 0): as if it had ended by itself, without a failure noted."""
     returned = after_lease_end(found.attempts, found.max_attempts, tx.now_ms, tx.rules(found.queue))
     if returned.status is Status.FAILED:
         messages.forget(found)

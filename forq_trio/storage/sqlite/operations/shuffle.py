@@ -1,8 +1,9 @@
 """Random ready messages of a queue, at a cost that does not depend on how many there are.
 
-A short queue is drawn from exactly. In a long one a message is drawn in three steps, each a seek in the claim index:
-one of the priorities present, a place between its first and its last, the message there or next to it. That favours
-messages that stand after a gap and priorities with few messages; nobody who asks for any message minds.
+In a short queue every message is equally likely. In a long one a message is drawn in three steps, each a seek in the
+claim index: a priority that ready messages have, a position between its first and its last, the message at that
+position or the next one. That favours messages after a gap and priorities with few messages, which does not matter to a
+shuffle.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ def draw(query: Query, queue: str, ready: int, count: int) -> list[int]:
         if len(drawn) == count or not priorities:
             break
         drawn[_draw_one(query, queue, choice(priorities))] = None
-    # Only a very uneven queue gets here with too few; its first messages make up for them.
+    # Only a very uneven queue gets here with too few: fill up with its first messages.
     for (seq,) in query("ready_sequences", queue, count) if len(drawn) < count else ():
         if len(drawn) < count:
             drawn[seq] = None
@@ -37,6 +38,6 @@ _TRIES = 4
 
 
 def _draw_one(query: Query, queue: str, priority: int) -> int:
-    ((first, last),) = query("ready_places", queue, priority)
-    ((seq,),) = query("ready_from_place", queue, priority, randint(first, last))
+    ((first, last),) = query("ready_positions", queue, priority)
+    ((seq,),) = query("ready_from", queue, priority, randint(first, last))
     return int(seq)

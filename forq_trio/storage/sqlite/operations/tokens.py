@@ -1,4 +1,4 @@
-"""Access tokens: few, all of them in memory, so that a request is checked without a look at the file."""
+"""Access tokens: few, all in the cache, so that a request is checked without reading the file."""
 
 from collections.abc import Sequence
 from typing import Any

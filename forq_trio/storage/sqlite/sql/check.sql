@@ -37,7 +37,8 @@ WHERE seq < 1 OR seq > (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE 
 SELECT printf('message %d has a column of the wrong type', seq)
 FROM messages
 WHERE typeof(position) <> 'integer' OR typeof(priority) <> 'integer' OR typeof(attempts) <> 'integer'
-   OR typeof(process_after) <> 'integer' OR typeof(expires_after) <> 'integer' OR typeof(content) <> 'text';
+   OR typeof(process_after) <> 'integer' OR typeof(expires_after) <> 'integer' OR typeof(content) <> 'text'
+   OR typeof(received_at) <> 'integer' OR typeof(bytes) <> 'integer' OR typeof(lease_until) NOT IN ('integer', 'null');
 
 -- name: counts
 -- The counts that are kept beside the table are the table's.

@@ -135,7 +135,7 @@ SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AN
 -- As many of the message's group are in process as may be.
 UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 
--- name: let_group_go
+-- name: select_held_of_group
 -- The next held messages of a group.
 SELECT seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
 
@@ -155,7 +155,7 @@ SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
 -- Held messages of a queue, by number.
 SELECT seq FROM messages WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
 
--- name: let_go
+-- name: unhold
 -- A held message is ready again.
 UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
@@ -196,12 +196,13 @@ UPDATE messages SET status = 1, processing_started_at = coalesce(processing_star
 WHERE seq = ?;
 
 -- name: next_due
--- When the clock next concerns any message.
-SELECT due_at FROM messages WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1;
+-- When the clock next concerns any message. In a damaged row that time may be text, which SQLite orders behind numbers.
+SELECT due_at FROM messages WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT 1;
 
 -- name: next_due_but
 -- When the clock next concerns any message but these.
-SELECT due_at FROM messages WHERE due_at IS NOT NULL AND seq NOT IN (SELECT value FROM json_each(?))
+SELECT due_at FROM messages
+WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY due_at LIMIT 1;
 
 -- name: select_due

@@ -16,11 +16,11 @@ WITH RECURSIVE priorities (priority) AS (
 )
 SELECT priority FROM priorities WHERE priority IS NOT NULL;
 
--- name: ready_places
+-- name: ready_positions
 -- The first and the last place of ready messages of a queue and priority.
 SELECT (SELECT position FROM messages WHERE queue = ?1 AND status = 0 AND priority = ?2 ORDER BY position LIMIT 1),
        (SELECT position FROM messages WHERE queue = ?1 AND status = 0 AND priority = ?2 ORDER BY position DESC LIMIT 1);
 
--- name: ready_from_place
+-- name: ready_from
 -- The first ready message of a queue and priority at or after a place.
 SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? AND position >= ? ORDER BY position, seq LIMIT 1;
