@@ -120,7 +120,7 @@ class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):
     """Let the leases end `lease_ms` from now (0: at once, the attempt counted).
 
     queue: None takes receipts of any queue. Outcome per receipt: the new end of the lease, None for a receipt that is
-    not current.
+    not current, or whose lease has ended while as many others of its group are in process as may be.
     """
 
     queue: str | None

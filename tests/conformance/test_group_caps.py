@@ -295,3 +295,40 @@ def test_what_is_lost_by_one_is_nobody_elses(capped):
     assert (first.content, second.content) == ("a1", "b1")
     assert ack(capped, receipts([second])[0])
     assert contents(receive(capped, 9)) == ["b2"]
+
+
+def test_a_lease_that_ended_is_not_taken_back_while_its_group_is_full(capped):
+    send_all(capped, "a1 a2", priority=1)
+    (late,) = receive(capped, 1, lease_ms=5)
+    run(capped, now=T0 + 5)  # a1 is ready again, its receipt still current
+    send_all(capped, "a0", priority=9)
+    (other,) = receive(capped, 1, now=T0 + 5)
+    assert contents([late, other]) == ["a1", "a0"]
+    assert do(capped, Extend("q", receipts([late]), LEASE_MS), T0 + 6) == (None,)
+    assert counted(capped)["q"].processing == 1
+    assert ack(capped, *receipts([other]), now=T0 + 7)
+    assert do(capped, Extend("q", receipts([late]), LEASE_MS), T0 + 8) == (T0 + 8 + LEASE_MS,)
+    assert counted(capped)["q"].processing == 1
+
+
+def test_of_two_leases_that_ended_one_is_taken_back(engine):
+    configure(engine, group_in_flight_max=2)
+    send_all(engine, "a1 a2")
+    deliveries = receive(engine, 2, lease_ms=5)
+    run(engine, now=T0 + 5)
+    configure(engine, group_in_flight_max=1, now=T0 + 6)
+    assert do(engine, Extend("q", receipts(deliveries), LEASE_MS), T0 + 7) == (T0 + 7 + LEASE_MS, None)
+    assert counted(engine)["q"].processing == 1
+
+
+def test_what_the_same_batch_gives_up_makes_way(capped):
+    send_all(capped, "a1", priority=1)
+    (late,) = receive(capped, 1, lease_ms=5)
+    run(capped, now=T0 + 5)
+    send_all(capped, "a0", priority=9)
+    (other,) = receive(capped, 1, now=T0 + 5)
+    ended, taken_back = run(
+        capped, Extend("q", receipts([other]), 0), Extend("q", receipts([late]), LEASE_MS), now=T0 + 6
+    ).outcomes
+    assert (ended, taken_back) == ((T0 + 6,), (T0 + 6 + LEASE_MS,))
+    assert counted(capped)["q"].processing == 1

@@ -3,6 +3,7 @@
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
+from forq_trio.storage.memory.groups import must_be_held
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
@@ -89,6 +90,8 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
     if lease_ms == 0:
         tx.end_lease(SHORTENED, row)
         return tx.now_ms
+    if row.status is not Status.PROCESSING and must_be_held(tx, row):
+        return None
     started_at = tx.now_ms if row.processing_started_at is None else row.processing_started_at
     lease_until = tx.now_ms + lease_ms
     leased = {"status": Status.PROCESSING, "lease_until": lease_until, "processing_started_at": started_at}

@@ -14,6 +14,7 @@ from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.engine import ACKED, END_TO_END, NACKED, RELEASED
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.operations.dead_letters import remove
+from forq_trio.storage.sqlite.operations.group_limit import count_in_process
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
@@ -84,6 +85,7 @@ class _Messages:
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)
+        self.returned.clear()
 
 
 def _named_by_receipts(tx: Transaction, commands: Sequence[Ack | Nack | Extend | Release]) -> _Messages:
@@ -171,9 +173,23 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
     messages = _named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
 
+    def write() -> None:
+        messages.write_returned()
+        tx.run("extend", list(extended.values()))
+        extended.clear()
+
+    def is_group_full(found: Row) -> bool:
+        limit = tx.rules(found.queue).group_in_flight_max
+        if limit is None or not found.group_id:
+            return False
+        write()  # what this batch did so far counts
+        return count_in_process(tx, (found.queue, found.group_id), limit) >= limit
+
     def settle(command: Extend, receipt: Receipt) -> int | None:
         found = messages.by_receipt(command.queue, receipt)
         if found is None:
+            return None
+        if command.lease_ms > 0 and found.status != _PROCESSING and is_group_full(found):
             return None
         lease_until = tx.now_ms + command.lease_ms
         extended.pop(found.seq, None)
@@ -187,8 +203,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         return lease_until
 
     outcomes = _each_receipt(commands, settle)
-    messages.write_returned()
-    tx.run("extend", list(extended.values()))
+    write()
     return outcomes
 
 
