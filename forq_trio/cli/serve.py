@@ -1,6 +1,6 @@
-"""`forq serve` and `forq config`: both take every setting that may be seen as an option.
+"""`forq serve` and `forq config`: both take every setting, except secrets, as an option.
 
-The settings are imported once a command needs them: they take pydantic, and `forq --help` would wait for it.
+The settings are imported only when a command needs them: they import pydantic, for which `forq --help` would wait.
 """
 
 from functools import cached_property
@@ -66,13 +66,13 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 def serve(file: Path | None, **settings: Any) -> int:
     """Run the server until SIGTERM or SIGINT.
 
-    Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows what would be in effect.
+    Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows the effective settings.
     """
     from forq_trio.config.settings import default_db_path
 
     config = _load(file, settings).config
     if config.db_path == default_db_path() and not config.memory:
-        # The default place is ours to make; any other is the operator's, and missing it is more likely a slip.
+        # The default directory is made; any other that is missing is more likely a mistake of the operator.
         config.db_path.parent.mkdir(parents=True, exist_ok=True)
     from forq_trio import app
 
