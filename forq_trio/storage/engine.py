@@ -10,9 +10,9 @@ Rules every engine keeps; the conformance suite checks them on each:
    what is on disk is unknown and the engine must not be used again.
 4. Time is only what the batch says: `now_ms`. First the engine settles what fell due by then (delayed messages become
    ready, leases end, messages expire; at most DUE_BATCH_MAX of them), then the commands, then the claims: the
-   receivers that wait before the batch's own claims, each in order. Rule 9 says more. A message that cannot be
-   settled when it falls due, or in a sweep, is set aside for SET_ASIDE_RETRY_MS and told of in `BatchResult.set_aside`;
-   the others are settled all the same.
+   receivers that wait before the batch's own claims, each in order. Rule 9 says more. A damaged
+   message that cannot be settled when it falls due, or in a sweep or purge, or that cannot be handed out, is set aside
+   for SET_ASIDE_RETRY_MS and told of in `BatchResult.set_aside`; the others are settled and handed out all the same.
 5. Every change to a claimed message is fenced by its receipt. The current receipt is the one of the latest claim; it
    stays current after its lease ended until the message is claimed again, settled or moved.
 6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
@@ -112,7 +112,7 @@ EVENT_KINDS = (
 
 
 class SetAside(NamedTuple):
-    """A message that time should have changed and that could not be: it stays as it is until it is tried again."""
+    """A damaged message that could not be settled or handed out: it stays as it is until it is tried again."""
 
     queue: str
     sequence: int
@@ -135,7 +135,7 @@ class BatchResult(Struct, gc=False):
     failed_queued: failed messages now wait to be moved or deleted: nudge the sweeps.
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
-    set_aside: messages that could not be settled when they fell due.
+    set_aside: damaged messages that could not be settled, or not be handed out.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 

@@ -45,7 +45,7 @@ class Transaction:
     wake_next, free_next: what the next batch has to count as woken and freed. rounds: those that grouped queues
     reached. last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
     BatchResult. tokens: those that were changed, None for one that was revoked. isolated: what may fail is to run in
-    savepoints of its own (`attempt`). set_aside: due messages that failed in one. retry_later: what is left of the work
+    savepoints of its own (`attempt`). set_aside: messages that failed in one. retry_later: what is left of the work
     that time brings is not to be tried again at once.
     """
 
@@ -295,12 +295,15 @@ class Transaction:
             return error
         return None
 
-    def put_aside(self, message: Row, error: Exception) -> None:
-        """A message could not be settled when it fell due: leave it alone for a while, or try all again a bit later."""
-        if len(self.left_alone()) < limits.SET_ASIDE_MESSAGES_MAX:
-            self.set_aside.append(SetAside(message.queue, message.seq, f"{type(error).__name__}: {error}"))
-        else:
+    def put_aside(self, queue: str, seq: int, error: Exception) -> bool:
+        """A message is damaged: leave it alone for a while. False where too many are: try all again a bit later."""
+        if self._cache.set_aside.get(seq, 0) > self.now_ms:
+            return True
+        if len(self._cache.set_aside) + len(self.set_aside) >= limits.SET_ASIDE_MESSAGES_MAX:
             self.retry_later = True
+            return False
+        self.set_aside.append(SetAside(queue, seq, f"{type(error).__name__}: {error}"))
+        return True
 
     def left_alone(self) -> list[int]:
         """The messages that are set aside, by sequence."""
@@ -364,7 +367,10 @@ class Transaction:
         self._counts = {queue: self._with_changes(queue, each) for queue, each in self._changes.items()}
         rows = [
             (
-                *(queue, now.ready, now.processing, now.failed, now.delayed, now.held, now.bytes),
+                *(queue, now.ready, now.processing, now.failed, now.delayed, now.held),
+                max(
+                    -limits.SEQUENCE_MAX, min(now.bytes, limits.SEQUENCE_MAX)
+                ),  # a damaged row may say anything
                 *(self.grouped(queue), self.letting_go(queue), self.now_ms),
             )
             for queue, now in self._counts.items()
@@ -394,7 +400,7 @@ class Transaction:
             cache.reach(self.rounds)
         if self._settings:
             cache.change_settings(self._settings)
-        if cache.set_aside or self.set_aside:
+        if self.set_aside or (cache.set_aside and self.due_settled):
             cache.put_aside([message.sequence for message in self.set_aside], self.now_ms)
         if self.tokens:
             cache.change_tokens(self.tokens)
