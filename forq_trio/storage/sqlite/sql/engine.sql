@@ -122,6 +122,13 @@ SELECT seq, id, content, attempts, received_at, priority, first_received_at, att
 FROM messages
 WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
+-- name: select_ready_but
+-- The next messages of a queue in claim order, but these.
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+FROM messages
+WHERE queue = ? AND status = 0 AND seq NOT IN (SELECT value FROM json_each(?))
+ORDER BY priority DESC, position, seq LIMIT ?;
+
 -- name: select_drawn
 -- A ready message by its sequence, for a shuffle.
 SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
