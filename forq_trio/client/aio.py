@@ -333,6 +333,8 @@ class AsyncForqClient:
                     raise protocol.unreachable(self._url, problem) from problem
             except protocol.TRANSPORT_ERRORS as problem:
                 raise protocol.unreachable(self._url, problem) from problem
+            except httpx.DecodingError as problem:
+                raise protocol.unreadable(problem) from problem
             else:
                 delay = retries.after_answer(response)
                 if delay is None:

@@ -92,12 +92,12 @@ def queue_path(name: str) -> str:
     # A dot or two would be taken as a directory by clients and proxies, even percent-encoded.
     if name in ("", ".", ".."):
         raise ForqApiError(400, "bad_request.queue.invalid_name")
-    return f"/api/v1/queues/{quote(name, safe='')}"
+    return f"/api/v1/queues/{_segment(name, ForqApiError(400, 'bad_request.queue.invalid_name'))}"
 
 
 def message_path(queue: str, message_id: str) -> str:
     """Where the API has a message."""
-    return f"{queue_path(queue)}/messages/{quote(message_id, safe='')}"
+    return f"{queue_path(queue)}/messages/{_message_segment(message_id)}"
 
 
 def dead_letters_path(queue: str) -> str:
@@ -107,23 +107,36 @@ def dead_letters_path(queue: str) -> str:
 
 def dead_letter_path(queue: str, message_id: str) -> str:
     """Where the API has a dead letter."""
-    return f"{dead_letters_path(queue)}/{quote(message_id, safe='')}"
+    return f"{dead_letters_path(queue)}/{_message_segment(message_id)}"
 
 
 def redrive_path(queue: str, redrive_id: str) -> str:
     """Where the API has a redrive."""
-    return f"{dead_letters_path(queue)}/redrives/{quote(redrive_id, safe='')}"
+    segment = _segment(redrive_id, ForqApiError(404, "not_found.redrive"))
+    return f"{dead_letters_path(queue)}/redrives/{segment}"
 
 
 def token_path(name: str) -> str:
     """Where the API has a token. Raises ForqApiError for a name that no path can carry."""
     if name in ("", ".", ".."):
         raise ForqApiError(404, "not_found.token")
-    return f"{TOKENS}/{quote(name, safe='')}"
+    return f"{TOKENS}/{_segment(name, ForqApiError(404, 'not_found.token'))}"
+
+
+def _message_segment(message_id: str) -> str:
+    return _segment(message_id, ForqApiError(400, "bad_request.messageId.invalid"))
+
+
+def _segment(text: str, refusal: ForqApiError) -> str:
+    """`text` as a segment of a path. Raises `refusal` for text that UTF-8 cannot carry."""
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise refusal from None
 
 
 def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> str:
-    """A search for dead letters as the query of a URL."""
+    """A search for dead letters as the query of a URL. Raises ForqApiError for text that UTF-8 cannot carry."""
     members: dict[str, object] = {
         "reason": wanted.reason,
         "minAgeMs": wanted.min_age_ms,
@@ -133,15 +146,18 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         "limit": limit,
         "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
     }
-    return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
+    try:
+        return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
+    except UnicodeEncodeError:
+        raise ForqApiError(400, "bad_request.body.invalid") from None
 
 
 def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
     """The JSON of an answer. Raises ForqProtocolError."""
     try:
         return msgspec.json.decode(response.content, type=answer)
-    except msgspec.MsgspecError as problem:
-        raise ForqProtocolError(f"the answer is not one of Forq's: {problem}") from problem
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        raise unreadable(problem) from problem
 
 
 def read_results(results: Sequence[SendResult], expected: int) -> list[Produced | Rejected]:
@@ -163,9 +179,14 @@ def refusal(response: httpx.Response) -> ForqApiError:
     """The error for an answer that is no success."""
     try:
         error = msgspec.json.decode(response.content, type=_Error)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return ForqApiError(response.status_code, None)
     return ForqApiError(response.status_code, error.code, error.message or error.field or error.scope)
+
+
+def unreadable(problem: Exception) -> ForqProtocolError:
+    """The error for an answer that nothing can be made of."""
+    return ForqProtocolError(f"the answer is not one of Forq's: {problem}")
 
 
 def unreachable(url: str, problem: Exception) -> ForqUnreachable:

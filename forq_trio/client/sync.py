@@ -327,6 +327,8 @@ class ForqClient:
                     raise protocol.unreachable(self._url, problem) from problem
             except protocol.TRANSPORT_ERRORS as problem:
                 raise protocol.unreachable(self._url, problem) from problem
+            except httpx.DecodingError as problem:
+                raise protocol.unreadable(problem) from problem
             else:
                 delay = retries.after_answer(response)
                 if delay is None:
