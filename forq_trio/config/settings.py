@@ -31,8 +31,15 @@ from forq_trio.model import limits
 
 
 def default_db_path() -> Path:
-    """forq/forq.db in the place the operating system keeps for a user's application data (as Forq does)."""
-    return platformdirs.user_data_path("forq", appauthor=False, roaming=True) / "forq.db"
+    """forq/forq.db in the place the operating system keeps for a user's application data (as Forq does).
+
+    A user without a home directory, such as a container's number without a name, has "/" for one, as in Docker.
+    """
+    try:
+        place = platformdirs.user_data_path("forq", appauthor=False, roaming=True)
+    except RuntimeError:
+        place = Path("/.local/share/forq")
+    return place / "forq.db"
 
 
 def default_reader_pool_size() -> int:
