@@ -7,11 +7,13 @@ stderr and the exit code of docs/cli.md. An expected error never shows a traceba
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from forq_trio.cli.exits import Exit, explain
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.streams import drop_unwritten, open_missing_streams
 from forq_trio.version import installed_version
 
 _MODULES = {
@@ -75,12 +77,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         outcome = forq.main(args=arguments, prog_name="forq", standalone_mode=False)
     except Exception as problem:
         lines, code = explain(problem)
-        for line in lines:
-            click.echo(line, err=True)
+        with suppress(OSError):
+            for line in lines:
+                click.echo(line, err=True)
         return code
     return int(outcome) if outcome is not None else Exit.OK
 
 
 def main() -> None:
     """The console script."""
-    sys.exit(run())
+    open_missing_streams()
+    code = run()
+    drop_unwritten()
+    sys.exit(code)

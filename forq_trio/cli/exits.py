@@ -54,5 +54,6 @@ def explain(problem: Exception) -> tuple[list[str], int]:
         case ForqClientError() | ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
-            return [f"forq: {problem.strerror or type(problem).__name__}: {problem.filename}"], Exit.FAILED
+            file = f": {problem.filename}" if problem.filename is not None else ""
+            return [f"forq: {problem.strerror or type(problem).__name__}{file}"], Exit.FAILED
     raise problem

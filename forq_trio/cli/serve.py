@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from forq_trio.cli.exits import Failure
 from forq_trio.cli.output import print_table
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     return load({name: text for name, text in settings.items() if text is not None}, file=file)
 
 
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        sentence = f"{path} cannot be made ({problem.strerror}); FORQ_DB_PATH can name a file elsewhere"
+        raise Failure(sentence) from None
+
+
 @click.command(cls=_WithSettings, short_help="Run the server.")
 @_file_option
 def serve(file: Path | None, **settings: Any) -> int:
@@ -73,7 +82,7 @@ def serve(file: Path | None, **settings: Any) -> int:
     config = _load(file, settings).config
     if config.db_path == default_db_path() and not config.memory:
         # The default directory is made; any other that is missing is more likely a mistake of the operator.
-        config.db_path.parent.mkdir(parents=True, exist_ok=True)
+        _make_directory(config.db_path.parent)
     from forq_trio import app
 
     return app.run(config)
