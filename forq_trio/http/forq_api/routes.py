@@ -68,8 +68,8 @@ _SETTLING_MANY = (*_QUEUE, *_BODY, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
 _RECEIPT = Parameter(
     "X-Forq-Receipt",
     "header",
-    "The receipt the message came with. With it only the consumer that has the lease succeeds; without "
-    "it the id alone decides, unless the server demands receipts.",
+    "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
+    "one the id alone decides, unless the server demands receipts.",
     {"type": "string"},
 )
 _ORDER = Parameter(
