@@ -1,17 +1,19 @@
 """The command `forq`. Each command lives in a module of its own, imported only when it is called.
 
 Commands return an exit code (None: OK) and raise errors of our own trees; `run` turns those into one sentence on
-stderr and the exit code that docs/cli.md promises. Nobody ever sees a traceback for what can be foreseen.
+stderr and the exit code of docs/cli.md. An expected error never shows a traceback.
 """
 
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from forq_trio.cli.exits import Exit, explain
 from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.streams import drop_unwritten, open_missing_streams
 from forq_trio.version import installed_version
 
 _MODULES = {
@@ -35,7 +37,7 @@ _MODULES = {
 
 
 class _Commands(CommandGroup):
-    """Finds a command in its module when it is asked for, so that no command waits for another's imports."""
+    """Imports the module of a command when it is called, so that no command waits for another's imports."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_MODULES)
@@ -66,21 +68,25 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
     help="Print the version and exit.",
 )
 def forq() -> None:
-    """A durable, instant message queue: the server, and what one does with it."""
+    """A durable, instant message queue: the server, and commands for it."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command line (None: the process's own) and return the exit code."""
+    """Run one command line (None: the process's own) and return the exit code."""
     try:
         outcome = forq.main(args=arguments, prog_name="forq", standalone_mode=False)
     except Exception as problem:
         lines, code = explain(problem)
-        for line in lines:
-            click.echo(line, err=True)
+        with suppress(OSError):
+            for line in lines:
+                click.echo(line, err=True)
         return code
     return int(outcome) if outcome is not None else Exit.OK
 
 
 def main() -> None:
     """The console script."""
-    sys.exit(run())
+    open_missing_streams()
+    code = run()
+    drop_unwritten()
+    sys.exit(code)

@@ -205,7 +205,7 @@ def edit(
 ) -> int:
     """Send a copy of a dead letter with other content or attributes, back to where it came from.
 
-    The original stays unless --remove takes it away with it.
+    The original stays unless --remove is given.
     """
     if content == "-":
         content = sys.stdin.read()

@@ -41,12 +41,12 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         help="Only those with this attribute; may be repeated.",
     ),
-    click.option("--text", help="Only those whose content has this in it."),
+    click.option("--text", help="Only those whose content contains this."),
 )
 
 
 def filter_options(command: CommandT) -> CommandT:
-    """The members of `DeadLetterFilter`."""
+    """Add the options for the members of `DeadLetterFilter`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -59,5 +59,5 @@ def filter_of(
     attributes: dict[str, str],
     text: str | None,
 ) -> DeadLetterFilter:
-    """The filter that the options say. An attribute's name cannot hold a colon: the server's query has it so."""
+    """The filter of these options. An attribute's name cannot contain a colon, which separates it in the query."""
     return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text)

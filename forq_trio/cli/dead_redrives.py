@@ -55,9 +55,9 @@ def redrive(
     wanted = filter_of(**chosen)
     by_filter = everything or wanted != DeadLetterFilter()
     if bool(message_ids) == by_filter:
-        raise click.UsageError("say which: IDs, or --all, or what they have to be like")
+        raise click.UsageError("say which: IDs, or --all, or a filter")
     if everything and wanted != DeadLetterFilter():
-        raise click.UsageError("--all and what they have to be like exclude each other")
+        raise click.UsageError("--all and a filter exclude each other")
     if message_ids and (dry_run or rate_per_second is not None):
         raise click.UsageError("--rate and --dry-run are for --all and for those that match")
     with connect(url) as client:
@@ -114,7 +114,7 @@ def redrives(queue: str, cancelled: str | None, as_json: bool, url: str) -> int:
 
 
 def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
-    """Print what became of each message; one that was refused decides the exit code."""
+    """Print the result of each message; a refused one decides the exit code."""
     refused = [result for result in results if not result.ok]
     if as_json:
         for result in results:
@@ -130,7 +130,7 @@ def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
 
 def _why_not(code: str | None) -> str:
     if code == "not_found.message":
-        return "it is not there, is in process, or has no queue to go to"
+        return "it is not there, is processing, or has no queue to go to"
     return meaning(code or "internal")
 
 
@@ -139,7 +139,7 @@ def _follow(client: ForqClient, task: RedriveInfo) -> RedriveInfo:
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[status]}"),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
@@ -148,19 +148,19 @@ def _follow(client: ForqClient, task: RedriveInfo) -> RedriveInfo:
     pause = _LOOK_SECONDS_MIN
     try:
         with progress:
-            shown = progress.add_task(task.queue, total=task.total or None, told="")
+            shown = progress.add_task(task.queue, total=task.total or None, status="")
             while task.state == "running":
                 time.sleep(pause)
                 pause = min(2 * pause, _LOOK_SECONDS_MAX)
                 task = client.redrive_info(task.queue, task.id)
-                progress.update(shown, completed=_dealt_with(task), told=_how_far(task))
+                progress.update(shown, completed=_dealt_with(task), status=_how_far(task))
     except KeyboardInterrupt:
         task = client.cancel_redrive(task.queue, task.id)
     return task
 
 
 def _dealt_with(task: RedriveInfo) -> int:
-    """Of the messages searched, those that do not wait to be moved."""
+    """How many of the searched messages are done with."""
     return task.searched if task.dry_run else task.searched - task.matched + task.moved
 
 

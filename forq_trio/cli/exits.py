@@ -8,7 +8,7 @@ from forq_trio.model.errors import ForqError
 
 
 class Exit(IntEnum):
-    """What a script can rely on; docs/cli.md says the same in words."""
+    """The exit codes, stable for scripts; docs/cli.md says what they mean."""
 
     OK = 0
     FAILED = 1
@@ -28,7 +28,7 @@ class Failure(Exception):
 
 
 def explain(problem: Exception) -> tuple[list[str], int]:
-    """The lines for stderr and the exit code of an error that ended a command. What is unforeseen is raised again."""
+    """The lines for stderr and the exit code of an error that ended a command. Unexpected errors are raised again."""
     from forq_trio.client.errors import ForqApiError, ForqClientError, ForqUnreachable
     from forq_trio.config.errors import ConfigError
 
@@ -54,5 +54,6 @@ def explain(problem: Exception) -> tuple[list[str], int]:
         case ForqClientError() | ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
-            return [f"forq: {problem.strerror or type(problem).__name__}: {problem.filename}"], Exit.FAILED
+            file = f": {problem.filename}" if problem.filename is not None else ""
+            return [f"forq: {problem.strerror or type(problem).__name__}{file}"], Exit.FAILED
     raise problem

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def check(db_path: str | None, as_json: bool) -> int:
-    """Check the database: the file's own structure, then what forq-trio promises about its contents."""
+    """Check the database: the structure of the file, then the rules for its tables."""
     from forq_trio.config.load import load_db_path
     from forq_trio.storage.sqlite.files.check import check_file
 

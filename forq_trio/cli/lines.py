@@ -1,7 +1,7 @@
-"""Cuts a stream of bytes into lines, each a message. No I/O in here; bounded whatever the stream holds.
+"""Cuts a stream of bytes into lines, each a message. No I/O in here; memory is bounded.
 
 An empty line is no message, and CR LF ends a line like LF. A line that cannot be a message is reported with the API's
-code for it, and the stream goes on behind it.
+code for it, and the next lines are not affected.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ NOT_UTF8 = "bad_request.body.invalid"
 
 
 class Line(NamedTuple):
-    """A line by its number, counted from 1. Either `text` or `code` (why it cannot be sent) is there."""
+    """A line by its number, counted from 1. Either `text` or `code` (why it cannot be sent) is set, the other None."""
 
     number: int
     text: str | None
@@ -21,7 +21,7 @@ class Line(NamedTuple):
 
 
 class LineCutter:
-    """Give it chunks with `feed`, and `finish` once at the end."""
+    """Call `feed` with each chunk, and `finish` once at the end."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -29,7 +29,7 @@ class LineCutter:
         self._skipping = False
 
     def feed(self, chunk: bytes) -> Iterator[Line]:
-        """The lines that are complete by now."""
+        """The lines that this chunk completes."""
         *complete, rest = (self._rest + chunk).split(b"\n")
         for raw in complete:
             yield from self._line(raw)

@@ -1,4 +1,4 @@
-"""`forq queues` and `forq peek`: looking without touching."""
+"""`forq queues` and `forq peek`: read queues and messages without changing them."""
 
 import time
 

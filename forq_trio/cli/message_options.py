@@ -35,7 +35,7 @@ _OPTIONS = (
         "ttl_ms",
         type=duration_ms,
         metavar="DURATION",
-        help="How long it lives once it is due.  [default: the queue's]",
+        help="How long the message lives once it is due.  [default: the queue's]",
     ),
     click.option(
         "--priority",
@@ -52,7 +52,7 @@ _OPTIONS = (
         multiple=True,
         callback=_distinct,
         metavar="NAME=VALUE",
-        help="Travels with the message; may be repeated.",
+        help="An attribute of the message; may be repeated.",
     ),
     click.option(
         "--dedup-id",
@@ -70,18 +70,18 @@ _OPTIONS = (
     click.option(
         "--max-attempts",
         type=click.IntRange(min=1),
-        help="Deliveries before it fails.  [default: the queue's]",
+        help="Deliveries before the message fails.  [default: the queue's]",
     ),
     click.option(
         "--dead-letter-queue",
         metavar="NAME",
-        help="Where it goes when it fails or expires; '' deletes it.  [default: the queue's]",
+        help="Where the message goes when it fails or expires; '' deletes it.  [default: the queue's]",
     ),
 )
 
 
 def message_options(command: CommandT) -> CommandT:
-    """All of them."""
+    """Add all options about the message."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and the way from them to a client."""
+"""Options and arguments that several commands share, and the client that they connect."""
 
 import os
 import re
@@ -20,7 +20,7 @@ RETRY_SECONDS = 1.0
 
 
 def duration_ms(text: str) -> int:
-    """A length of time in milliseconds, from seconds or a number with a unit. For use as an option's type."""
+    """A duration in milliseconds, from seconds or a number with a unit. For use as an option's type."""
     found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(ms|s|m|h|d)?", text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 500ms, 5m, 2h or 1d")
@@ -28,7 +28,7 @@ def duration_ms(text: str) -> int:
 
 
 def moment_ms(text: str) -> int:
-    """Milliseconds since the epoch, from just that or from ISO 8601 (local time unless it says otherwise)."""
+    """Milliseconds since the epoch, from a number of them or from ISO 8601 (local time without an offset)."""
     if re.fullmatch(r"[0-9]{1,16}", text):
         return int(text)
     try:
@@ -38,7 +38,7 @@ def moment_ms(text: str) -> int:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """A name and a value with = between them; the value may hold more of these. For use as an option's type."""
+    """A name and a value, cut at the first =. For use as an option's type."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.BadParameter(f"{text!r} is not of the form NAME=VALUE")
@@ -63,7 +63,7 @@ def json_option(command: CommandT) -> CommandT:
 
 
 def db_option(command: CommandT) -> CommandT:
-    """--db-path or --db; FORQ_DB_PATH and the rest of the configuration are looked at by the command."""
+    """--db-path or --db; the command itself reads FORQ_DB_PATH and the rest of the configuration."""
     return click.option(
         "--db-path", "--db", "db_path", metavar="FILE", help="The database file.  [env var: FORQ_DB_PATH]"
     )(command)
@@ -78,12 +78,12 @@ def _is_server_url(url: str) -> bool:
 
 
 def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> ForqClient:
-    """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is no good."""
+    """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is not valid."""
     if not _is_server_url(url):
         raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
     secret = os.environ.get("FORQ_AUTH_SECRET", "")
     if not secret:
-        raise Failure("FORQ_AUTH_SECRET is not set; it has to hold the server's secret", Exit.USAGE)
+        raise Failure("FORQ_AUTH_SECRET is not set; it has to be the server's secret or a token", Exit.USAGE)
     if not (secret.isascii() and secret.isprintable()):
         raise Failure("FORQ_AUTH_SECRET has characters that an HTTP header cannot carry", Exit.USAGE)
     return ForqClient(url, secret, retry_seconds=retry_seconds)

@@ -1,6 +1,6 @@
-"""Printing: for people on a terminal, plain tab-separated text into a pipe, JSON where it is asked for.
+"""Printing: tables on a terminal, tab-separated text into a pipe, JSON with --json.
 
-Data goes to stdout, everything about it (progress, hints, errors) to stderr.
+Data goes to stdout; progress, hints and errors go to stderr.
 """
 
 import sys
@@ -19,12 +19,12 @@ _AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def on_terminal() -> bool:
-    """Whether a person reads stdout."""
+    """True if stdout is a terminal."""
     return sys.stdout.isatty()
 
 
 def errors_on_terminal() -> bool:
-    """Whether a person reads stderr, so that a progress bar makes sense."""
+    """True if stderr is a terminal, which can show a progress bar."""
     return sys.stderr.isatty()
 
 
@@ -61,7 +61,7 @@ def one_line(text: str, length_max: int) -> str:
 
 
 def length_of_time(ms: int) -> str:
-    """A length of time in its largest whole unit: "3 s", "2 h"."""
+    """A duration in its largest whole unit: "3 s", "2 h"."""
     for unit_ms, name in _AGES:
         if ms >= unit_ms:
             return f"{ms // unit_ms} {name}"
@@ -69,7 +69,7 @@ def length_of_time(ms: int) -> str:
 
 
 def duration_text(ms: int) -> str:
-    """A length of time in the largest unit that says it exactly, as options read it: "5m", "90s", "1500ms"."""
+    """A duration in the largest unit that is exact, as options read it: "5m", "90s", "1500ms"."""
     for unit, unit_ms in _UNITS_MS.items():
         if ms >= unit_ms and ms % unit_ms == 0:
             return f"{ms // unit_ms}{unit}"

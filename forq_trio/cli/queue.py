@@ -1,4 +1,4 @@
-"""`forq queue …`: the settings of one queue, and what one does to it as a whole."""
+"""`forq queue …`: the settings of one queue, and commands on it as a whole."""
 
 import sys
 from typing import Any
@@ -16,15 +16,15 @@ from forq_trio.client.sync import ForqClient
 
 @click.group(cls=CommandGroup, short_help="Set up, pause, empty or remove a queue.")
 def queue() -> None:
-    """What one does to a queue as a whole. A queue needs no setting up: without settings the defaults hold."""
+    """Commands on a queue as a whole. A queue needs no setting up: without settings it has the defaults."""
 
 
-@queue.command(short_help="Show what holds for a queue.")
+@queue.command(short_help="Show the settings of a queue.")
 @click.argument("queue", metavar="NAME")
 @json_option
 @url_option
 def show(queue: str, as_json: bool, url: str) -> int:
-    """Show what holds for a queue, and whether it was set or is the default."""
+    """Show the settings of a queue, and whether each was set or is the default."""
     with connect(url) as client:
         found = client.settings(queue)
     if as_json:
@@ -49,13 +49,13 @@ def show(queue: str, as_json: bool, url: str) -> int:
     type=click.Choice([setting.name for setting in SETTINGS]),
     multiple=True,
     metavar="SETTING",
-    help="Go back to the default of this setting; may be repeated.",
+    help="Reset this setting to the default; may be repeated.",
 )
 @url_option
 def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
     """Change settings of a queue, at once for all of its messages; the others stay as they are.
 
-    Order, delay and time to live hold for messages that are sent from now on.
+    Order, delay and time to live apply to messages that are sent from now on.
     """
     changes = {member: value for member, value in values.items() if value is not None}
     for setting in SETTINGS:
@@ -71,22 +71,22 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
     return Exit.OK
 
 
-@queue.command(short_help="Go back to the default settings.")
+@queue.command(short_help="Reset all settings to the defaults.")
 @click.argument("queue", metavar="NAME")
 @url_option
 def reset(queue: str, url: str) -> int:
-    """Go back to the defaults of all settings. A paused queue stays paused."""
+    """Reset all settings to the defaults. A paused queue stays paused."""
     with connect(url) as client:
         client.reset_settings(queue)
     click.echo(f"{queue} has the default settings")
     return Exit.OK
 
 
-@queue.command(short_help="Hand out no more messages.")
+@queue.command(short_help="Deliver no more messages.")
 @click.argument("queue", metavar="NAME")
 @url_option
 def pause(queue: str, url: str) -> int:
-    """Hand out no messages of a queue until `forq queue resume`. It still takes messages, and consumers wait."""
+    """Deliver no messages of a queue until `forq queue resume`. Sends go on, and consumers wait."""
     with connect(url) as client:
         client.pause(queue)
     click.echo(f"{queue} is paused")
@@ -97,7 +97,7 @@ def pause(queue: str, url: str) -> int:
 @click.argument("queue", metavar="NAME")
 @url_option
 def resume(queue: str, url: str) -> int:
-    """Hand out messages again; consumers that wait are served at once."""
+    """Deliver messages again; consumers that wait are served at once."""
     with connect(url) as client:
         client.resume(queue)
     click.echo(f"{queue} goes on")
@@ -110,7 +110,7 @@ def resume(queue: str, url: str) -> int:
 @json_option
 @url_option
 def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
-    """Remove all messages of a queue, also delayed ones and those that consumers have at the moment.
+    """Remove all messages of a queue, also delayed ones and those that consumers have leased.
 
     Asks first. Without a terminal there is nobody to ask, so it takes --yes.
     """
@@ -138,7 +138,7 @@ def _confirm_purge(client: ForqClient, queue: str) -> None:
 @click.argument("queue", metavar="NAME")
 @url_option
 def delete(queue: str, url: str) -> int:
-    """Take an empty queue off the list, and forget its settings. A queue that holds messages has to be purged first."""
+    """Forget an empty queue and its settings. A queue that has messages has to be purged first."""
     with connect(url) as client:
         client.delete_queue(queue)
     click.echo(f"{queue} is removed")

@@ -1,6 +1,6 @@
 """The settings of a queue as options of `forq queue set` and as `forq queue show` prints them.
 
-Where something is set, what is printed is what the option takes, so that it can be copied to another queue.
+A value is printed as its option takes it, so that it can be copied to another queue.
 """
 
 import re
@@ -18,7 +18,7 @@ _NO_BOUND = "no limit"
 
 
 class _Word(click.Choice[str]):
-    """A word out of several; the API writes it with _ where the option has -."""
+    """A choice of words; the API writes them with _ where the option has -."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return super().convert(value, param, ctx).replace("-", "_")
@@ -52,7 +52,7 @@ _FORMULA_TYPES: dict[str, Callable[[str], float]] = {
 
 
 def size_bytes(text: str) -> int:
-    """A number of bytes, from just that or a number with a unit. For use as an option's type."""
+    """A number of bytes, from a number with or without a unit. For use as an option's type."""
     found = re.fullmatch(r"([0-9]{1,18})(KiB|MiB|GiB)?", text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a size such as 5000, 64KiB, 10MiB or 2GiB")
@@ -99,7 +99,7 @@ SETTINGS = (
         "lease_ms",
         duration_ms,
         "DURATION",
-        "How long a receive that does not say holds its messages.",
+        "How long a lease is if the receive names no length.",
         duration_text,
     ),
     Setting(
@@ -107,7 +107,7 @@ SETTINGS = (
         "delay_ms",
         duration_ms,
         "DURATION",
-        "How long a message waits before it is due.",
+        "How long a message is delayed.",
         duration_text,
     ),
     Setting(
@@ -141,14 +141,19 @@ SETTINGS = (
         duration_text,
     ),
     Setting(
-        "max-messages", "max_messages", _AT_LEAST_1, "INTEGER", "How many messages it takes.", _number_text
+        "max-messages",
+        "max_messages",
+        _AT_LEAST_1,
+        "INTEGER",
+        "How many messages the queue takes.",
+        _number_text,
     ),
     Setting(
         "max-bytes",
         "max_bytes",
         size_bytes,
         "SIZE",
-        "How many bytes of content and attributes it takes.",
+        "How many bytes of content and attributes the queue takes.",
         _size_text,
     ),
     Setting(
@@ -156,7 +161,7 @@ SETTINGS = (
         "overflow",
         _Word(["reject", "drop-oldest", "dead-letter"]),
         "POLICY",
-        "What a send to the full queue does: reject, drop-oldest or dead-letter.",
+        "What a send to a full queue does: reject, drop-oldest or dead-letter.",
         _word_text,
     ),
     Setting(
@@ -172,7 +177,7 @@ SETTINGS = (
         "group_in_flight_max",
         _AT_LEAST_1,
         "INTEGER",
-        "How many messages of one group may be in process at once.",
+        "How many messages of one group may be processing at once.",
         _number_text,
     ),
 )

@@ -18,7 +18,7 @@ from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_
 _OUTLIVE_SECONDS = 30.0
 
 Claim = Callable[..., list[Delivery]]
-"""The client's `receive`, all but how many messages are wanted and how long to wait for them."""
+"""The client's `receive`; max_messages and wait_ms are yet to be given."""
 
 
 @click.command(short_help="Receive messages, once or as they come.")
@@ -43,12 +43,12 @@ Claim = Callable[..., list[Delivery]]
     "lease_ms",
     type=duration_ms,
     metavar="DURATION",
-    help="How long the messages are ours before they come again.  [default: the queue's]",
+    help="How long the lease of the messages is.  [default: the queue's]",
 )
-@click.option("--shuffle", is_flag=True, help="Take some at random instead of the next ones.")
+@click.option("--shuffle", is_flag=True, help="Receive random messages instead of the next ones.")
 @click.option("--follow", is_flag=True, help="Go on waiting for messages until Ctrl-C.")
 @click.option("--ack", is_flag=True, help="Acknowledge messages once they are printed.")
-@click.option("--peek", is_flag=True, help="Only look: take nothing, count no attempt.")
+@click.option("--peek", is_flag=True, help="Only peek: lease nothing, count no attempt.")
 @json_option
 @url_option
 def receive(
@@ -65,14 +65,12 @@ def receive(
 ) -> int:
     """Receive messages and print them, with their receipts unless --ack acknowledges them.
 
-    Without --ack a message stays leased and comes again when the lease ends, unless `forq ack` or `forq nack` is
-    called with its receipt.
+    Without --ack a message is ready again when its lease ends, unless `forq ack` or `forq nack` is called with its
+    receipt.
     """
     if peek:
         if follow or ack or wait_ms or lease_ms is not None:
-            raise click.UsageError(
-                "--peek takes nothing: --wait, --lease, --follow and --ack do not go with it"
-            )
+            raise click.UsageError("--peek leases nothing: it excludes --wait, --lease, --follow and --ack")
         return _peek(queue, max_messages or 1, shuffle, as_json, url)
     left = max_messages if max_messages or follow else 1
     printed = 0
@@ -98,7 +96,7 @@ def _peek(queue: str, wanted: int, shuffle: bool, as_json: bool, url: str) -> in
 
 
 def _poll(claim: Claim, left: int, wait_ms: int) -> Iterator[list[Delivery]]:
-    """Wait for the first messages, then take what is there, up to `left`."""
+    """Wait for the first messages, then receive those that are ready, up to `left`."""
     deadline = time.monotonic() + wait_ms / 1000
     while left > 0:
         remaining_ms = max(0, round((deadline - time.monotonic()) * 1000))
@@ -115,14 +113,14 @@ def _poll(claim: Claim, left: int, wait_ms: int) -> Iterator[list[Delivery]]:
 
 
 def _follow(claim: Claim, left: int | None) -> Iterator[list[Delivery]]:
-    """Take messages as they come, until `left` are taken (None: for ever); outlives a restart of the server."""
+    """Receive messages as they come, up to `left` (None: for ever), also across a restart of the server."""
     retries: Retries | None = None
     while left is None or left > 0:
         wanted = RECEIVE_BATCH_MAX if left is None else min(left, RECEIVE_BATCH_MAX)
         try:
             deliveries = claim(max_messages=wanted, wait_ms=WAIT_MS_MAX)
         except ForqUnreachable as problem:
-            # The server takes back what it could not deliver: asking again is safe.
+            # The server releases messages that it could not deliver: asking again is safe.
             retries = retries or Retries(_OUTLIVE_SECONDS)
             _pause(retries, problem)
             continue
@@ -137,7 +135,7 @@ def _hand_over(
 ) -> bool:
     """Print messages, then acknowledge them if that is wanted; True if all went well.
 
-    If printing is cut short (Ctrl-C, the reader of our pipe has gone), what nobody has seen goes back at once.
+    If printing is interrupted (Ctrl-C, a closed pipe), the unprinted messages are released at once.
     """
     printed: list[str] = []
     try:
@@ -158,7 +156,7 @@ def _hand_over(
 
 
 def _acknowledge(client: ForqClient, queue: str, receipts: list[str]) -> int:
-    """Acknowledge printed messages, also across a restart of the server; how many receipts were no longer current."""
+    """Acknowledge printed messages, also across a restart of the server; returns how many were refused."""
     retries: Retries | None = None
     while True:
         try:
@@ -167,12 +165,12 @@ def _acknowledge(client: ForqClient, queue: str, receipts: list[str]) -> int:
             retries = retries or Retries(_OUTLIVE_SECONDS)
             _pause(retries, problem)
             continue
-        # Once repeated, a receipt that is not current any more may well be one that the first try settled.
+        # After a repetition, a receipt that is no longer current may have been settled by the first try.
         return 0 if retries else sum(not result.ok for result in results)
 
 
 def _pause(retries: Retries, problem: ForqUnreachable) -> None:
-    """Wait before asking again a server that broke off an answer; raises `problem` when that goes on for too long."""
+    """Wait before asking a server again that broke off an answer; raises `problem` when it does so for too long."""
     pause = retries.next_pause() if problem.sent else None
     if pause is None:
         raise problem
@@ -187,7 +185,7 @@ def _give_back(client: ForqClient, queue: str, deliveries: list[Delivery]) -> No
 
 
 def _print(message: Delivery | MessageInfo, *, receipt: str | None, as_json: bool) -> None:
-    """Print a message, with its receipt unless nobody will need it."""
+    """Print a message, with its receipt unless it is None."""
     if as_json:
         print_json(message)
     elif on_terminal():
@@ -209,7 +207,7 @@ def _print(message: Delivery | MessageInfo, *, receipt: str | None, as_json: boo
 
 
 def _details(message: Delivery | MessageInfo, receipt: str | None) -> Iterator[str]:
-    """What only some messages have, a line each."""
+    """The receipt, and the properties that are not the default, a line each."""
     if receipt is not None:
         yield f"receipt {receipt}"
     if message.priority != PRIORITY_DEFAULT:

@@ -48,7 +48,7 @@ def send(
 ) -> int:
     """Send CONTENT, or each line of stdin (CONTENT is - or left out) or of a file.
 
-    Lines are sent in batches as they come, so a pipe that never ends is sent along. Empty lines are left out.
+    Lines are sent in batches as they come, so a pipe may be endless. Empty lines are left out.
     """
     if content is not None and file is not None:
         raise click.UsageError("CONTENT and --file exclude each other")
@@ -57,7 +57,7 @@ def send(
     if content == "-":
         content = None
     if content is None and options["deduplication_id"] is not None:
-        raise click.UsageError("--dedup-id is one message's: it would let only the first line through")
+        raise click.UsageError("--dedup-id is for one message: only the first line would be stored")
 
     with connect(url) as client:
         if content is None:
@@ -73,7 +73,7 @@ def send(
 
 @dataclass
 class _Tally:
-    """What became of the lines so far."""
+    """The results of the lines so far."""
 
     sent: int = 0
     rejected: list[tuple[int, str]] = field(default_factory=list)
@@ -86,7 +86,7 @@ def _send_lines(
     started = time.monotonic()
     with ExitStack() as stack:
         stream: IO[bytes] = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
-        # Whatever ends it, also Ctrl-C or an error, it is said how far it got, after the progress bar is gone.
+        # The summary is printed at any end, also Ctrl-C or an error, after the progress bar is removed.
         stack.callback(lambda: _summarise(queue, counters, time.monotonic() - started, as_json))
         advance = _progress(stack, queue, file)
         for lines, chunk_bytes in _read(stream):
@@ -96,7 +96,7 @@ def _send_lines(
 
 
 def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
-    """Lines with the size of the chunk that completed them; each chunk is what the stream has ready."""
+    """The lines of each chunk, with its size; a chunk is what the stream has ready."""
     cutter = LineCutter()
     while chunk := stream.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]  # all binary streams we open have it
         yield list(cutter.feed(chunk)), len(chunk)

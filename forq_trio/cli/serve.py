@@ -1,6 +1,6 @@
-"""`forq serve` and `forq config`: both take every setting that may be seen as an option.
+"""`forq serve` and `forq config`: both take every setting, except secrets, as an option.
 
-The settings are imported once a command needs them: they take pydantic, and `forq --help` would wait for it.
+The settings are imported only when a command needs them: they import pydantic, for which `forq --help` would wait.
 """
 
 from functools import cached_property
@@ -70,7 +70,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 def serve(file: Path | None, **settings: Any) -> int:
     """Run the server until SIGTERM, SIGINT or SIGHUP.
 
-    Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows what would be in effect.
+    Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows the effective settings.
     """
     from forq_trio import app
     from forq_trio.config.load import DEFAULT

@@ -1,4 +1,4 @@
-"""`forq ack`, `nack`, `extend` and `release`: what becomes of received messages, by their receipts."""
+"""`forq ack`, `nack`, `extend` and `release`: settle received messages by their receipts."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,15 +36,15 @@ def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
     "delay_ms",
     type=duration_ms,
     metavar="DURATION",
-    help="Come again after this.  [default: a back-off by attempt]",
+    help="Ready again after this.  [default: a back-off by attempt]",
 )
-@click.option("--reason", help="Kept with the messages as their last error.")
+@click.option("--reason", help="Stored as the messages' last error.")
 @json_option
 @url_option
 def nack(
     queue: str, receipts: tuple[str, ...], delay_ms: int | None, reason: str | None, as_json: bool, url: str
 ) -> int:
-    """Give received messages back after a failed attempt: they come again, or fail at their last attempt."""
+    """Give received messages back after a failed attempt: they are retried, or fail at their last attempt."""
     with connect(url) as client:
         results = _in_batches(
             receipts, lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason)
@@ -52,19 +52,19 @@ def nack(
     return _report(results, "given back", as_json)
 
 
-@click.command(short_help="Keep received messages for longer.")
+@click.command(short_help="Extend the leases of received messages.")
 @_receipts_of_a_queue
 @click.option(
     "--lease",
     "lease_ms",
     type=duration_ms,
     metavar="DURATION",
-    help="How long they are ours from now on.  [default: the queue's]",
+    help="How long the leases are from now on.  [default: the queue's]",
 )
 @json_option
 @url_option
 def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json: bool, url: str) -> int:
-    """Let the leases of received messages end later, or sooner: with 0 they come again at once, the attempt counted."""
+    """Let the leases of received messages end later, or sooner: with 0 they are ready at once, the attempt counted."""
     with connect(url) as client:
         results = _in_batches(receipts, lambda batch: client.extend(queue, batch, lease_ms))
     return _report(results, "extended", as_json)
@@ -79,12 +79,12 @@ def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json:
     metavar="DURATION",
     default="0",
     show_default=True,
-    help="Come again after this.",
+    help="Ready again after this.",
 )
 @json_option
 @url_option
 def release(queue: str, receipts: tuple[str, ...], delay_ms: int, as_json: bool, url: str) -> int:
-    """Give received messages back unprocessed, to their old places: the attempt is not counted."""
+    """Give received messages back unprocessed, to their old positions: the attempt is not counted."""
     with connect(url) as client:
         results = _in_batches(receipts, lambda batch: client.release(queue, batch, delay_ms=delay_ms))
     return _report(results, "released", as_json)
@@ -99,7 +99,7 @@ def _in_batches(
 
 
 def _report(results: list[ReceiptResult], done: str, as_json: bool) -> int:
-    """Print what became of each receipt; a receipt that was refused decides the exit code."""
+    """Print the result of each receipt; a refused one decides the exit code."""
     refused = [result for result in results if not result.ok]
     if as_json:
         for result in results:

@@ -1,4 +1,4 @@
-"""`forq token …`: who else may use the server, for what, and for how long."""
+"""`forq token …`: access tokens for others than the holder of the secret."""
 
 import time
 
@@ -15,7 +15,7 @@ _SCOPES: tuple[Scope, ...] = ("produce", "consume", "browse", "redrive", "admin"
 
 @click.group(cls=CommandGroup, short_help="Make, list or revoke access tokens.")
 def token() -> None:
-    """Tokens for those who should not have the server's secret. They are shown instead of it, and allow less."""
+    """Tokens for clients that should not have the server's secret. They are used instead of it, and allow less."""
 
 
 @token.command(short_help="Make a token and print it, once.")
@@ -48,7 +48,7 @@ def token() -> None:
 def create(
     name: str, scopes: tuple[Scope, ...], queues: str, life_ms: int | None, as_json: bool, url: str
 ) -> int:
-    """Make a token and print its text, which the server does not keep and cannot tell again."""
+    """Make a token and print its text, which the server does not store."""
     expires_at = None if life_ms is None else _now_ms() + life_ms
     with connect(url) as client:
         created = client.create_token(name, scopes, queues, expires_at=expires_at)
@@ -91,11 +91,11 @@ def list_(as_json: bool, url: str) -> int:
     return Exit.OK
 
 
-@token.command(short_help="Make a token worthless.")
+@token.command(short_help="Revoke a token.")
 @click.argument("name")
 @url_option
 def revoke(name: str, url: str) -> int:
-    """Make a token worthless, at once and for good. Its name is free again."""
+    """Revoke a token, at once and for good. Its name is free again."""
     with connect(url) as client:
         client.revoke_token(name)
     click.echo(f"{name} is revoked")

@@ -1,6 +1,6 @@
 """Clients of a forq-trio server over HTTP: `ForqClient` blocks, `AsyncForqClient` is for trio and asyncio.
 
-Of the rest of forq-trio this package knows only `forq_trio.wire`, the JSON of the API.
+Of the rest of forq-trio this package imports only `forq_trio.wire`, the JSON of the API.
 """
 
 from forq_trio.client.aio import AsyncForqClient

@@ -60,8 +60,8 @@ class AsyncForqClient:
     Every method raises ForqApiError when the server refuses, ForqUnreachable when no answer comes, and
     ForqProtocolError when the answer is not one of Forq's.
 
-    Cancelling a call closes its connection; what it asked for may have happened or not. The server notices at once
-    and gives messages of a cancelled `receive` to others.
+    Cancelling a call closes its connection; what it asked for may have happened or not. The server notices at
+    once and releases the messages of a cancelled `receive`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class AsyncForqClient:
         return result
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:
-        """Store up to 1,000 messages (4 MiB) in one commit, each judged alone; results in their order.
+        """Store up to 1,000 messages (4 MiB) in one commit, each validated alone; results in their order.
 
         `forq_trio.client.batches` cuts more than that into such requests.
         """
@@ -117,7 +117,7 @@ class AsyncForqClient:
         """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's); in order, or at random.
 
         Waits up to `wait_ms` (0-30,000) for the first and returns an empty list when none came. A message whose
-        lease ends before it is settled comes again.
+        lease ends before it is settled is delivered again.
         """
         wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, "shuffle" if shuffle else "fifo")
         path = f"{protocol.queue_path(queue)}/messages/receive"
@@ -150,39 +150,39 @@ class AsyncForqClient:
         return answer.queues
 
     async def queue_stats(self, queue: str) -> QueueInfo:
-        """One queue; zeros for one that nobody ever used."""
+        """One queue; zeros for a queue that is not known."""
         return await self._ask("GET", protocol.queue_path(queue), QueueInfo)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
-        """Look at one message without touching it."""
+        """One message, read without changing it."""
         return await self._ask("GET", protocol.message_path(queue, message_id), MessageInfo)
 
     async def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
-        """The next ready messages (1-100) in the order they will be received, or some at random; untouched."""
+        """The next ready messages (1-100) in the order they will be received, or random ones; nothing is claimed."""
         order = "&order=shuffle" if shuffle else ""
         path = f"{protocol.queue_path(queue)}/peek?limit={limit}{order}"
         answer = await self._ask("GET", path, MessageViews)
         return answer.messages
 
     async def settings(self, queue: str) -> QueueConfiguration:
-        """What was set for a queue, and what holds."""
+        """The settings of a queue, as they were set and with the defaults filled in."""
         return await self._ask("GET", f"{protocol.queue_path(queue)}/settings", QueueConfiguration)
 
     async def configure(self, queue: str, **changes: Unpack[SettingsChange]) -> QueueConfiguration:
-        """Change settings: what is not named stays as it is, None goes back to the default. Returns what holds then.
+        """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
 
-        Holds at once for all messages of the queue, but order, delay and time to live only for those sent from now
+        Applies at once to all messages of the queue, but order, delay and time to live only to those sent from now
         on. Raises TypeError for a name that is no setting.
         """
         change = SettingsChangeRequest(**cast("Any", changes))
         return await self._ask("PUT", f"{protocol.queue_path(queue)}/settings", QueueConfiguration, change)
 
     async def reset_settings(self, queue: str) -> None:
-        """Go back to the defaults; a paused queue stays paused."""
+        """Reset all settings to the defaults; a paused queue stays paused."""
         await self._request("DELETE", f"{protocol.queue_path(queue)}/settings")
 
     async def pause(self, queue: str) -> None:
-        """Hand out no messages of the queue until `resume`; it goes on taking them."""
+        """Deliver no messages of the queue until `resume`; sends go on."""
         await self._request("POST", f"{protocol.queue_path(queue)}/pause")
 
     async def resume(self, queue: str) -> None:
@@ -196,7 +196,7 @@ class AsyncForqClient:
         return answer.purged
 
     async def delete_queue(self, queue: str) -> None:
-        """Take an empty queue off the list, and its settings with it. ForqApiError 409 while it has messages."""
+        """Forget an empty queue and its settings. ForqApiError 409 while it has messages."""
         await self._request("DELETE", protocol.queue_path(queue))
 
     async def search_dead_letters(
@@ -207,28 +207,28 @@ class AsyncForqClient:
         before_sequence: int | None = None,
         limit: int = 50,
     ) -> DeadLetterPage:
-        """A page (1-100) of those that match, newest first; it looks at 10,000 at most and says how far it came.
+        """A page (1-100) of dead letters that match, newest first; reads 10,000 messages at most.
 
-        This and all that concerns dead letters is for queues that take them; others refuse.
+        All methods for dead letters need a queue that takes them; for others they raise ForqApiError.
         """
         query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
         return await self._ask("GET", f"{protocol.dead_letters_path(queue)}?{query}", DeadLetterPage)
 
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
-        """One of them, with where it came from and how it failed."""
+        """One dead letter, with where it came from and how it failed."""
         return await self._ask("GET", protocol.dead_letter_path(queue, message_id), MessageInfo)
 
     async def redrive(
         self, queue: str, message_ids: Sequence[str], *, target: str | None = None
     ) -> list[MoveResult]:
-        """Move up to 1,000 to `target` (None: back to where each came from) in one commit."""
+        """Move up to 1,000 dead letters to `target` (None: back to where each came from) in one commit."""
         wanted = RedriveMessages(list(message_ids), target)
         path = f"{protocol.dead_letters_path(queue)}/redrive"
         answer = await self._ask("POST", path, Results[MoveResult], wanted)
         return answer.results
 
     async def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
-        """Remove up to 1,000 for good."""
+        """Delete up to 1,000 dead letters for good, in one commit."""
         path = f"{protocol.dead_letters_path(queue)}/delete"
         wanted = DeleteMessages(list(message_ids))
         answer = await self._ask("POST", path, Results[MoveResult], wanted)
@@ -244,7 +244,7 @@ class AsyncForqClient:
         target: str | None = None,
         remove: bool = False,
     ) -> Resubmitted:
-        """Send a copy with other content or attributes (None: the same). remove: take the original away with it."""
+        """Send a copy with other content or attributes (None: the same). remove: delete the original, too."""
         edited = None if attributes is None else dict(attributes)
         path = f"{protocol.dead_letter_path(queue, message_id)}/resubmit"
         return await self._ask("POST", path, Resubmitted, Resubmission(content, edited, target, remove))
@@ -258,19 +258,19 @@ class AsyncForqClient:
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Have the server move all that match (an empty filter: all) and are there now; returns at once."""
+        """Start a task that moves all dead letters that match and are there now; returns at once."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
         start = StartRedrive(wanted, target, rate_per_second, dry_run)
         return await self._ask("POST", path, RedriveInfo, start)
 
     async def redrives(self, queue: str) -> list[RedriveInfo]:
-        """Those that run and the latest that ended, the latest first."""
+        """The redrives that run and the latest that ended, the latest first."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
         answer = await self._ask("GET", path, RedriveList)
         return answer.redrives
 
     async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """How far a redrive has come."""
+        """A redrive, with its progress."""
         return await self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
 
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
@@ -281,9 +281,9 @@ class AsyncForqClient:
     async def create_token(
         self, name: str, scopes: Sequence[Scope], queues: str = "*", *, expires_at: int | None = None
     ) -> CreatedToken:
-        """Make a token for the queues that the glob covers, until `expires_at` (None: for ever).
+        """Create a token for the queues that the glob matches, until `expires_at` (epoch ms; None: for ever).
 
-        Its text is told this once. For the holder of the secret, or of a token with the scope admin for all queues;
+        Only this result has its text. For the holder of the secret, or of a token with the scope admin for all queues;
         so are `tokens` and `revoke_token`.
         """
         wanted = NewToken(name, cast("Any", list(scopes)), queues, expires_at)
@@ -295,7 +295,7 @@ class AsyncForqClient:
         return answer.tokens
 
     async def revoke_token(self, name: str) -> None:
-        """Make a token worthless, at once and for good."""
+        """Revoke a token, at once and for good."""
         await self._request("DELETE", protocol.token_path(name))
 
     async def healthcheck(self) -> None:
@@ -315,7 +315,7 @@ class AsyncForqClient:
         body: object | None = None,
         wait_seconds: float = 0.0,
     ) -> AnswerT:
-        """Make a request and read its answer. wait_seconds: for how long the server may hold the answer back."""
+        """Make a request and read its answer. wait_seconds: how long the server may wait before it answers."""
         return protocol.read_answer(await self._request(method, path, body, wait_seconds), answer)
 
     async def _request(
@@ -333,6 +333,8 @@ class AsyncForqClient:
                     raise protocol.unreachable(self._url, problem) from problem
             except protocol.TRANSPORT_ERRORS as problem:
                 raise protocol.unreachable(self._url, problem) from problem
+            except httpx.DecodingError as problem:
+                raise protocol.unreadable(problem) from problem
             else:
                 delay = retries.after_answer(response)
                 if delay is None:

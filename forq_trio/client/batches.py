@@ -1,4 +1,4 @@
-"""Cutting a stream of messages into requests that the server accepts."""
+"""Cuts a stream of messages into batches that the server accepts."""
 
 from collections.abc import Iterable, Iterator
 

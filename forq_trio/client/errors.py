@@ -1,4 +1,4 @@
-"""What a client raises: the server refuses, cannot be reached, or gives an answer nobody understands."""
+"""The errors of the clients: the server refuses, cannot be reached, or answers something else than the API."""
 
 _MEANINGS = {
     "bad_request.body.invalid": "the request's body is not what the server expects",
@@ -42,12 +42,12 @@ _MEANINGS = {
     "bad_request.token.expiresAt": "the token's end is not valid",
     "not_found.token": "there is no token of this name",
     "conflict.token_exists": "there is a token of this name already",
-    "conflict.too_many_tokens": "there are as many tokens as may be; revoke some first",
+    "conflict.too_many_tokens": "there are as many tokens as are allowed; revoke some first",
     "conflict.queue_not_empty": "the queue still holds messages; purge it first",
     "not_found.redrive": "there is no such redrive of this queue",
     "forq.queue_full": "the queue holds as many messages or bytes as its settings allow",
-    "forq.storage_full": "the disk of the server is full: nothing can be sent until there is room; receiving goes on",
-    "forq.too_many_redrives": "as many redrives run as may at once; try again when one has ended",
+    "forq.storage_full": "the disk of the server is full: nothing can be sent until it has space; receiving goes on",
+    "forq.too_many_redrives": "as many redrives run as are allowed at once; try again when one has ended",
     "not_found.path": "the server has nothing at this path",
     "method_not_allowed": "the path does not know this method",
     "forq.stopping": "the server is shutting down",
@@ -55,7 +55,7 @@ _MEANINGS = {
     "unauthorized": "the server does not accept the secret",
     "forbidden": "the token does not allow this on this queue; it lacks the scope",
     "too_many_requests": "too many requests with a wrong secret came from this address; wait a minute",
-    "forq.overloaded": "the server has more work waiting than it will hold; try again shortly",
+    "forq.overloaded": "the server has more work waiting than it accepts; try again shortly",
     "forq.unhealthy": "the server's database does not work",
     "internal": "the server met an error of its own; its log tells more",
 }
@@ -70,13 +70,13 @@ def meaning(code: str) -> str:
 
 
 class ForqClientError(Exception):
-    """Base of all that the clients raise."""
+    """Base of all errors of the clients."""
 
 
 class ForqApiError(ForqClientError):
     """The server refused. status: HTTP's; code: the API's, None when the answer did not come from Forq.
 
-    detail: what exactly it is about, such as the member that is not known; None if the code says it all.
+    detail: for example the name of an unknown member; None without one.
     """
 
     def __init__(self, status: int, code: str | None, detail: str | None = None) -> None:
@@ -95,7 +95,7 @@ class ForqApiError(ForqClientError):
 
 
 class ForqUnreachable(ForqClientError):
-    """No answer came. sent: False when the request certainly never reached the server: nothing happened."""
+    """No answer came. sent: False if the request certainly did not reach the server."""
 
     def __init__(self, reason: str, *, sent: bool) -> None:
         super().__init__(reason)

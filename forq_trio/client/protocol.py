@@ -1,4 +1,4 @@
-"""What a request to Forq's API is made of, and how its answer is read. No I/O in here."""
+"""Builds requests to Forq's API and reads its answers. No I/O in here."""
 
 import re
 import ssl
@@ -25,7 +25,7 @@ CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 
 TOKENS = "/api/v1/tokens"
-# InvalidURL and LocalProtocolError come from a URL or secret that cannot be used; there is no answer then, either.
+# InvalidURL and LocalProtocolError come from a URL or secret that cannot be used.
 TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL)
 
 
@@ -42,13 +42,13 @@ class Queues(Struct):
 
 
 class Results(Struct, Generic[ResultT]):
-    """An answer that says of each receipt or message what became of it."""
+    """An answer with a result for each receipt or message."""
 
     results: list[ResultT]
 
 
 class _Error(Struct):
-    """Of what explains a code: the member it is about, the scope that is missing, or a sentence."""
+    """The body of an error. field: the member that is wrong; scope: the missing one; message: a sentence."""
 
     code: str
     field: str | None = None
@@ -57,10 +57,10 @@ class _Error(Struct):
 
 
 def http_settings(url: str, secret: str) -> dict[str, Any]:
-    """What both clients give to httpx.
+    """The settings of httpx's clients.
 
-    An address without TLS needs no certificate authorities, and loading them takes longer than a request: such a client
-    trusts none.
+    Plain HTTP needs no certificate authorities, and loading them takes longer than a request: such a client trusts
+    none.
     """
     return {
         "base_url": url,
@@ -72,9 +72,9 @@ def http_settings(url: str, secret: str) -> dict[str, Any]:
 
 
 def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]:
-    """What both clients give to httpx with one request.
+    """The settings of httpx for one request.
 
-    wait_seconds: for how long the server may hold its answer back. Raises ForqApiError for text that UTF-8 cannot
+    wait_seconds: how long the server may wait before it answers. Raises ForqApiError for text that UTF-8 cannot
     carry.
     """
     timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS, read=ANSWER_SECONDS + wait_seconds)
@@ -88,42 +88,55 @@ def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]
 
 
 def queue_path(name: str) -> str:
-    """Where the API has a queue. Raises ForqApiError for a name that no path can carry."""
-    # A dot or two would be taken as a directory by clients and proxies, even percent-encoded.
+    """The path of a queue. Raises ForqApiError for a name that no path can carry."""
+    # Clients and proxies take one dot or two as a directory, even percent-encoded.
     if name in ("", ".", ".."):
         raise ForqApiError(400, "bad_request.queue.invalid_name")
-    return f"/api/v1/queues/{quote(name, safe='')}"
+    return f"/api/v1/queues/{_segment(name, ForqApiError(400, 'bad_request.queue.invalid_name'))}"
 
 
 def message_path(queue: str, message_id: str) -> str:
-    """Where the API has a message."""
-    return f"{queue_path(queue)}/messages/{quote(message_id, safe='')}"
+    """The path of a message."""
+    return f"{queue_path(queue)}/messages/{_message_segment(message_id)}"
 
 
 def dead_letters_path(queue: str) -> str:
-    """Where the API has the dead letters of a queue."""
+    """The path of a queue's dead letters."""
     return f"{queue_path(queue)}/dead-letters"
 
 
 def dead_letter_path(queue: str, message_id: str) -> str:
-    """Where the API has a dead letter."""
-    return f"{dead_letters_path(queue)}/{quote(message_id, safe='')}"
+    """The path of a dead letter."""
+    return f"{dead_letters_path(queue)}/{_message_segment(message_id)}"
 
 
 def redrive_path(queue: str, redrive_id: str) -> str:
-    """Where the API has a redrive."""
-    return f"{dead_letters_path(queue)}/redrives/{quote(redrive_id, safe='')}"
+    """The path of a redrive."""
+    segment = _segment(redrive_id, ForqApiError(404, "not_found.redrive"))
+    return f"{dead_letters_path(queue)}/redrives/{segment}"
 
 
 def token_path(name: str) -> str:
-    """Where the API has a token. Raises ForqApiError for a name that no path can carry."""
+    """The path of a token. Raises ForqApiError for a name that no path can carry."""
     if name in ("", ".", ".."):
         raise ForqApiError(404, "not_found.token")
-    return f"{TOKENS}/{quote(name, safe='')}"
+    return f"{TOKENS}/{_segment(name, ForqApiError(404, 'not_found.token'))}"
+
+
+def _message_segment(message_id: str) -> str:
+    return _segment(message_id, ForqApiError(400, "bad_request.messageId.invalid"))
+
+
+def _segment(text: str, refusal: ForqApiError) -> str:
+    """`text` as a segment of a path. Raises `refusal` for text that UTF-8 cannot carry."""
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise refusal from None
 
 
 def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> str:
-    """A search for dead letters as the query of a URL."""
+    """The URL query of a search for dead letters. Raises ForqApiError for text that UTF-8 cannot carry."""
     members: dict[str, object] = {
         "reason": wanted.reason,
         "minAgeMs": wanted.min_age_ms,
@@ -133,21 +146,24 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         "limit": limit,
         "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
     }
-    return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
+    try:
+        return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
+    except UnicodeEncodeError:
+        raise ForqApiError(400, "bad_request.body.invalid") from None
 
 
 def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
     """The JSON of an answer. Raises ForqProtocolError."""
     try:
         return msgspec.json.decode(response.content, type=answer)
-    except msgspec.MsgspecError as problem:
-        raise ForqProtocolError(f"the answer is not one of Forq's: {problem}") from problem
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        raise unreadable(problem) from problem
 
 
 def read_results(results: Sequence[SendResult], expected: int) -> list[Produced | Rejected]:
-    """What became of each of the `expected` messages that were sent. Raises ForqProtocolError."""
+    """The results of the `expected` messages that were sent. Raises ForqProtocolError."""
     if len(results) != expected:
-        raise ForqProtocolError("the answer does not hold one result for one message")
+        raise ForqProtocolError("the answer does not have one result for each message")
     return [_read_result(result) for result in results]
 
 
@@ -163,9 +179,14 @@ def refusal(response: httpx.Response) -> ForqApiError:
     """The error for an answer that is no success."""
     try:
         error = msgspec.json.decode(response.content, type=_Error)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return ForqApiError(response.status_code, None)
     return ForqApiError(response.status_code, error.code, error.message or error.field or error.scope)
+
+
+def unreadable(problem: Exception) -> ForqProtocolError:
+    """The error for an answer that nothing can be made of."""
+    return ForqProtocolError(f"the answer is not one of Forq's: {problem}")
 
 
 def unreachable(url: str, problem: Exception) -> ForqUnreachable:

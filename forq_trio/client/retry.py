@@ -1,8 +1,7 @@
-"""When a call is made again: only if it certainly did nothing the first time, and for a bounded time.
+"""Repeats a call only if it certainly did nothing before, and for a bounded time.
 
-That is so when the connection could not be made, and when the server answered 503 with Retry-After, with
-which it says that it refused before doing anything. A connection that breaks later proves nothing: the
-message may be stored.
+A call did nothing when the connection could not be made, and when the server answered 503 with Retry-After: it refused
+before doing anything. After a connection that breaks later, the message may be stored.
 """
 
 import time
@@ -14,7 +13,7 @@ _DELAY_SECONDS_MAX = 5.0
 
 
 class Retries:
-    """The repetitions of one call. `budget_seconds`: how long all waiting together may take; 0 means none."""
+    """The repetitions of one call. budget_seconds: of all waits together; 0 for none."""
 
     def __init__(self, budget_seconds: float) -> None:
         self._deadline = time.monotonic() + budget_seconds
@@ -27,11 +26,11 @@ class Retries:
         return self._within_budget(delay)
 
     def after_answer(self, response: httpx.Response) -> float | None:
-        """Seconds to wait before the next try; None when the answer is to be taken as it is."""
+        """Seconds to wait before the next try; None when the call is not to be repeated."""
         after = response.headers.get("Retry-After", "")
         if response.status_code != 503 or not (after.isascii() and after.isdigit()):
             return None
-        # Zero would be a busy loop; what is longer than our bound is not worth holding the caller for.
+        # Zero would be a busy loop; the caller is not made to wait longer than our bound.
         delay = max(float(after), self._next_delay)
         return self._within_budget(delay) if delay <= _DELAY_SECONDS_MAX else None
 

@@ -1,8 +1,8 @@
-"""What a client takes and returns. All times are milliseconds since the Unix epoch, all durations milliseconds.
+"""The parameters and results of clients. Times are milliseconds since the Unix epoch, durations milliseconds.
 
-Most are the types of `forq_trio.wire` under the clients' own names. Those that are derived from one have None or {}
-where the JSON has nothing, and ignore members that they do not know. The one exception is `NewMessage`: the server
-reads its JSON straight into the message that the broker stores, which has other names and defaults. A test compares.
+Most are the types of `forq_trio.wire` under the clients' own names. A type that is derived from one has None or {} for
+absent members, and ignores unknown ones. The one exception is `NewMessage`: the server decodes its JSON straight into
+the message that the broker stores, which has other names and defaults. A test compares the two.
 """
 
 from typing import Literal, TypedDict
@@ -13,10 +13,10 @@ from forq_trio.wire import dead_letters, messages, queues, receipts, tokens
 
 
 class NewMessage(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A message to send. None in a member leaves it to the queue.
+    """A message to send. None in a member means the queue's own rule.
 
-    process_after: when it falls due (epoch ms); delay_ms: how long from now; at most one of them may be given.
-    priority: 0-1,000, higher comes first, 100 unless given. ttl_ms: how long it lives from when it falls due.
+    process_after: when it is due (epoch ms); delay_ms: how long from now; at most one of them may be given.
+    priority: 0-1,000, higher comes first, 100 by default. ttl_ms: how long it lives from when it is due.
     attributes: up to 10 pairs of text that travel with it. deduplication_id: a second message with the same id
     within `deduplication_window_ms` is not stored, its sender is answered with the first. group: messages of one
     group keep their order, and groups take turns. max_attempts: deliveries before it fails; dead_letter_queue: where
@@ -59,27 +59,27 @@ duplicate: True when the deduplication id was known, and `id` and `sequence` are
 
 
 class Rejected(Struct, frozen=True):
-    """A message of a batch that was not stored, and the API's code for the reason. field: the member it is about."""
+    """A message of a batch that was not stored. code: the API's, for the reason; field: the member it is about."""
 
     code: str
     field: str | None = None
 
 
 class Delivery(messages.Delivery, frozen=True, omit_defaults=False):
-    """A message that is ours until `lease_until`. `attempts` counts this delivery; `receipt` settles it.
+    """A message leased until `lease_until`. `attempts` counts this delivery; `receipt` settles it.
 
-    first_received_at: when it was handed to a consumer for the first time.
+    first_received_at: when it was delivered for the first time.
     """
 
     attributes: dict[str, str] = field(default_factory=dict)
 
 
 class ReceiptResult(receipts.Settled, frozen=True, omit_defaults=False):
-    """What became of one receipt. code: why it was refused; lease_until: the new end, after `extend`."""
+    """The result of one receipt. code: why it was refused; lease_until: the new end, after `extend`."""
 
 
 MessageInfo = messages.MessageView
-"""A stored message as one looks at it, without touching it.
+"""A stored message, read without changing it.
 
 failures: its latest failed attempts. failure_reason, source_queue, source_attempts, dead_lettered_at: of a dead
 letter, why it is one, where it came from, after how many attempts and when.
@@ -91,8 +91,8 @@ Failure = messages.Failure
 QueueInfo = queues.QueueDetail
 """A queue's messages by status, and how many consumers wait for one.
 
-held: those that wait because as many of their group are in process as may be. bytes: of content and attributes.
-oldest_ready_age_ms: None where nothing is ready, and in the list of all queues.
+held: messages whose group is at the group limit. bytes: of content and attributes.
+oldest_ready_age_ms: None if no message is ready, and in the list of all queues.
 """
 
 
@@ -109,30 +109,30 @@ class QueueSettings(
 ):
     """What was set for a queue; None where nothing was.
 
-    lease_ms: for how long a receive that does not say holds its messages. delay_ms, ttl_ms, max_attempts,
-    dead_letter_queue ("": none), deduplication_window_ms: for messages that do not say. back_off: after a failed
-    attempt. max_messages, max_bytes, overflow: how full it may become, and what then. group_in_flight_max: how many
-    messages of one group may be in process at once.
+    lease_ms: of receives that name none. delay_ms, ttl_ms, max_attempts, dead_letter_queue ("": none),
+    deduplication_window_ms: of messages that have none. back_off: after a failed attempt. max_messages, max_bytes: the
+    bounds of the queue; overflow: what a send beyond them does. group_in_flight_max: how many messages of one group may
+    be processing at once.
     """
 
     back_off: BackOff | None = None
 
 
 class QueueRules(queues.QueueRules, frozen=True, kw_only=True):
-    """What holds for a queue, defaults filled in. max_messages, max_bytes, group_in_flight_max: None for no bound."""
+    """A queue's settings with the defaults. max_messages, max_bytes, group_in_flight_max: None for no bound."""
 
     back_off: BackOff
 
 
 class QueueConfiguration(Struct, frozen=True):
-    """`settings` is what was set, `effective` what holds."""
+    """`settings` is what was set, `effective` has the defaults filled in."""
 
     settings: QueueSettings
     effective: QueueRules
 
 
 class SettingsChange(TypedDict, total=False):
-    """The members of a change as keywords of `configure`: what is absent stays as it is, None goes to the default.
+    """The members of a change as keywords of `configure`: an absent one is not changed, None resets to the default.
 
     overflow: what a send to a full queue does: fail, or evict the oldest ready message of the lowest
     priority. order: which message of a priority comes first, the oldest or the newest.
@@ -153,38 +153,38 @@ class SettingsChange(TypedDict, total=False):
 
 
 DeadLetterFilter = dead_letters.DeadLetterFilter
-"""What a dead letter must be like; None and {} mean any.
+"""Which dead letters match; None and {} match any.
 
-reason: why it is one, exactly. min_age_ms, max_age_ms: for how long it has been one. attributes: all of these,
+reason: why it is one, exactly. min_age_ms, max_age_ms: for how long it has been one. attributes: those it must have,
 with these values. text: part of its content, exactly.
 """
 
 DeadLetterPage = dead_letters.DeadLetters
-"""Those that match, newest first, after looking at `searched` of the queue's `total` messages.
+"""The dead letters that match, newest first, after reading `searched` of the queue's `total` messages.
 
-next_before: the sequence to go on below; None when the queue was searched to its end.
+next_before: the sequence below which the next page begins; None when the queue was searched to its end.
 """
 
 
 class MoveResult(dead_letters.MovedMessage, frozen=True, omit_defaults=False):
-    """What became of one message. code: why it was refused."""
+    """The result of one message. code: why it was refused."""
 
 
 Resubmitted = dead_letters.Resubmitted
 """The copy that was sent."""
 
 RedriveInfo = dead_letters.RedriveView
-"""A redrive of all that match, and how far it has come.
+"""A redrive task, with its progress.
 
-searched: how many messages were looked at, of `total` at its start. matched: how many of them match and can be
-moved; skipped: how many match and cannot. moved: how many were. error: why it failed.
+searched: how many messages were read, of `total` at its start. matched: how many of them match and can be
+moved; skipped: how many match and cannot. moved: how many were moved. error: why it failed.
 """
 
 Scope = Literal["produce", "consume", "browse", "redrive", "admin"]
 """What a token allows. admin includes the others."""
 
 CreatedToken = tokens.CreatedToken
-"""token: the text to show as a key. The server cannot tell it again."""
+"""A new token. token: its text, to be used as a secret; the server does not store it."""
 
 TokenInfo = tokens.TokenView
 """A token without its text. queues: a glob. expires_at, last_used_at: None for never."""

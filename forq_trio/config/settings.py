@@ -31,8 +31,15 @@ from forq_trio.model import limits
 
 
 def default_db_path() -> Path:
-    """forq/forq.db in the operating system's directory for a user's application data, as in Forq."""
-    return platformdirs.user_data_path("forq", appauthor=False, roaming=True) / "forq.db"
+    """forq/forq.db in the operating system's directory for a user's application data, as in Forq.
+
+    A user without a home directory, such as a container's number without a name, has "/" for one, as in Docker.
+    """
+    try:
+        directory = platformdirs.user_data_path("forq", appauthor=False, roaming=True)
+    except RuntimeError:
+        directory = Path("/.local/share/forq")
+    return directory / "forq.db"
 
 
 def default_reader_pool_size() -> int:

@@ -1,11 +1,11 @@
-"""Who may make a request: gates that look at the key, each in front of routes.
+"""Authentication and authorization: gates that check the key of a request, each for some routes.
 
-A key comes as `X-API-Key: <key>` or `Authorization: Bearer <key>`. The server's own secret opens every gate, an access
-token those its scopes and queues name. The secret is compared in constant time and needs nothing else; a token is found
-by its hash. A wrong key, a revoked token and one whose time is over are the same failure. Failures are counted by the
-address they come from, and too many of them lock it out.
+A key comes as `X-API-Key: <key>` or `Authorization: Bearer <key>`. The server's own secret passes every gate, an access
+token those of its scopes and queues. The secret is compared in constant time; a token is found by its hash. A wrong key
+and the text of a revoked or expired token are the same failure. Failures are counted by client address, and too many of
+them lock the address out.
 
-A gate that does not let a request pass raises Unauthorized, LockedOut or Forbidden.
+A gate refuses a request by raising Unauthorized, LockedOut or Forbidden.
 """
 
 from hmac import compare_digest
@@ -25,7 +25,7 @@ QUEUE_SEGMENT = "{queue}"
 
 
 class KeyFailures:
-    """The failures of each client's keys, by the address the request came from."""
+    """Counts wrong keys by client address."""
 
     __slots__ = ("_trust_proxy_headers", "throttle")
 
@@ -34,12 +34,12 @@ class KeyFailures:
         self._trust_proxy_headers = trust_proxy_headers
 
     def forget(self, request: Request) -> None:
-        """The key was right: forget the failures of its address."""
+        """The key was right: forget the failures of the client's address."""
         if self.throttle:
             self.throttle.succeeded(self._address(request))
 
     def refuse(self, request: Request) -> NoReturn:
-        """The key was wrong, or there was none: raise Unauthorized, or LockedOut while the address is locked out."""
+        """The key was wrong or missing: raise Unauthorized, or LockedOut while the address is locked out."""
         client = self._address(request)
         locked_seconds = self.throttle.locked_seconds(client)
         if locked_seconds:
@@ -54,7 +54,7 @@ class KeyFailures:
 
 
 class ApiKeyGate:
-    """Lets requests with one secret pass, shown as `X-API-Key` or as bearer token; a `router.Gate`."""
+    """A `router.Gate` that passes requests with one secret, as `X-API-Key` or as bearer token, and no access token."""
 
     scope = None
 
@@ -113,16 +113,15 @@ class Access:
     def gate(self, scope: Scope, path: str | None) -> "AccessGate":
         """The gate of a route for which a token needs `scope`.
 
-        path: the route's. If it has a segment {queue}, the token has to be for the queue that stands there. If not,
-        ADMIN needs a token for all queues, and other scopes one for any queue: such an endpoint looks at
-        `request.principal` before it shows or does something to a queue. None: the gate only finds out who it is, and
-        the endpoint does all checks.
+        path: the route's. If it has a segment {queue}, the token has to cover that queue. If not, ADMIN needs a token
+        for all queues, and other scopes one for any queue: such an endpoint checks `request.principal` before it shows
+        or changes a queue. None: the gate only sets `request.principal`, and the endpoint does all checks.
         """
         return AccessGate(self, scope, path)
 
 
 class AccessGate:
-    """Sets `request.principal` and lets pass who may; a `router.Gate`."""
+    """A `router.Gate` that sets `request.principal` and checks its rights."""
 
     __slots__ = ("_access", "_checks_scope", "_queue_place", "_secret", "_throttle", "scope")
 
@@ -166,9 +165,9 @@ class AccessGate:
 
 
 def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
-    """The address failures count for: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
+    """The address that failures are counted for: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
 
-    The last entry is the one our own proxy wrote; those before it are whatever the client claims.
+    The proxy wrote the last entry; the client may have made up those before it.
     """
     if trust_proxy_headers:
         forwarded = request.headers.get(b"x-forwarded-for", b"")
@@ -179,7 +178,7 @@ def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
 
 
 def presented_key(request: Request) -> bytes:
-    """What the client shows: X-API-Key, and if that is not there the bearer token; b"" for nothing."""
+    """The key of a request: X-API-Key, else the bearer token, else b""."""
     key = request.headers.get(b"x-api-key")
     if key is not None:
         return key

@@ -1,7 +1,7 @@
-"""What HTTP itself refuses, whatever the dialect: wrong keys, unknown paths, other methods.
+"""Errors of HTTP itself, the same for all dialects: wrong keys, unknown paths, other methods.
 
-A dialect answers these as it answers the errors of `model.errors`: by a table of its own. (A key that is right, but not
-for this, is `model.errors.Forbidden`.)
+A dialect answers them like the errors of `model.errors`: by a table of its own. (A right key without the right for a
+request is `model.errors.Forbidden`.)
 """
 
 from math import ceil
@@ -18,7 +18,7 @@ class Unauthorized(HttpError):
 
 
 class LockedOut(HttpError):
-    """Too many wrong keys came from the client's address; it is locked out for so many seconds more."""
+    """Too many wrong keys came from the client's address; it is locked out. seconds: for how long yet."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -34,7 +34,7 @@ class PathNotFound(HttpError):
 
 
 class MethodNotAllowed(HttpError):
-    """The path does not know this method. allow: those it knows, as the Allow header lists them."""
+    """The path does not have this method. allow: the methods it has, as the Allow header lists them."""
 
     def __init__(self, allow: bytes) -> None:
         super().__init__(allow)

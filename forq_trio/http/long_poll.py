@@ -1,6 +1,6 @@
-"""Long polls of every dialect: a wait that ends when the client goes away, and gives back what came too late.
+"""Long polls of every dialect: waits that end when the client disconnects, and release messages that came too late.
 
-Watching a client costs something, so first we look for what is there already, and watch only while we wait.
+Watching for a disconnect costs a task, so a request first claims without waiting, and watches only while it waits.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,9 +27,9 @@ async def receive_messages(
     shuffle: bool = False,
     redrive_policy: RedrivePolicy | None = None,
 ) -> tuple[Delivery, ...]:
-    """Lease messages, waiting for the first; the client's going away cancels the wait.
+    """Lease messages, waiting for the first; a disconnect of the client cancels the wait.
 
-    Raises like `Broker.receive`. Cancelled, also by the client: what was leased meanwhile is given back, the attempt
+    Raises like `Broker.receive`. Cancelled, also by a disconnect: messages leased meanwhile are released, the attempt
     uncounted.
     """
     receive = partial(
@@ -54,7 +54,7 @@ async def receive_messages(
 async def peek_messages(
     broker: Broker, request: Request, queue: str, *, limit: int, wait_ms: int, shuffle: bool
 ) -> list[MessageInfo]:
-    """Look at messages, waiting for the first, and change nothing. Raises like `Broker.peek`."""
+    """Peek at messages, waiting for the first. Raises like `Broker.peek`."""
     peek = partial(broker.peek, queue, limit=limit, shuffle=shuffle)
     found = await peek()
     if found or not wait_ms:
@@ -63,7 +63,7 @@ async def peek_messages(
 
 
 def _give_back_nothing(_: object) -> None:
-    """For a wait that takes nothing."""
+    """For a wait that claims nothing."""
 
 
 async def _while_connected(
@@ -72,9 +72,9 @@ async def _while_connected(
     nothing: FoundT,
     give_back: Callable[[FoundT], None] = _give_back_nothing,
 ) -> FoundT:
-    """What `wait` returns or raises; `nothing` when the client went away first.
+    """Return or raise what `wait` does; `nothing` when the client disconnected first.
 
-    Cancelled, also by the client's going away: what `wait` returned all the same is given back.
+    Cancelled, also by a disconnect: `give_back` gets what `wait` returned all the same.
     """
     found = nothing
     failure: ForqError | None = None

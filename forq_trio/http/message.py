@@ -1,7 +1,7 @@
 """One request and one response, the same for every transport (our own HTTP/1.1, Hypercorn's HTTP/2).
 
 Handlers see only these. A transport makes the Request, awaits the handler, writes the Response, and calls
-`response.on_unsent` when it could not hand the whole response to the client's socket.
+`response.on_unsent` when it could not write the whole response to the client's socket.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -40,7 +40,7 @@ class Request:
 
     path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
     joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
-    principal: on whose behalf it is made, as the route's gate found out.
+    principal: on whose behalf it is made; set by the route's gate.
     """
 
     __slots__ = ("body", "client", "headers", "method", "path", "principal", "query", "watch")
@@ -65,7 +65,7 @@ class Request:
         self.principal = EVERYBODY
 
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
-        """`async with` around a long wait: cancels the handler as soon as the client goes away.
+        """`async with` around a long wait: cancels the handler as soon as the client disconnects.
 
         Outside of it a disconnect is only noticed when the response is written, which costs short requests nothing.
         """

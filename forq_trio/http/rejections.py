@@ -1,7 +1,7 @@
-"""Counts requests that HTTP itself refuses. What the queue refuses the writer counts, whichever dialect it was for.
+"""Counts requests that HTTP itself refuses; the writer counts those that the queue refuses.
 
-Answers are told apart by their status, so that no dialect has to know about metrics: a comparison for each request, a
-look-up for each that went wrong.
+The cause follows from the status of the answer, so that no dialect has to know about metrics. That costs a comparison
+for each request and a look-up for each error.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def counting_rejections(handler: Handler, counters: Counters, too_large: Respons
 
 
 def transport_rejections(counters: Counters) -> Callable[[int], None]:
-    """What a server is to call with the status of every answer that it gives by itself."""
+    """The function that a server calls with the status of every answer that the transport gives by itself."""
 
     def count(status: int) -> None:
         cause = _BY_TRANSPORT.get(status)

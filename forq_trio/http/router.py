@@ -1,10 +1,10 @@
-"""Finds the endpoint of a request, and leaves to the dialects how unknown paths and other methods are answered.
+"""Finds the endpoint of a request. The dialects answer unknown paths and other methods.
 
 A path is split at its slashes and walked down a tree of dicts, one step a segment; a segment in braces stands
 for any value, and a literal one wins over it. The tree is built once: a request costs a few dict look-ups.
 
 Every route has its own error mapping and gate (who may pass), so that dialects with different error formats and
-authentication live side by side. No answer to an error is made here.
+authentication live side by side. The router itself answers no error.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -23,11 +23,11 @@ ErrorMapping = Callable[[Exception], Response]
 
 
 class Gate(Protocol):
-    """Looks at a request before its endpoint does, and raises Unauthorized, LockedOut or Forbidden to refuse it."""
+    """Checks a request before its endpoint, and raises Unauthorized, LockedOut or Forbidden to refuse it."""
 
     @property
     def scope(self) -> Scope | None:
-        """What a token needs to pass; None where none does."""
+        """The scope that a token needs to pass; None if no token passes."""
         ...
 
     def __call__(self, request: Request) -> None: ...
@@ -52,7 +52,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """What a route does, in words: the source of the OpenAPI document. codes: the errors it answers with."""
+    """The description of a route for the OpenAPI document. codes: the errors it answers with."""
 
     name: str
     tag: str
@@ -83,11 +83,11 @@ class Route(msgspec.Struct, frozen=True):
 
 
 MakeRoute = Callable[[str, str, Endpoint, Operation, Scope], Route]
-"""Makes a route of a dialect of method, path, endpoint, operation and the scope that a token needs for it."""
+"""Makes a dialect's route from method, path, endpoint, operation and the scope that a token needs for it."""
 
 
 class _Node:
-    """A position in the tree. methods: what can be done here, with the places of the path's parameters."""
+    """A node of the tree. methods: the routes of this path, each with the segments that are its parameters."""
 
     __slots__ = ("allow", "any_segment", "methods", "segments")
 
@@ -98,7 +98,7 @@ class _Node:
         self.allow = b""
 
     def first_route(self) -> Route:
-        """The route that answers for the path where no method of it is meant: all are of one dialect."""
+        """The route that answers a request with another method: all routes of a path are of one dialect."""
         return next(iter(self.methods.values()))[0]
 
 
@@ -140,7 +140,7 @@ def make_handler(routes: Iterable[Route], on_unknown_path: ErrorMapping) -> Hand
 
 
 def _search(node: _Node, segments: list[str], place: int) -> _Node | None:
-    """What the straight walk missed by taking a literal segment that leads nowhere, as in `/messages/ack/ack`."""
+    """The node that the straight walk missed by taking a literal segment, as in `/messages/ack/ack`."""
     if place == len(segments):
         return node if node.methods else None
     for below in (node.segments.get(segments[place]), node.any_segment):

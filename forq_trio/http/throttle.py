@@ -1,8 +1,7 @@
 """Locks out addresses that keep presenting wrong keys: 5 failures in 60 s, locked for 60 s.
 
-Plain decisions over an injected monotonic clock; used by the key check of the API and of the metrics, and free
-for any other login. AUTH_TRACKED_CLIENTS_MAX addresses are remembered; the one that failed longest ago is
-forgotten first.
+Plain decisions over an injected monotonic clock; used by the key checks of the API and of the metrics.
+AUTH_TRACKED_CLIENTS_MAX addresses are remembered; the one that failed longest ago is forgotten first.
 """
 
 import time
@@ -34,7 +33,7 @@ class Throttle:
         return len(self._clients)
 
     def locked_seconds(self, client: str) -> float:
-        """How much longer `client` is locked out; 0.0 when it is not."""
+        """For how many seconds `client` is locked out yet; 0.0 when it is not."""
         failures = self._clients.get(client)
         if failures is None or not failures.locked_until:
             return 0.0

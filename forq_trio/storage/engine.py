@@ -10,8 +10,9 @@ The rules of every engine; the conformance suite checks them on each:
    what is on disk is unknown and the engine must not be used again.
 4. The only time is the batch's `now_ms`. First the engine settles due messages (delayed ones become ready, leases end,
    messages expire; at most DUE_BATCH_MAX), then it runs the commands, then the claims: parked receivers before the
-   batch's own claims, each in order. Rule 9 says more. A message that cannot be settled when it is due, or in a sweep,
-   is set aside for SET_ASIDE_RETRY_MS and reported in `BatchResult.set_aside`; the others are settled all the same.
+   batch's own claims, each in order. Rule 9 says more. A damaged message that cannot be settled when it is due, or in a
+   sweep or purge, or that cannot be handed out, is set aside for SET_ASIDE_RETRY_MS and reported in
+   `BatchResult.set_aside`; the others are settled and handed out all the same.
 5. Every change to a claimed message is fenced by its receipt. The current receipt is the one of the latest claim; it
    stays current after its lease ended until the message is claimed again, settled or moved.
 6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
@@ -109,7 +110,7 @@ EVENT_KINDS = (
 
 
 class SetAside(NamedTuple):
-    """A due message that could not be settled: it stays as it is until it is tried again."""
+    """A damaged message that could not be settled or handed out: it stays as it is until it is tried again."""
 
     queue: str
     sequence: int
@@ -132,7 +133,7 @@ class BatchResult(Struct, gc=False):
     failed_queued: there are new failed messages, to be moved or deleted by a sweep.
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
-    set_aside: due messages that could not be settled.
+    set_aside: damaged messages that could not be settled, or not be handed out.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 

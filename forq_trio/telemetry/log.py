@@ -71,7 +71,7 @@ class LogEvent(StrEnum):
     MESSAGE_SET_ASIDE = (
         "message.set_aside",
         "error",
-        "A due message could not be settled; it stays as it is and is tried again later.",
+        "A damaged message could not be settled or handed out; it stays as it is and is tried again later.",
     )
     DEAD_LETTERS_LOST = (
         "dead_letters.lost",

@@ -1,4 +1,4 @@
-"""Dead letters: found, moved back, edited, removed; and redrives of all that match."""
+"""Dead letters: searches, redrives, resubmits and deletions; and tasks that redrive all that match."""
 
 from typing import Annotated, Literal
 
@@ -13,15 +13,13 @@ Target = Annotated[str, Meta(description="The queue to go to; without it, the on
 AgeMs = Annotated[
     int, bounded(0, limits.SEARCH_AGE_MS_MAX, "Milliseconds since the message became a dead letter.")
 ]
-Rate = Annotated[
-    int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: as fast as it goes.")
-]
+Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
 
 
 class DeadLetters(Struct, frozen=True, rename="camel"):
-    """Those of the page that match, newest first, after looking at `searched` of the queue's `total` messages.
+    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` messages.
 
-    nextBefore: `before` of the next page; null when the queue was searched to its end.
+    nextBefore: the `before` of the next page; null when the queue was searched to its end.
     """
 
     messages: list[MessageView]
@@ -31,7 +29,7 @@ class DeadLetters(Struct, frozen=True, rename="camel"):
 
 
 class MovedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What became of one message: ok, or not and the code why."""
+    """The result of one message: ok, or not ok and the code of the reason."""
 
     id: str
     ok: bool
@@ -58,7 +56,7 @@ class DeleteMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """A copy to send: what is left out stays as it is. remove: the original goes in the same transaction."""
+    """A copy to send; absent members stay as they are. remove: delete the original in the same transaction."""
 
     content: Content | None = None
     attributes: Attributes | None = None
@@ -74,9 +72,10 @@ class Resubmitted(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """What a message must be like; an empty filter matches all.
+    """Which dead letters match; an empty filter matches all.
 
-    reason: why it was dead-lettered, exactly. attributes: all of them, with these values. text: part of the content.
+    reason: why it was dead-lettered, exactly. attributes: those it must have, with these values. text: part of the
+    content, exactly.
     """
 
     reason: str | None = None
@@ -87,7 +86,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
 
 
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which messages to move where and how fast. dryRun: only count them."""
+    """Which messages to move, to which queue and how fast. dryRun: only count them."""
 
     filter: DeadLetterFilter
     target: Target | None = None
@@ -96,7 +95,7 @@ class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class AppliedFilter(Struct, frozen=True, rename="camel"):
-    """The filter of a task, its ages as times."""
+    """The filter of a task, with times instead of ages."""
 
     reason: str | None
     since: EpochMs | None
@@ -106,10 +105,10 @@ class AppliedFilter(Struct, frozen=True, rename="camel"):
 
 
 class RedriveView(Struct, frozen=True, rename="camel"):
-    """A redrive task as it stands.
+    """A redrive task, with its progress.
 
-    searched: how many messages were looked at, of the `total` at its start. matched: how many of them match and can be
-    moved; skipped: how many match and cannot (in process, or nowhere to go). moved: how many were.
+    searched: how many messages were read, of the `total` at its start. matched: how many of them match and can be
+    moved; skipped: how many match and cannot (processing, or without a queue to go to). moved: how many were moved.
     """
 
     id: str

@@ -34,22 +34,22 @@ WindowMs = Annotated[
 ]
 DelayMs = Annotated[
     int,
-    bounded(0, limits.DELAY_MS_MAX, "How long it waits before it is due. Not together with processAfter."),
+    bounded(0, limits.DELAY_MS_MAX, "How long the message is delayed. Not together with processAfter."),
 ]
-TtlMs = Annotated[int, bounded(1, limits.TTL_MS_MAX, "How long it lives from when it is due.")]
+TtlMs = Annotated[int, bounded(1, limits.TTL_MS_MAX, "How long the message lives from when it is due.")]
 Attributes = Annotated[
     dict[str, str],
     Meta(
-        description="Handed over with the message. Keys of 1 to 64 characters, values of at most 1,024.",
+        description="Delivered with the message. Keys of 1 to 64 characters, values of at most 1,024.",
         extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX},
     ),
 ]
 Group = Annotated[
     str, text_up_to(limits.GROUP_LENGTH_MAX, "Messages of a group keep their order; groups take turns.")
 ]
-MaxAttempts = Annotated[int, bounded(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before it fails.")]
+MaxAttempts = Annotated[int, bounded(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before the message fails.")]
 DeadLetterQueue = Annotated[
-    str, Meta(description="Where it goes when it fails or expires; empty: it is deleted.")
+    str, Meta(description="The queue for the message when it fails or expires; empty: it is deleted.")
 ]
 LeaseMs = Annotated[
     int,
@@ -58,7 +58,7 @@ LeaseMs = Annotated[
 
 
 class NewMessage(model.NewMessage, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
-    """A message to send. Without processAfter and delayMs it is due at once; null and absent leave it to the queue."""
+    """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
 
     content: Content
     process_after_ms: EpochMs | None = msgspec.field(default=None, name="processAfter")
@@ -80,10 +80,10 @@ class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 
 
 class SendResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What became of a message of a batch: stored, with id and sequence, or not and the code why.
+    """The result of a message of a batch: stored, with id and sequence, or not, with the code of the reason.
 
     duplicate: true where the deduplicationId was known; id and sequence are those of the first message. field: the
-    member that is not known.
+    unknown member.
     """
 
     id: Annotated[str | None, LEFT_OUT] = None
@@ -104,8 +104,8 @@ class ReceiveRequest(
 ):
     """How many messages to lease for how long, and how long to wait for the first.
 
-    Without leaseMs: as long as a lease of the queue is. order: `fifo` is the queue's own order, `shuffle` random
-    messages. peek: only look, lease nothing.
+    leaseMs: absent for the queue's. order: `fifo` is the queue's own order, `shuffle` random messages. peek: lease
+    nothing.
     """
 
     max: Annotated[int, bounded(1, limits.RECEIVE_BATCH_MAX, "The most messages wanted.")] = 1
@@ -116,10 +116,10 @@ class ReceiveRequest(
 
 
 class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A message handed to a consumer, who shows `receipt` to settle it; or one that was only peeked at.
+    """A message delivered to a consumer, who settles it by `receipt`; or one that was only peeked at.
 
-    firstReceivedAt: when it was first handed to a consumer, null if it never was. What was only peeked at has neither
-    receipt nor leaseUntil, and its attempts are those it had. A `Delivery` has the same form in JSON.
+    firstReceivedAt: when it was first delivered, null if it never was. A message that was only peeked at has neither
+    receipt nor leaseUntil, and its attempts do not count the peek. A `Delivery` has the same form in JSON.
     """
 
     id: str
@@ -136,19 +136,19 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
 
 class ReceivedMessages(Struct, frozen=True, rename="camel"):
-    """The messages in claim order; none when the wait was in vain."""
+    """The messages in claim order; none if none came within the wait."""
 
     messages: Sequence[ReceivedMessage]
 
 
 class LeasedMessages(Struct, frozen=True, rename="camel"):
-    """ReceivedMessages as they come from the broker."""
+    """ReceivedMessages, as the broker returns them."""
 
     messages: tuple[Delivery, ...]
 
 
 class MessageView(Struct, frozen=True, gc=False, rename="camel"):
-    """A stored message, looked at without touching it."""
+    """A stored message, read without changing it."""
 
     id: str
     queue: str

@@ -1,4 +1,4 @@
-"""Queues: what they hold, what is set for them and what holds then. Settings themselves are the model's."""
+"""Queues: their counts, settings and rules. The settings themselves are the model's types."""
 
 from msgspec import Struct
 
@@ -10,9 +10,9 @@ from forq_trio.wire.values import Count
 
 
 class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
-    """How many messages a queue holds by status, and how many consumers wait for one.
+    """How many messages a queue has by status, and how many consumers wait for one.
 
-    held: messages that wait because as many of their group are in process as may be. bytes: of content and attributes.
+    held: messages whose group is at the group limit. bytes: of content and attributes.
     """
 
     queue: str
@@ -45,7 +45,7 @@ class QueueDetail(QueueSummary, frozen=True, gc=False, rename="camel"):
 
 
 class SettingsView(Struct, frozen=True, gc=False, rename="camel"):
-    """settings: what was set for the queue. effective: what holds for it, defaults filled in."""
+    """settings: what was set for the queue. effective: the settings with the defaults filled in."""
 
     settings: QueueSettings
     effective: QueueRules

@@ -1,4 +1,4 @@
-"""What becomes of received messages, by their receipts: ack, nack, extend, release."""
+"""Settlements of received messages by their receipts: ack, nack, extend, release."""
 
 from typing import Annotated
 
@@ -13,25 +13,25 @@ Receipts = Annotated[
     up_to(limits.RECEIPTS_BATCH_MAX, "Receipts of this queue's messages."),
 ]
 DelayMs = Annotated[
-    int, bounded(0, limits.NACK_DELAY_MS_MAX, "For how many milliseconds nobody gets the messages.")
+    int, bounded(0, limits.NACK_DELAY_MS_MAX, "After how many milliseconds the messages are ready again.")
 ]
 Reason = Annotated[
     str,
     Meta(
-        description="Kept as the messages' last error.",
+        description="Stored as the messages' last error.",
         extra_json_schema={"maxLength": limits.REASON_LENGTH_MAX},
     ),
 ]
 
 
 class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Messages that are done with."""
+    """Messages to acknowledge."""
 
     receipts: Receipts
 
 
 class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages that failed. Without delayMs they back off by attempt, as the queue has it: 1, 5, 15, 30, 60 seconds."""
+    """Messages that failed. Without delayMs the queue's back-off by attempt: 1, 5, 15, 30, 60 seconds."""
 
     receipts: Receipts
     delay_ms: DelayMs | None = None
@@ -39,7 +39,7 @@ class NackRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 
 
 class ExtendRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Messages that take longer. Without leaseMs: as long as a lease of the queue is."""
+    """Messages whose leases to extend. leaseMs: from now; absent for the queue's."""
 
     receipts: Receipts
     lease_ms: LeaseMs | None = None
@@ -53,7 +53,7 @@ class ReleaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class Settled(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """What became of one receipt: ok (with leaseUntil when a lease was extended), or not and the code why."""
+    """The result of one receipt: ok (with leaseUntil when a lease was extended), or not ok and the code why."""
 
     receipt: str
     ok: bool

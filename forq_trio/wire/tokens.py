@@ -1,4 +1,4 @@
-"""Access tokens: what they allow, to whom their text is told once, and how they are listed."""
+"""Access tokens: to create, as created with their text, and as listed without it."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ Queues = Annotated[
 
 
 class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """A token to make. Without queues it is good for all of them, without expiresAt for ever."""
+    """A token to create. Without queues it is for all of them, without expiresAt it never expires."""
 
     name: TokenName
     scopes: Scopes
@@ -30,7 +30,7 @@ class NewToken(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, 
 
 
 class CreatedToken(Struct, frozen=True, rename="camel"):
-    """token: the text to show as a key. It is told this once and stored nowhere."""
+    """A new token. token: its text, which clients send as the key; no other answer has it, and it is not stored."""
 
     name: str
     token: str

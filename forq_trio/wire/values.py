@@ -1,4 +1,4 @@
-"""What members of several types are made of: times, counts, and ranges for the OpenAPI document."""
+"""Types and annotations of members: times, counts, and ranges for the OpenAPI document."""
 
 from typing import Annotated, Any
 
@@ -8,7 +8,7 @@ LEFT_OUT_MARK = "x-left-out"
 """Marks the schema of a LEFT_OUT member, until the OpenAPI document is made of it."""
 
 LEFT_OUT = Meta(extra_json_schema={LEFT_OUT_MARK: True})
-"""Of a member that is None or False by default: the JSON leaves it out then, so it is documented without default."""
+"""For a member that the JSON leaves out at its default None or False: it is documented without a default."""
 
 
 def bounded(low: int, high: int, meaning: str) -> Any:

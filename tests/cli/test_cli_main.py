@@ -92,6 +92,8 @@ def test_an_operating_system_error_is_a_sentence():
         ["forq: Permission denied: /etc/x"],
         exits.Exit.FAILED,
     )
+    lines, _ = exits.explain(OSError(28, "No space left on device"))
+    assert lines == ["forq: No space left on device"]
 
 
 def test_config_prints_values_with_their_sources_and_no_secret(forq: Forq):
@@ -167,6 +169,16 @@ def test_where_the_default_place_cannot_be_used_serve_says_how_to_name_another(
     assert outcome.err.strip().endswith("data is not a directory; FORQ_DB_PATH or --db names another place")
     outcome = forq("serve", "--api-addr", "127.0.0.1:0", "--db", str(tmp_path / "data" / "forq.db"))
     assert outcome.err.strip().endswith("data is not a directory")
+
+
+def test_a_default_directory_that_cannot_be_made(forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    outcome = forq("serve")
+    assert outcome.code == exits.Exit.FAILED
+    assert outcome.err == (
+        f"forq: {tmp_path}/file/forq cannot be made (Not a directory); FORQ_DB_PATH can name a file elsewhere\n"
+    )
 
 
 @pytest.fixture

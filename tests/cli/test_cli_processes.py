@@ -99,3 +99,27 @@ def test_on_a_real_terminal(url: str, client: ForqClient, queue: str):
         os.close(theirs)
     assert b"\x1b[1m" in shown
     assert b"content" in shown
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_standard_streams_that_are_closed(url: str, closed: str):
+    script = f'exec "$@" {closed}'
+    arguments = ["sh", "-c", script, "sh", *command("queues")]
+    process = subprocess.run(arguments, env=environment(FORQ_URL=url), capture_output=True, timeout=120)
+    assert (process.returncode, process.stderr) == (0, b"")
+
+
+def test_an_output_that_is_full(url: str):
+    with open("/dev/full", "wb") as full:
+        arguments, env = command("queues"), environment(FORQ_URL=url)
+        of_stdout = subprocess.run(arguments, env=env, stdout=full, stderr=subprocess.PIPE, timeout=120)
+        of_stderr = subprocess.run([*arguments, "--no"], env=env, stderr=full, timeout=120)
+    assert (of_stdout.returncode, of_stdout.stderr) == (1, b"forq: No space left on device\n")
+    assert of_stderr.returncode == 2
+
+
+def test_a_server_whose_log_nobody_reads_any_more_ends_well(tmp_path: Path):
+    with real_server(tmp_path / "forq.db", PYTHONUNBUFFERED="") as server:
+        assert server.process.stderr is not None
+        server.process.stderr.close()
+        assert server.stop() == 0

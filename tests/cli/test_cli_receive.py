@@ -97,10 +97,10 @@ def test_only_looking(three: Forq, client: ForqClient, queue: str):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--ack",), "--peek takes nothing"),
-        (("--follow",), "--peek takes nothing"),
-        (("--wait", "1"), "--peek takes nothing"),
-        (("--lease", "0"), "--peek takes nothing"),
+        (("--ack",), "--peek leases nothing"),
+        (("--follow",), "--peek leases nothing"),
+        (("--wait", "1"), "--peek leases nothing"),
+        (("--lease", "0"), "--peek leases nothing"),
         (("--max", "101"), "--peek shows at most 100 messages"),
     ],
 )

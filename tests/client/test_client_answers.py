@@ -8,7 +8,7 @@ import httpx
 import msgspec
 import pytest
 
-from forq_trio.client import ExponentialBackOff, ForqApiError, ForqProtocolError
+from forq_trio.client import DeadLetterFilter, ExponentialBackOff, ForqApiError, ForqProtocolError
 
 from .conftest import Call, calls_of
 
@@ -22,7 +22,11 @@ def answered(kind: str, status: int, body: bytes, **headers: str) -> Iterator[Ca
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<html>", b"[]", b'{"queues": 1}', b'{"queues": [{"queue": "a"}]}', b'{"queues": [']
+    "body",
+    [
+        *(b"", b"<html>", b"[]", b'{"queues": 1}', b'{"queues": [{"queue": "a"}]}', b'{"queues": ['),
+        pytest.param(b'{"more": ' * 100_000, id="nested deeply"),
+    ],
 )
 def test_an_answer_that_is_not_forqs(kind: str, body: bytes):
     with (
@@ -30,6 +34,45 @@ def test_an_answer_that_is_not_forqs(kind: str, body: bytes):
         pytest.raises(ForqProtocolError, match="the answer is not one of Forq's"),
     ):
         call("queues")
+
+
+# httpx leaves the generators behind that it reads such an answer with, of which trio warns.
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("status", [200, 503])
+def test_an_answer_that_is_not_compressed_as_it_says(kind: str, status: int):
+    transport = httpx.MockTransport(
+        lambda request: httpx.Response(
+            status, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(b"plain")
+        )
+    )
+    with (
+        calls_of(kind, "http://forq", transport=transport) as call,
+        pytest.raises(ForqProtocolError, match="the answer is not one of Forq's"),
+    ):
+        call("queues")
+
+
+def test_an_error_that_is_nested_deeply(kind: str):
+    body = b'{"code": ' * 100_000
+    with answered(kind, 400, body) as call, pytest.raises(ForqApiError, match="answered HTTP 400"):
+        call("queues")
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "code"),
+    [
+        ("queue_stats", ("\ud800",), "bad_request.queue.invalid_name"),
+        ("message", ("orders", "\ud800"), "bad_request.messageId.invalid"),
+        ("dead_letter", ("orders-dlq", "\ud800"), "bad_request.messageId.invalid"),
+        ("search_dead_letters", ("orders-dlq", DeadLetterFilter(text="\ud800")), "bad_request.body.invalid"),
+        ("revoke_token", ("\ud800",), "not_found.token"),
+        ("cancel_redrive", ("orders-dlq", "\ud800"), "not_found.redrive"),
+    ],
+)
+def test_text_that_no_request_can_carry_is_refused(kind: str, method: str, arguments: Any, code: str):
+    with answered(kind, 200, b"{}") as call, pytest.raises(ForqApiError) as caught:
+        call(method, *arguments)
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("results", [b"[]", b"[{}]", b'[{"id":"a"}]'])

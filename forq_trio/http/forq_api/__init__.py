@@ -1,4 +1,4 @@
-"""Forq's REST dialect under /api/v1 (contract F), with our additions under the same prefix."""
+"""Forq's REST dialect under /api/v1 (contract F), and our additions under the same prefix."""
 
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.openapi import build_document, openapi_routes

@@ -1,4 +1,4 @@
-"""What one does to a queue as a whole: settings, pause, purge, removal. Our additions to Forq's API."""
+"""Queues as a whole: settings, pause, purge, removal. Our additions to Forq's API."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class AdministrationEndpoints:
-    """Reads come from memory, as of the last commit; changes are answered once they are durable."""
+    """Settings are read from the cache, as of the last commit; changes are answered once they are durable."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -29,11 +29,11 @@ class AdministrationEndpoints:
         return Response(200, _encode(ConfiguredQueues(queues)))
 
     async def show(self, request: Request, queue: str) -> Response:
-        """The settings of a queue; of one that has none, the defaults."""
+        """The settings and the rules of a queue."""
         return Response(200, _encode(SettingsView(self._broker.settings(queue), self._broker.rules(queue))))
 
     async def change(self, request: Request, queue: str) -> Response:
-        """Change what the body names, and answer as `show` does."""
+        """Change the settings that the body names, and answer like `show`."""
         change = _read_change(request.body)
         if change.dead_letter_queue:
             request.principal.check(Scope.ADMIN, change.dead_letter_queue)
@@ -41,7 +41,7 @@ class AdministrationEndpoints:
         return await self.show(request, queue)
 
     async def forget(self, request: Request, queue: str) -> Response:
-        """204: the defaults hold again. A paused queue stays paused."""
+        """204: the queue has the default settings. A paused queue stays paused."""
         await self._broker.forget_settings(queue)
         return NO_CONTENT
 
@@ -51,7 +51,7 @@ class AdministrationEndpoints:
         return NO_CONTENT
 
     async def resume(self, request: Request, queue: str) -> Response:
-        """204: who waits is served."""
+        """204: waiting receivers are served."""
         await self._broker.resume(queue)
         return NO_CONTENT
 
@@ -60,6 +60,6 @@ class AdministrationEndpoints:
         return Response(200, _encode(Purged(await self._broker.purge(queue))))
 
     async def remove(self, request: Request, queue: str) -> Response:
-        """204: an empty queue is off the list, its settings forgotten."""
+        """204: an empty queue and its settings are forgotten."""
         await self._broker.forget_queue(queue)
         return NO_CONTENT

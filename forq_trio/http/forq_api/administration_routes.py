@@ -1,4 +1,4 @@
-"""The routes of what one does to a queue as a whole, and what the OpenAPI document says about them."""
+"""The routes for queues as a whole, and their part of the OpenAPI document."""
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
@@ -11,7 +11,7 @@ from forq_trio.wire import queues as wire
 _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
-_SETTINGS = (Answer(200, "What is set, and what holds.", wire.SettingsView),)
+_SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.SettingsView),)
 
 LIST_SETTINGS = Operation(
     name="listSettings",
@@ -33,7 +33,7 @@ CHANGE_SETTINGS = Operation(
     tag=_TAG,
     summary="Change settings of a queue",
     description="Members that are absent stay as they are, null goes back to the default. Order, delay and ttl "
-    "hold for messages sent from now on, all else also for those that are there.",
+    "apply to messages sent from now on, all others also to those in the queue.",
     body=SettingsChange,
     answers=_SETTINGS,
     codes=(*_WRITER, codes.BODY_INVALID, codes.UNKNOWN_FIELD, *codes.SETTING_INVALID.values()),
@@ -43,13 +43,13 @@ FORGET_SETTINGS = Operation(
     tag=_TAG,
     summary="Go back to the defaults",
     description="A queue that is paused stays paused.",
-    answers=(Answer(204, "The defaults hold."),),
+    answers=(Answer(204, "The queue has the defaults."),),
     codes=_WRITER,
 )
 PAUSE = Operation(
     name="pauseQueue",
     tag=_TAG,
-    summary="Hand out no messages until the queue is resumed",
+    summary="Deliver no messages until the queue is resumed",
     description="Sends go on, and receivers wait.",
     answers=(Answer(204, "The queue is paused."),),
     codes=_WRITER,
@@ -58,7 +58,7 @@ RESUME = Operation(
     name="resumeQueue",
     tag=_TAG,
     summary="End a pause",
-    answers=(Answer(204, "Messages are handed out, first to who waits."),),
+    answers=(Answer(204, "Messages are delivered, first to waiting receivers."),),
     codes=_WRITER,
 )
 PURGE = Operation(
@@ -72,7 +72,7 @@ PURGE = Operation(
 REMOVE = Operation(
     name="removeQueue",
     tag=_TAG,
-    summary="Take an empty queue off the list and forget its settings",
+    summary="Forget an empty queue and its settings",
     answers=(Answer(204, "The queue is forgotten."),),
     codes=(*_WRITER, codes.QUEUE_NOT_EMPTY),
 )

@@ -22,7 +22,7 @@ from forq_trio.wire import receipts as wire
 from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
 
 Outcome = bool | int | None
-"""What became of one receipt: False or None when it is not current; the lease's new end if asked for."""
+"""The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
 
 _read_receive = BodyReader(ReceiveRequest)
 _read_ack = BodyReader(wire.AckRequest)
@@ -33,7 +33,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BatchEndpoints:
-    """Each does its work in one commit and answers 200 with a result per message or receipt."""
+    """Each endpoint works in one commit and answers 200 with a result per message or receipt."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -109,7 +109,7 @@ def _send_result(outcome: Produced | CallerError) -> SendResult:
 
 
 def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:
-    """JSON never writes a text in fewer bytes than UTF-8: most bodies need no counting."""
+    """True if the contents are longer than `bound`. JSON is never shorter than UTF-8: most bodies need no count."""
     return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
 
 

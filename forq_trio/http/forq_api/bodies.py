@@ -1,4 +1,4 @@
-"""How the JSON body of a request is read: what is not as its type says is refused with a code.
+"""Reads the JSON body of a request: a body that is not of its type is refused with a code.
 
 The last of a repeated member counts. Ranges are checked by the endpoints, because each has its own code.
 """
@@ -13,7 +13,7 @@ from forq_trio.http.forq_api.codes import BODY_INVALID, UNKNOWN_FIELD, refused
 BodyT = TypeVar("BodyT")
 
 FIELD_LENGTH_MAX = 100
-"""How much of an unknown member's name is told back."""
+"""How many characters of an unknown member's name an answer repeats."""
 
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.*?)`( - at `.*`)?", re.DOTALL)
 
@@ -43,7 +43,7 @@ class BodyReader(Generic[BodyT]):
 
 
 def _is_json(raw: bytes | msgspec.Raw) -> bool:
-    """Whether a body is JSON to its end: it was read as far as its first unknown member."""
+    """True if a body is JSON to its end: the decoder stopped at its first unknown member."""
     try:
         _read_any(raw)
     except (msgspec.DecodeError, RecursionError):

@@ -1,7 +1,7 @@
 """The error codes of Forq's JSON answers `{"code": "..."}`: status, meaning, and a ready-made Response for each.
 
-The table is closed: the OpenAPI document and docs/api.md are checked against it. TRANSPORT_BODIES are the bodies for
-what the transport refuses before anybody looks at the path.
+The table is closed: tests compare the OpenAPI document and docs/api.md with it. TRANSPORT_BODIES are the bodies of
+answers that the transport gives before a request is routed.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ LIMIT_OUT_OF_RANGE = "bad_request.limit.out_of_range"
 TOKEN_INVALID = {
     member: f"bad_request.token.{member}" for member in ("name", "scopes", "queues", "expiresAt")
 }
-"""The code of what is wrong with a new access token, by its name."""
+"""The codes of invalid members of a new access token, by member."""
 TOKEN_NOT_FOUND = "not_found.token"
 TOKEN_EXISTS = "conflict.token_exists"
 TOO_MANY_TOKENS = "conflict.too_many_tokens"
@@ -84,7 +84,7 @@ SETTING_INVALID = {
         "groupInFlightMax",
     )
 }
-"""The code of a setting out of its range, by its name."""
+"""The codes of invalid settings, by setting."""
 
 
 class Code(NamedTuple):
@@ -187,7 +187,7 @@ _RETRY_SECONDS = {
 
 
 def error_body(code: str, **more: str) -> bytes:
-    """The JSON body of an answer with `code`; more: what it says beside, as `field` or `message`."""
+    """The JSON body of an answer with `code`; more: its other members, such as `field` or `message`."""
     return msgspec.json.encode({"code": code, **more})
 
 
@@ -219,7 +219,7 @@ def error_response(code: str, **more: str) -> Response:
 
 
 class Refused(Exception):
-    """Raised while a request is read: it is answered with `response` and nothing is done."""
+    """Raised while a request is read: `response` is the answer, and the request does nothing."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)

@@ -1,4 +1,4 @@
-"""The routes of the dead-letter workbench, and what the OpenAPI document says about them."""
+"""The routes for dead letters, and their part of the OpenAPI document."""
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
@@ -21,8 +21,8 @@ _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
 
 _SEARCH = (
     Parameter("reason", "query", "Why they were dead-lettered, exactly.", _TEXT),
-    Parameter("minAgeMs", "query", "Dead letters for at least so long.", _AGE),
-    Parameter("maxAgeMs", "query", "Dead letters for at most so long.", _AGE),
+    Parameter("minAgeMs", "query", "Dead letters for at least so many milliseconds.", _AGE),
+    Parameter("maxAgeMs", "query", "Dead letters for at most so many milliseconds.", _AGE),
     Parameter(
         "attribute",
         "query",
@@ -110,7 +110,7 @@ START = Operation(
     name="startRedrive",
     tag=_TAG,
     summary="Move all dead letters that match",
-    description="The task goes on by itself, one transaction after the other, with those that are there now.",
+    description="A task moves those that are there now, one transaction after the other.",
     body=wire.StartRedrive,
     answers=(Answer(202, "The task.", wire.RedriveView),),
     codes=(*_HERE, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),

@@ -1,4 +1,4 @@
-"""Work on single dead letters: find, look at, move back, edit, delete. Our additions to Forq's API."""
+"""Single dead letters: find, show, redrive, resubmit, delete. Our additions to Forq's API."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -30,14 +30,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class DeadLetterEndpoints:
-    """All are refused for a queue that takes no dead letters."""
+    """All endpoints refuse a queue that takes no dead letters."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker
         self._clock = clock
 
     async def search(self, request: Request, queue: str) -> Response:
-        """A page of those that match, newest first, with how far the search came."""
+        """A page of dead letters that match, newest first, and how far the search came."""
         broker = self._broker
         broker.check_dead_letter_queue(queue)
         wanted = filter_of(_filter_in_query(request.query), self._clock.now_ms())
@@ -55,12 +55,12 @@ class DeadLetterEndpoints:
         return Response(200, _encode(wire.DeadLetters(views, found.searched, found.total, found.next_before)))
 
     async def show(self, request: Request, queue: str, message_id: str) -> Response:
-        """One of them, with where it came from and how it failed."""
+        """One dead letter, with where it came from and how it failed."""
         self._broker.check_dead_letter_queue(queue)
         return Response(200, _encode(message_view(await self._broker.message(queue, message_id))))
 
     async def redrive(self, request: Request, queue: str) -> Response:
-        """Move the named ones, in one commit."""
+        """Redrive the named dead letters, in one commit."""
         wanted = _read_redrive(request.body)
         check_target(request, wanted.target)
         return await self._apply(
@@ -68,12 +68,12 @@ class DeadLetterEndpoints:
         )
 
     async def delete(self, request: Request, queue: str) -> Response:
-        """Remove the named ones, in one commit."""
+        """Delete the named dead letters, in one commit."""
         wanted = _read_delete(request.body)
         return await self._apply(queue, wanted.ids, partial(self._broker.delete_messages, queue))
 
     async def resubmit(self, request: Request, queue: str, message_id: str) -> Response:
-        """Send an edited copy of one."""
+        """Send an edited copy of a dead letter."""
         wanted = _read_resubmission(request.body)
         check_target(request, wanted.target)
         if request.principal.token is not None and wanted.target is None:
@@ -103,7 +103,7 @@ class DeadLetterEndpoints:
 
 
 def check_target(request: Request, target: str | None) -> None:
-    """Raise Forbidden unless whoever asks may move messages to `target`, where one is named."""
+    """Raise Forbidden unless the client may move messages to `target`, if one is named."""
     if target is not None:
         request.principal.check(Scope.REDRIVE, target)
 
@@ -129,7 +129,7 @@ def filter_of(wanted: DeadLetterFilter, now_ms: int) -> MessageFilter:
 
 
 def _filter_in_query(query: str) -> DeadLetterFilter:
-    """The filter as parameters. An unknown one is refused: it would silently match everything."""
+    """The filter of a query. An unknown parameter is refused: ignored, it would match everything."""
     given = parse_qs(query, keep_blank_values=True)
     for name in given.keys() - QUERY_NAMES:
         raise refused(codes.QUERY_UNKNOWN, field=name[:FIELD_LENGTH_MAX])

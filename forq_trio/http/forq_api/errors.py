@@ -1,4 +1,4 @@
-"""Forq's error table: the code each error of the queue, and of HTTP, is answered with. Statuses are in `codes`."""
+"""Forq's error table: the code of each error of the queue and of HTTP. Statuses are in `codes`."""
 
 from forq_trio.http.errors import (
     ForeignSite,
@@ -61,11 +61,11 @@ CODE_BY_MEMBER: dict[tuple[type[errors.ForqError], str], str] = {
     (errors.OutOfRange, "group"): codes.GROUP_INVALID,
     (errors.InvalidQueueName, "dead_letter_queue"): codes.DEAD_LETTER_QUEUE_INVALID,
 }
-"""The codes of errors about a single member of the request, where that has one of its own."""
+"""The codes of errors about a single member of the request, where the member has a code of its own."""
 
 
 def code_of(error: errors.ForqError) -> str:
-    """The code of an error that is in the tables."""
+    """The code of an error of the tables."""
     code = None
     if isinstance(error, errors.CallerError) and error.member is not None:
         code = CODE_BY_MEMBER.get((type(error), error.member))
@@ -73,7 +73,7 @@ def code_of(error: errors.ForqError) -> str:
 
 
 def answer_error(error: Exception) -> Response:
-    """The answer to an error raised while a request was read or carried out; raises one it does not know."""
+    """The answer to an error raised while a request was read or carried out; raises errors without an entry."""
     if isinstance(error, Refused):
         return error.response
     if isinstance(error, HttpError):

@@ -18,7 +18,7 @@ from forq_trio.model.errors import ServiceError
 
 
 class About(msgspec.Struct, frozen=True):
-    """What the verbose answer says of this server. engine: "sqlite", ...; durability: see FORQ_DURABILITY."""
+    """The facts about this server in the verbose answer. engine: "sqlite", ...; durability: see FORQ_DURABILITY."""
 
     version: str
     engine: str
@@ -36,7 +36,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class HealthCheck:
-    """Answers health checks; the uptime counts from its making. monotonic: a clock that never goes back."""
+    """Answers health checks; the uptime counts from its construction. monotonic: a clock that never goes back."""
 
     def __init__(self, broker: Broker, about: About, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._broker = broker

@@ -52,12 +52,12 @@ class MessageEndpoints:
         return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
 
     async def ack(self, request: Request, queue: str, message_id: str) -> Response:
-        """204: the message is gone; fenced when a receipt comes along."""
+        """204: the message is deleted; with a receipt the ack is fenced."""
         await self._broker.ack_message(queue, message_id, self._receipt(request))
         return NO_CONTENT
 
     async def nack(self, request: Request, queue: str, message_id: str) -> Response:
-        """204: the message comes back after its back-off, or failed; fenced when a receipt comes along."""
+        """204: the message comes back after its back-off, or failed; with a receipt the nack is fenced."""
         await self._broker.nack_message(queue, message_id, self._receipt(request))
         return NO_CONTENT
 
@@ -71,7 +71,7 @@ class MessageEndpoints:
 
 
 def _read_query(query: str) -> ReceiveRequest:
-    """The same choices as in the body of a receive of several."""
+    """The parameters of a query as a receive of one message."""
     return ReceiveRequest(
         wait_ms=limits.WAIT_MS_MAX,
         order="shuffle" if query_shuffles(query) else "fifo",

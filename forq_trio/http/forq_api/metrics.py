@@ -1,6 +1,6 @@
 """`GET /metrics` (contract F11) in Prometheus' text format: our own series, and those about the process.
 
-The latter come from prometheus_client; ours are written by `metrics_text`.
+`metrics_text` writes our own; prometheus_client writes those about the process.
 """
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector

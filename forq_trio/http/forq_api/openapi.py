@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the routes themselves, and the two places it is served at."""
+"""The OpenAPI 3.1 document, made from the routes themselves, and the two paths that serve it."""
 
 import functools
 import re
@@ -55,7 +55,7 @@ _DOCUMENT = Operation(
 def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
     """Routes that serve the document about `documented` and themselves. version: the server's.
 
-    It is made when it is asked for the first time: that takes some milliseconds, and most servers never are.
+    It is made at the first request: that takes some milliseconds, and most servers never get one.
     """
 
     @functools.cache
@@ -133,7 +133,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Any one of these lets a request pass; the scope is what a token needs, the secret needs none."""
+    """The security schemes, any of which suffices. A token needs the scope; the secret needs none."""
     if route.gate is None:
         return []
     if route.gate.scope is None:

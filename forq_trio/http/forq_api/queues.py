@@ -1,4 +1,4 @@
-"""Looking at queues and messages without touching them. Our additions to Forq's API."""
+"""Queues and messages, read without changing them. Our additions to Forq's API."""
 
 import msgspec
 
@@ -18,14 +18,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class QueueEndpoints:
-    """Reads only: through the broker's counters in memory, or its pool of readers."""
+    """Reads only: from the cache, or through the pool of readers."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker
         self._clock = clock
 
     async def list(self, request: Request) -> Response:
-        """All queues that the key covers, by name, from memory: fast with thousands of them."""
+        """All queues that the key covers, by name, from the cache: fast with thousands of them."""
         broker = self._broker
         settings = broker.all_settings()
         queues = [
@@ -47,7 +47,7 @@ class QueueEndpoints:
         return Response(200, _encode(QueueList(queues)))
 
     async def show(self, request: Request, queue: str) -> Response:
-        """One queue; one that nobody ever used has zeros."""
+        """One queue; a queue that is not known has zeros."""
         info = await self._broker.stats(queue)
         oldest_ready_age_ms = None
         if info.oldest_ready_at is not None:

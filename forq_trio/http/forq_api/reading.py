@@ -1,4 +1,4 @@
-"""Reading that endpoints share: ranges of numbers, and the parameters of a query."""
+"""Shared by endpoints: checks of ranges, and reading the parameters of a query."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -33,7 +33,7 @@ def query_number(query: str, name: str, default: int, low: int, high: int, code:
 def query_choice(
     query: str, name: str, choices: Mapping[str, ChoiceT], default: ChoiceT, code: str
 ) -> ChoiceT:
-    """The choice that the parameter `name` of a query string makes, the last one if it is repeated; `default` without.
+    """The value of the parameter `name` of a query string in `choices`, the last one if it is repeated, else `default`.
 
     Raises Refused with `code` when it is none of `choices`.
     """
@@ -46,7 +46,7 @@ def query_choice(
 
 
 def query_shuffles(query: str) -> bool:
-    """Whether a query string asks for `order=shuffle`. Raises Refused for an order that is none."""
+    """Whether a query string asks for `order=shuffle`. Raises Refused for any other order than fifo."""
     return query_choice(query, "order", {"fifo": False, "shuffle": True}, False, codes.ORDER_INVALID)
 
 

@@ -1,4 +1,4 @@
-"""Receiving, however it was asked for: messages are leased or only looked at, at once or after a wait."""
+"""Receives of one or several messages: leases or peeks, at once or after a wait."""
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.views import peeked_message
@@ -22,7 +22,7 @@ async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveReq
 
 
 async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[ReceivedMessage]:
-    """Look at messages as `wanted` says, and change nothing. Raises like `Broker.peek`."""
+    """Peek at messages as `wanted` says. Raises like `Broker.peek`."""
     shuffle = wanted.order == "shuffle"
     found = await peek_messages(
         broker, request, queue, limit=wanted.max, wait_ms=wanted.wait_ms, shuffle=shuffle

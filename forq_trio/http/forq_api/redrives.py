@@ -1,4 +1,4 @@
-"""Redrives of all dead letters that match: start one, watch it, cancel it. Our additions to Forq's API."""
+"""Redrives of all dead letters that match: start, list, show, cancel. Our additions to Forq's API."""
 
 import msgspec
 
@@ -17,14 +17,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class RedriveEndpoints:
-    """The tasks of one queue; those of another one are not found."""
+    """The tasks of one queue; a task of another queue is not found."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker
         self._clock = clock
 
     async def start(self, request: Request, queue: str) -> Response:
-        """202 with the task, which goes on by itself."""
+        """202 with the task, which runs on in the server."""
         wanted = _read_start(request.body)
         check_target(request, wanted.target)
         task = self._broker.redrives.start(
@@ -37,17 +37,17 @@ class RedriveEndpoints:
         return Response(202, _encode(redrive_view(task)))
 
     async def list(self, request: Request, queue: str) -> Response:
-        """Those that run and the latest that ended."""
+        """The tasks that run and the latest that ended."""
         self._broker.check_dead_letter_queue(queue)
         tasks = self._broker.redrives.all(queue)
         return Response(200, _encode(RedriveList([redrive_view(task) for task in tasks])))
 
     async def show(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """One task, and how far it has come."""
+        """One task, with its progress."""
         return Response(200, _encode(redrive_view(self._find(queue, redrive_id))))
 
     async def cancel(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """Stop one between two transactions; answered once it has ended, with what it did."""
+        """Stop a task between two transactions; answered with the task once it has ended."""
         self._find(queue, redrive_id)
         task = await self._broker.redrives.cancel(redrive_id)
         return Response(200, _encode(redrive_view(task)))

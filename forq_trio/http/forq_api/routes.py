@@ -1,4 +1,4 @@
-"""The routes of Forq's API: each with its endpoint and, beside it, what the OpenAPI document says."""
+"""The routes of Forq's API, each with its endpoint, and their part of the OpenAPI document."""
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
@@ -68,8 +68,8 @@ _SETTLING_MANY = (*_QUEUE, *_BODY, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
 _RECEIPT = Parameter(
     "X-Forq-Receipt",
     "header",
-    "The receipt the message came with. With it only the current holder of the message succeeds; without "
-    "it the id alone decides, unless the server demands receipts.",
+    "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
+    "one the id alone decides, unless the server demands receipts.",
     {"type": "string"},
 )
 _ORDER = Parameter(
@@ -81,7 +81,7 @@ _ORDER = Parameter(
 _PEEK = Parameter(
     "peek",
     "query",
-    "Only look: the message is not leased, and has no receipt.",
+    "Only peek: the message is not leased, and has no receipt.",
     {"type": "boolean", "default": False},
 )
 _LIMIT = Parameter(
@@ -176,7 +176,7 @@ NACK_BATCH = Operation(
 EXTEND_BATCH = Operation(
     name="extendLeases",
     tag="Consumer",
-    summary="Keep messages for longer",
+    summary="Extend the leases of messages",
     description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
     "once, the attempt counted.",
     body=ExtendRequest,
@@ -187,7 +187,7 @@ RELEASE_BATCH = Operation(
     name="releaseMessages",
     tag="Consumer",
     summary="Give back messages unprocessed",
-    description="They return to their old places, the attempt uncounted.",
+    description="They are ready again at their old positions, the attempt uncounted.",
     body=ReleaseRequest,
     answers=_SETTLED,
     codes=(*_SETTLING_MANY, codes.DELAY_OUT_OF_RANGE),
@@ -203,21 +203,21 @@ SHOW_QUEUE = Operation(
     name="showQueue",
     tag="Queues",
     summary="One queue",
-    description="A queue nobody ever used has zeros: queues come into being by being sent to.",
+    description="A queue that is not known has zeros: a queue exists from its first message on.",
     answers=(Answer(200, "The queue.", QueueDetail),),
     codes=(*_QUEUE, *_READER),
 )
 SHOW_MESSAGE = Operation(
     name="showMessage",
     tag="Queues",
-    summary="Look at a message without touching it",
+    summary="Show a message without changing it",
     answers=(Answer(200, "The message.", MessageView),),
     codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
 )
 PEEK = Operation(
     name="peekMessages",
     tag="Queues",
-    summary="Look at the next ready messages without touching them",
+    summary="Peek at the next ready messages",
     parameters=(_LIMIT, _ORDER),
     answers=(Answer(200, "The messages.", MessageViews),),
     codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *_READER),
@@ -251,7 +251,7 @@ def forq_routes(
         route(
             "GET",
             "/queues/{queue}/messages",
-            messages.receive,  # which checks the scope itself: looking takes another one than leasing
+            messages.receive,  # checks the scope itself: a peek needs another one than a lease
             RECEIVE,
             Scope.CONSUME,
             head=False,

@@ -1,8 +1,8 @@
-"""What a send takes, and how it is read: a message decoded from JSON is the very message the broker stores.
+"""Reads the bodies of sends: the JSON is decoded straight into the message that the broker stores.
 
-Forq ignores members that it does not know, and so does a send of one message that has only Forq's own members. One
-that has any of ours comes from a client that knows us: a member that we do not know is a mistake, and refused by name.
-Batches are ours alone, so there it always is.
+Forq ignores unknown members, and so does a send of one message that has only Forq's own members. A message with any of
+our members comes from a client that knows us: an unknown member is a mistake and refused by name. Batches are ours
+alone, so there an unknown member is always refused.
 """
 
 import msgspec
@@ -18,13 +18,13 @@ OUR_MEMBERS = frozenset(NewMessage.__struct_encode_fields__) - FORQS_MEMBERS
 
 
 class _RawMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """NewMessages before anybody looked at the messages."""
+    """NewMessages whose messages are not decoded yet."""
 
     messages: list[msgspec.Raw]
 
 
 class _ForqsMessage(Struct, frozen=True, rename="camel"):
-    """What Forq itself reads of a message."""
+    """The members of a message that Forq has."""
 
     content: str
     process_after: int | None = None
@@ -50,7 +50,7 @@ def read_message(body: bytes) -> model.NewMessage:
 
 
 def read_messages(body: bytes) -> list[model.NewMessage | SendResult]:
-    """The messages of a batch; for one that is none, its result. The usual batch has none and is read at once.
+    """The messages of a batch; for an invalid one its result. A batch without any is decoded at once.
 
     Raises Refused for a body that is no batch.
     """

@@ -13,8 +13,8 @@ from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
 
-# Nothing on the way may keep the one answer that has a token's text.
-_NOT_KEPT = ((b"cache-control", b"no-store"),)
+# No proxy may store the one answer that has a token's text.
+_NO_STORE = ((b"cache-control", b"no-store"),)
 
 _read_token = BodyReader(NewToken)
 _encode = msgspec.json.Encoder().encode
@@ -23,7 +23,7 @@ CREATE = Operation(
     name="createToken",
     tag="Access",
     summary="Make an access token",
-    description="The answer is the only place where its text is ever told.",
+    description="Only this answer has its text.",
     body=NewToken,
     answers=(Answer(201, "The token.", CreatedToken),),
     codes=(
@@ -48,14 +48,14 @@ LIST = Operation(
 REVOKE = Operation(
     name="revokeToken",
     tag="Access",
-    summary="Make an access token worthless, at once and for good",
+    summary="Revoke an access token, at once and for good",
     answers=(Answer(204, "It is revoked, and its name is free again."),),
     codes=(codes.TOKEN_NOT_FOUND, codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING),
 )
 
 
 class TokenEndpoints:
-    """What the holder of the secret, or of a token with the scope admin for all queues, does to tokens."""
+    """For the holder of the secret, or of a token with the scope admin for all queues."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self._broker = broker
@@ -67,10 +67,10 @@ class TokenEndpoints:
         text = await self._broker.create_token(
             wanted.name, wanted.scopes, wanted.queues, expires_at_ms=wanted.expires_at
         )
-        return Response(201, _encode(CreatedToken(wanted.name, text)), headers=_NOT_KEPT)
+        return Response(201, _encode(CreatedToken(wanted.name, text)), headers=_NO_STORE)
 
     async def list(self, request: Request) -> Response:
-        """All of them, also those whose time is over."""
+        """All tokens, also expired ones."""
         now_ms = self._clock.now_ms()
         return Response(
             200, _encode(TokenList([token_view(token, now_ms) for token in self._broker.tokens()]))

@@ -1,4 +1,4 @@
-"""What the broker knows, in the form in which the API shows it."""
+"""Values of the broker as the types of the API."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ def message_view(info: MessageInfo) -> MessageView:
 
 
 def peeked_message(info: MessageInfo) -> ReceivedMessage:
-    """A stored message in the form of a received one, without what only a lease has."""
+    """A stored message as a received one, without receipt and leaseUntil."""
     return ReceivedMessage(
         info.id,
         info.content,
@@ -31,7 +31,7 @@ def peeked_message(info: MessageInfo) -> ReceivedMessage:
 
 
 def redrive_view(task: RedriveTask) -> RedriveView:
-    """A redrive, and how far it has come."""
+    """A redrive task, with its progress."""
     wanted = task.wanted
     members = msgspec.structs.asdict(task)
     del members["wanted"]

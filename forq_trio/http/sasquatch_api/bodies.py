@@ -1,7 +1,7 @@
-"""The JSON of the dialect, as it comes in and goes out. Members it does not know are ignored, null is like absent.
+"""The JSON of the dialect's requests and answers. Unknown members are ignored, null is like absent.
 
-Every member that comes in may be absent: those that have to be there are asked for by `required`, in Sasquatch's
-words. Types are checked by the decoder, ranges by whoever uses the value.
+Every member of a request type may be absent; `required` checks those that must be there. The decoder checks types, the
+endpoints check ranges.
 """
 
 from typing import Generic, TypeVar
@@ -37,7 +37,7 @@ class SendRequest(Struct, frozen=True):
 
 
 class SendBatchRequest(Struct, frozen=True):
-    """Messages before anybody looked at them: each is read alone."""
+    """Messages that are not decoded yet: each is read alone."""
 
     messages: list[msgspec.Raw] | None = None
 
@@ -77,7 +77,7 @@ class Sent(Struct, frozen=True):
 
 
 class SentAt(Struct, frozen=True):
-    """A stored message of a batch. index: its place in the request, from 0."""
+    """A stored message of a batch. index: in the request, from 0."""
 
     index: int
     message_id: str
@@ -86,21 +86,21 @@ class SentAt(Struct, frozen=True):
 
 
 class FailedAt(Struct, frozen=True):
-    """A message of a batch that was not stored. index: its place in the request, from 0."""
+    """A message of a batch that was not stored. index: in the request, from 0."""
 
     index: int
     error: ErrorView
 
 
 class SentBatch(Struct, frozen=True):
-    """What became of a batch."""
+    """The results of a batch."""
 
     successful: list[SentAt]
     failed: list[FailedAt]
 
 
 class ReceivedMessage(Struct, frozen=True, kw_only=True):
-    """A message; times in seconds since the epoch. One that was only looked at has no receipt handle."""
+    """A message; times in seconds since the epoch. One that was only peeked at has no receipt handle."""
 
     message_id: str
     receipt_handle: str | UnsetType = UNSET
@@ -115,7 +115,7 @@ class ReceivedMessage(Struct, frozen=True, kw_only=True):
 
 
 class ReceivedMessages(Struct, frozen=True):
-    """The messages, none after a wait in vain."""
+    """The messages; none if none came within the wait."""
 
     messages: list[ReceivedMessage]
 
@@ -127,13 +127,13 @@ class Deleted(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """It is done."""
+    """The request was carried out."""
 
     result: str = "ok"
 
 
 class Purged(Struct, frozen=True):
-    """It is done, to so many messages."""
+    """The queues were purged. deleted: how many messages were deleted."""
 
     result: str
     deleted: int
@@ -216,5 +216,5 @@ def count_in_batch(name: str, values: list[ValueT] | None) -> list[ValueT]:
 
 
 def _shown(number: int) -> str:
-    """A number in full, unless it has more digits than anybody wants to see."""
+    """A number in full, unless it has more than 18 digits."""
     return str(number) if abs(number) < 10**18 else "a number of that size"

@@ -1,6 +1,6 @@
-"""Sasquatch's error table: what each error is answered with, as `{"error": {"code", "message"}}`.
+"""Sasquatch's error table: the code and message of each error, answered as `{"error": {"code", "message"}}`.
 
-The first eight codes are its own; the others are for what it does not know: keys, tokens, overload.
+The first eight codes are Sasquatch's own; the others are for things it does not have: keys, tokens, overload.
 """
 
 from typing import NamedTuple
@@ -86,7 +86,7 @@ _OWN_WORDS: dict[type[Exception], str] = {
 
 
 class ErrorView(msgspec.Struct, frozen=True):
-    """The inner object of an error: its code and what a person may read of it."""
+    """The inner object of an error: its code, and a message for people."""
 
     code: str
     message: str
@@ -97,7 +97,7 @@ class _ErrorBody(msgspec.Struct, frozen=True):
 
 
 class SasquatchError(Exception):
-    """Raised while a request is read or carried out: it is answered with this code of the table, and these headers."""
+    """Raised while a request is read or carried out: the answer has this code of the table, and these headers."""
 
     def __init__(self, code: str, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(message)
@@ -107,7 +107,7 @@ class SasquatchError(Exception):
 
 
 def explain(error: Exception) -> SasquatchError:
-    """What the client is told about `error`. What the table does not know is logged, and told as an internal error."""
+    """The answer to `error`. An error that the table does not have is logged, and answered as an internal error."""
     if isinstance(error, SasquatchError):
         return error
     code = CODE_BY_ERROR.get(type(error))
@@ -120,9 +120,9 @@ def explain(error: Exception) -> SasquatchError:
 
 def answer(error: Exception) -> Response:
     """The response to `error`, with Retry-After where trying again soon may help."""
-    told = explain(error)
-    status = CODES[told.code].status
-    headers = told.headers
+    explained = explain(error)
+    status = CODES[explained.code].status
+    headers = explained.headers
     if status == 503:
         headers = (*headers, (b"retry-after", b"%d" % limits.QUEUE_FULL_RETRY_SECONDS))
-    return Response(status, msgspec.json.encode(_ErrorBody(told.view)), headers=headers)
+    return Response(status, msgspec.json.encode(_ErrorBody(explained.view)), headers=headers)

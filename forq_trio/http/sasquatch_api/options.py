@@ -1,4 +1,4 @@
-"""What can be set for the dialect, and the sizes that follow from it. Times are in seconds, as on its wire."""
+"""The options of the dialect, and the sizes that follow from them. Times are in seconds, as in its JSON."""
 
 from msgspec import Struct
 
@@ -6,7 +6,7 @@ from forq_trio.model import limits
 
 
 class SasquatchOptions(Struct, frozen=True, kw_only=True):
-    """The settings sasquatch_* but for those about the server; the defaults are Sasquatch's.
+    """The settings sasquatch_*, without those about the server; the defaults are Sasquatch's.
 
     poison_max_receives: after so many receives a message is deleted whatever its consumers say.
     """

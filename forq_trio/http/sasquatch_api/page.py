@@ -1,4 +1,4 @@
-"""The page of /stats: one self-contained HTML document, light or dark as the reader has it, no script."""
+"""The page of /stats: one self-contained HTML document, light or dark by the browser's setting, no script."""
 
 from datetime import UTC, datetime
 from html import escape

@@ -1,4 +1,4 @@
-"""POST /queue_length and /delete_all, GET /queues and /health: about queues and the server as a whole."""
+"""POST /queue_length and /delete_all, GET /queues and /health: queues and the server as a whole."""
 
 import msgspec
 import trio
@@ -18,7 +18,7 @@ ALL_QUEUES = "*"
 
 
 class QueueEndpoints:
-    """version: the server's, as /health says it."""
+    """version: the server's, for /health."""
 
     def __init__(self, broker: Broker, options: SasquatchOptions, version: str) -> None:
         self._broker = broker
@@ -26,14 +26,14 @@ class QueueEndpoints:
         self._healthy = msgspec.json.encode({"status": "ok", "version": version})
 
     async def queue_length(self, request: Request) -> Response:
-        """One queue, from memory; zeros for one that nobody ever used."""
+        """One queue, from the cache; zeros for a queue that is not known."""
         queue = check_queue_name(required("queue_name", self._read(request).queue_name))
         request.principal.check(Scope.BROWSE, queue)
         length = _length(queue, self._broker.counts_of(queue))
         return Response(200, msgspec.json.encode(length))
 
     async def queues(self, request: Request) -> Response:
-        """All queues by name, from memory; for a token, those it covers."""
+        """All queues by name, from the cache; for a token, those it covers."""
         request.principal.check_somewhere(Scope.BROWSE)
         lengths = [
             _length(queue, counts)
@@ -68,5 +68,5 @@ class QueueEndpoints:
 
 
 def _length(queue: str, counts: QueueCounts) -> bodies.QueueLength:
-    """What is held back by a bound on its group could be received as well as what is ready: it counts as visible."""
+    """The counts of a queue. Held messages count as visible, like ready ones: Sasquatch has no group limit."""
     return bodies.QueueLength(queue, counts.ready + counts.held, counts.processing)

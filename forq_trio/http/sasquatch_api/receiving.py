@@ -1,4 +1,4 @@
-"""POST /receive and its alias /dequeue: lease messages, or (peek) look at the next one."""
+"""POST /receive and its alias /dequeue: lease messages, or peek at the next one."""
 
 from functools import partial
 from hashlib import md5
@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is asked for, checked and with defaults filled in. lease_ms: None leaves it to the queue's settings."""
+    """A receive, checked and with defaults filled in. lease_ms: None for the queue's own."""
 
     queue: str
     max_messages: int
@@ -33,7 +33,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class ReceiveEndpoints:
-    """The consumers' side."""
+    """The endpoints for consumers."""
 
     def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
         self._broker = broker
@@ -62,7 +62,7 @@ class ReceiveEndpoints:
         return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=give_back)
 
     async def _peek(self, request: Request, wanted: Wanted) -> Response:
-        """The next message, or a random one, without changing anything."""
+        """The next message, or a random one, without claiming it."""
         request.principal.check(Scope.BROWSE, wanted.queue)
         found = await peek_messages(
             self._broker, request, wanted.queue, limit=1, wait_ms=wanted.wait_ms, shuffle=wanted.shuffle
@@ -71,7 +71,7 @@ class ReceiveEndpoints:
         return Response(200, _encode(bodies.ReceivedMessages(messages)))
 
     def _wanted(self, asked: bodies.ReceiveRequest) -> Wanted:
-        """What a receive does not say is what its queue's own settings say, else the dialect's."""
+        """A receive with its defaults: those of its queue's settings, else those of the dialect."""
         options = self._options
         queue = check_queue_name(required("queue_name", asked.queue_name))
         own = self._broker.settings(queue)
@@ -111,7 +111,7 @@ class ReceiveEndpoints:
 
 
 def _dead_letter_queue(queue: str, asked: bodies.ReceiveRequest) -> str:
-    """The queue asked for, "" for none: an empty name is like an absent one."""
+    """The dead-letter queue of the request, "" for none: an empty name is like an absent one."""
     name = asked.dead_letter_queue_name
     if not name:
         return ""
@@ -123,7 +123,7 @@ def _dead_letter_queue(queue: str, asked: bodies.ReceiveRequest) -> str:
 
 
 def _check_consumer(principal: Principal, queue: str, dead_letter_queue: str | None) -> None:
-    """Whoever consumes has also to be allowed to reach the queue that it sends its poison messages to."""
+    """Raise Forbidden unless the client may consume from the queue and from the one for its poison messages."""
     principal.check(Scope.CONSUME, queue)
     if dead_letter_queue:
         principal.check(Scope.CONSUME, dead_letter_queue)

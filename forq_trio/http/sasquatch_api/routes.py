@@ -1,4 +1,4 @@
-"""The twelve endpoints of the dialect. Each answers all its errors itself, and counts and logs what it answered."""
+"""The twelve endpoints of the dialect. Each answers all its errors itself, and counts and logs its answers."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.telemetry.log import LogEvent, log
 
-# "METHOD /path": what it does, and what a token needs for it (None: it asks for no key).
+# "METHOD /path": a summary, and the scope that a token needs (None: no key is needed).
 ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
     "POST /send": ("Send a message", Scope.PRODUCE),
     "POST /send_batch": ("Send 1 to 10 messages in one commit", Scope.PRODUCE),
@@ -39,7 +39,7 @@ ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
 def sasquatch_routes(
     broker: Broker, clock: Clock, options: SasquatchOptions, access: Access | None, version: str
 ) -> list[Route]:
-    """All endpoints. access: None lets everybody do everything."""
+    """All endpoints. access: None for no authentication."""
     counts = RequestCounts(ENDPOINTS, clock)
     sending = SendEndpoints(broker, options)
     receiving = ReceiveEndpoints(broker, options)
@@ -72,7 +72,7 @@ def _route(
     summary, scope = ENDPOINTS[name]
 
     def refuse(error: Exception) -> Response:
-        """Answers what is refused before the endpoint is asked: another method, a wrong key."""
+        """Answer a request that is refused before its endpoint is called: another method, a wrong key."""
         if isinstance(error, MethodNotAllowed):
             error = SasquatchError(METHOD_NOT_ALLOWED, f"{path} takes {method} only", error.headers)
         response = answer(error)
@@ -83,7 +83,7 @@ def _route(
     if access is None:
         gate = LocalGate()
     elif scope is not None:
-        gate = access.gate(scope, None)  # queues are named in bodies, which the endpoints read
+        gate = access.gate(scope, None)  # the queue is named in the body, which the endpoint reads and checks
     operation = Operation(path.removeprefix("/"), "Sasquatch", summary, answers=())
     return Route(method, path, _counted(name, endpoint, counts), operation, refuse, gate, options=False)
 

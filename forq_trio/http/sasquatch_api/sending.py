@@ -1,4 +1,4 @@
-"""POST /send, /send_batch and /enqueue: each message is validated alone, all good ones are stored in one commit."""
+"""POST /send, /send_batch and /enqueue: each message is validated alone, all valid ones are stored in one commit."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from forq_trio.model.checks import check_attributes, encode
 from forq_trio.model.errors import CallerError, QueueFull
 from forq_trio.model.messages import NewMessage, Produced
 
-# Stricter than where messages are taken from: what Sasquatch would not accept does not come into being through it.
+# Stricter than for receives: no queue is made through this dialect whose name Sasquatch would refuse.
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
 _DEDUPLICATION_ID = re.compile(rf"[A-Za-z0-9]{{1,{limits.DEDUPLICATION_ID_LENGTH_MAX}}}")
 _PRIORITY = re.compile(r"[+-]?[0-9]{1,18}")
@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class SendEndpoints:
-    """The producers' side."""
+    """The endpoints for producers."""
 
     def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
         self._broker = broker
@@ -67,7 +67,7 @@ class SendEndpoints:
         return await self._send_one(request.principal, sent)
 
     async def send_batch(self, request: Request) -> Response:
-        """Store those of up to 10 messages that are good, and say of each of the others what is wrong with it."""
+        """Store the valid ones of up to 10 messages, and answer each of the others with its error."""
         request.principal.check_somewhere(Scope.PRODUCE)
         raw = count_in_batch("messages", self._read_batch(request).messages)
         accepted: list[tuple[int, tuple[str, NewMessage]]] = []
@@ -96,18 +96,18 @@ class SendEndpoints:
         return Response(200, _encode(_sent(message, outcome)))
 
     async def _produce(self, messages: Sequence[tuple[str, NewMessage]]) -> list[Produced | SasquatchError]:
-        """Store them; for what was not stored, what its sender is told."""
+        """Store these messages; for one that was not stored, the error for its sender."""
         outcomes = await self._broker.produce_across(
             messages,
             messages_max=self._options.max_queue_length,
             content_bytes_max=self._options.message_bytes_max,
         )
         return [
-            self._told(queue, message, outcome)
+            self._explained(queue, message, outcome)
             for (queue, message), outcome in zip(messages, outcomes, strict=True)
         ]
 
-    def _told(
+    def _explained(
         self, queue: str, message: NewMessage, outcome: Produced | Exception
     ) -> Produced | SasquatchError:
         if isinstance(outcome, QueueFull):
@@ -122,7 +122,7 @@ class SendEndpoints:
     def _message(self, principal: Principal, sent: bodies.SendRequest) -> tuple[str, NewMessage]:
         """The queue and the message; raises SasquatchError, CallerError or Forbidden.
 
-        What a message does not say is what its queue's own settings say, else the dialect's.
+        The defaults of a message are those of its queue's settings, else those of the dialect.
         """
         options = self._options
         queue = _queue_name(required("queue_name", sent.queue_name))
@@ -157,7 +157,7 @@ class SendEndpoints:
                 None if own.ttl_ms else options.default_retention_period,
             ),
             attributes=attributes,
-            # The engine's own last attempt is Sasquatch's safety net: the message is deleted, as is one that expires.
+            # Beyond poison_max_receives the message is deleted, whatever its consumers say.
             max_attempts=options.poison_max_receives if own.max_attempts is None else None,
             dead_letter_queue="" if own.dead_letter_queue is None else None,
         )

@@ -1,4 +1,4 @@
-"""POST /delete and /change_visibility: by receipt handles alone, in whatever queues the messages are."""
+"""POST /delete and /change_visibility: by receipt handles alone, for messages of any queues."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _DONE = msgspec.json.encode(bodies.Done())
 
 
 class SettleEndpoints:
-    """What a consumer says of messages it has received."""
+    """The endpoints for messages that a consumer has received."""
 
     def __init__(self, broker: Broker, options: SasquatchOptions) -> None:
         self._broker = broker
@@ -31,7 +31,7 @@ class SettleEndpoints:
         return Response(200, msgspec.json.encode(bodies.Deleted(deleted)))
 
     async def change_visibility(self, request: Request) -> Response:
-        """Let messages come back that many seconds from now, also those that are visible again already."""
+        """Let leases end that many seconds from now, also leases that have ended already."""
         asked = self._read(request)
         longest = limits.SASQUATCH_SECONDS_MAX
         seconds = required("visibility_timeout", asked.visibility_timeout)
@@ -48,7 +48,7 @@ class SettleEndpoints:
         return handles
 
     async def _check_consumer(self, principal: Principal, handles: Sequence[str]) -> None:
-        """Only a token for some of the queues needs the look at where the messages are."""
+        """Raise Forbidden for a message of another queue. Only a token for some queues needs the read for it."""
         principal.check_somewhere(Scope.CONSUME)
         if principal.token is None or principal.token.queues == ALL_QUEUES:
             return

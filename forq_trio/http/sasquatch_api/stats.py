@@ -1,4 +1,4 @@
-"""GET /stats: how many requests each endpoint answered, and how, since the server started."""
+"""GET /stats: the answers of each endpoint by status, since the server started."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -10,9 +10,9 @@ from forq_trio.model.clock import Clock
 
 
 class RequestCounts:
-    """Answers by endpoint and status. endpoints: those that are listed, in their order, e.g. "POST /send".
+    """Answers by endpoint and status. endpoints: those to list, in this order, e.g. "POST /send".
 
-    monotonic: a clock in seconds that never goes back; the uptime counts from the making.
+    monotonic: a clock in seconds that never goes back; the uptime counts from the construction.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class RequestCounts:
         answers[status] = answers.get(status, 0) + 1
 
     async def page(self, request: Request) -> Response:
-        """The counters as a page that needs nothing else."""
+        """The counters as one HTML document."""
         request.principal.check(Scope.BROWSE)
         rows = [EndpointRow(endpoint, dict(sorted(by.items()))) for endpoint, by in self._answers.items()]
         html = render(rows, self._monotonic() - self._started, self._started_at_ms)

@@ -18,16 +18,16 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-# Where the server finds the Exchange of a request that failed, in its scope.
+# The key of the Exchange in a request's ASGI scope.
 EXCHANGE = "forq_trio.exchange"
 
 
 class _ClientGone(Exception):
-    """The client left before its request was whole."""
+    """The client disconnected before its request was complete."""
 
 
 class Exchange:
-    """One request under way. `lost` is called by the server when the client will not get the whole response."""
+    """A running request. The server calls `lost` when the client will not get the whole response."""
 
     def __init__(self) -> None:
         self.scope = trio.CancelScope()
@@ -41,7 +41,7 @@ class Exchange:
 
     @asynccontextmanager
     async def cancelled_when_lost(self) -> AsyncIterator[None]:
-        """Within it the loss of the client cancels the request; also if it was lost before."""
+        """In the body the loss of the client cancels the request; also if it was lost before."""
         self._cancel_when_lost = True
         if self.is_lost:
             self.scope.cancel()
@@ -101,7 +101,7 @@ class HandlerApp:
     async def _read_body(self, receive: Receive, body: bytearray) -> int:
         """Fill `body` and return 0, or the status that refuses it.
 
-        What is refused is read to its end all the same, or the connection would stall.
+        A refused body is read to its end all the same, or the connection would stall.
         """
         refused = 0
         more = True

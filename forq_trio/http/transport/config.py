@@ -1,4 +1,4 @@
-"""What a server allows, and what it says when it refuses: the same for our HTTP/1.1 and for HTTP/2."""
+"""The bounds and the error bodies of a server, the same for our HTTP/1.1 and for HTTP/2."""
 
 from collections.abc import Mapping
 
@@ -8,14 +8,14 @@ from forq_trio.model import limits
 
 
 class TransportConfig(Struct, frozen=True, kw_only=True):
-    """Bounds and answers of a transport; times in seconds, sizes in bytes. The defaults are those of `limits`.
+    """Bounds and error bodies of a transport; times in seconds, sizes in bytes. The defaults are those of `limits`.
 
     header_seconds counts from the first byte of a request to the end of its head, body_seconds from there to the end
     of the body; neither is extended by bytes that trickle in. send_seconds bounds the writing of one response.
     bodies_bytes_max: all bodies that are being received at once; beyond it a request is answered 503.
     idle_seconds: how long a connection may stay open without a request. pipelined_requests_max: requests of one
     connection that are read ahead of their answers. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
-    error_bodies: the JSON body, by status, of what the transport itself answers; a status without one has no body.
+    error_bodies: by status, the JSON body of answers of the transport itself; a status without one has no body.
     """
 
     header_bytes_max: int = limits.HEADER_BYTES_MAX

@@ -1,4 +1,4 @@
-"""One client's connection: find out which protocol it speaks; if HTTP/1.1: receive, parse, answer in order, again.
+"""One client's connection: detect its protocol; for HTTP/1.1 receive, parse, answer in order, again.
 
 One task does it all; a request costs no task, channel, cancel scope or timer of its own. Time-outs: the connection sets
 `deadline`, a plain number (inf while a handler works), and when it has passed the server's reaper calls `expire`. Bytes
@@ -24,9 +24,9 @@ from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all connections of a server share. now: trio's clock.
+    """The objects that all connections of a server share. now: trio's clock.
 
-    on_error: told of every unexpected exception; on_refused: of the status of what the transport answers by itself.
+    on_error: called with every unexpected exception; on_refused: with the status of every answer of the transport.
     """
 
     handler: Handler
@@ -41,7 +41,7 @@ class Services:
     on_refused: Callable[[int], None]
 
     def error_response(self, status: int) -> Response:
-        """What the transport itself answers with this status."""
+        """The transport's own answer with this status."""
         self.on_refused(status)
         headers = ((b"retry-after", b"1"),) if status == 503 else ()
         return Response(status, self.config.error_bodies.get(status, b""), headers=headers)
@@ -80,7 +80,7 @@ class Connection:
         self._parser = RequestParser(services.config, client, watch.open)
         self.deadline = services.now() + services.config.idle_seconds
 
-    # What the server does to a connection. None of it waits.
+    # Called by the server. These methods do not wait.
 
     def expire(self) -> None:
         """The deadline has passed."""
@@ -89,17 +89,17 @@ class Connection:
         self._scope.cancel()
 
     def finish(self) -> None:
-        """Close after the next answer, be its request under way or still to come."""
+        """Close after the next answer, whether its request is running or still to come."""
         self._closing = True
 
     def finish_idle(self) -> None:
-        """Close at once if no request is under way."""
+        """Close at once if no request is running."""
         answering = self.deadline == inf or self._sending
         if not answering and self._parser.phase == IDLE and not self._unparsed:
             self._scope.cancel()
 
     def cut(self) -> None:
-        """Stop whatever is going on."""
+        """Cancel the connection's task."""
         self._scope.cancel()
         if self._handed_over is not None:
             self._handed_over.cut()
@@ -107,7 +107,7 @@ class Connection:
     # The connection's own task.
 
     async def run(self) -> None:
-        """Serve until the end, then close. Cancelled, whatever is under way is cut."""
+        """Serve until the end, then close. Cancelled, a running request is cancelled, too."""
         try:
             with self._scope:
                 if await self._speaks_http1():
@@ -123,7 +123,7 @@ class Connection:
                 await self._wire.close()
 
     async def _speaks_http1(self) -> bool:
-        """Look at the start of the connection; hand HTTP/2 over and return False when that has ended."""
+        """Read the start of the connection. HTTP/2 is handed over; returns False when it has ended."""
         wire = self._wire
         if self._services.ssl_context is not None:
             return await self._secure(self._services.ssl_context)
@@ -205,14 +205,14 @@ class Connection:
                 self.deadline = self._services.now() + seconds
 
     def _count_body(self) -> bool:
-        """Tell the budget how much of a body has been received, 0 if none is under way; False when it is too much."""
+        """Count the bytes received of the present body, 0 without one; False when the budget is exceeded."""
         received_bytes = self._parser.body_bytes_received
         change = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
         return self._services.budget.change(change) or change <= 0
 
     def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
-        """As much of `data` as cannot contain more requests than may be parsed ahead; the rest waits in `_unparsed`."""
+        """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
         taken_bytes = max(portion_bytes, self._parser.body_bytes_left)
         self._unparsed = data[taken_bytes:]
         return data[:taken_bytes]
@@ -228,7 +228,7 @@ class Connection:
         if self._closing:
             connection = CLOSE
         try:
-            # The kernel takes what is written to a socket that the peer has closed: that alone would not fail.
+            # A write to a socket that the peer has closed succeeds, so that has to be checked before.
             if self._client_left or (response.on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
             data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
@@ -247,8 +247,8 @@ class Connection:
         self._sending = False
 
     async def _refuse(self, status: int) -> None:
-        """Answer and close. Closing with bytes unread would reset the connection, and the client lose the answer, so
-        what it still sends is read for a while.
+        """Answer and close. A close with unread bytes would reset the connection, and the client lose the answer, so
+        they are read for a while.
         """
         services = self._services
         self._sending = True
@@ -260,7 +260,7 @@ class Connection:
                 continue
 
     async def _watch_client(self) -> None:
-        """Receive until the client has gone, which ends this connection, or has sent as much ahead as is accepted."""
+        """Receive until the client disconnects, which ends this connection, or has sent all it may send ahead."""
         ahead_bytes_max = self._services.config.receive_chunk_bytes
         while len(self._unparsed) < ahead_bytes_max:
             received = await self._wire.receive(ahead_bytes_max - len(self._unparsed))

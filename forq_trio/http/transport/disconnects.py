@@ -1,8 +1,8 @@
-"""Noticing that a client has gone while its request waits: what `Request.cancelled_on_disconnect` does on HTTP/1.1.
+"""Notices that a client disconnects while its request waits: `Request.cancelled_on_disconnect` on HTTP/1.1.
 
 Most long polls are answered at once, so starting a task for each would cost more than the request. A watch that is
-opened is only registered; one task per server looks a moment later and starts a watcher for each request that still
-waits. A client that leaves at once is noticed `SETTLE_SECONDS` later, and does not care.
+opened is only registered; one task per server starts a watcher, `SETTLE_SECONDS` later, for each request that still
+waits.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ SETTLE_SECONDS = 0.01
 
 
 class DisconnectWatchers:
-    """The watchers of one server. `run` must be running for watches to notice anything."""
+    """The watchers of one server. Watches work only while `run` runs."""
 
     def __init__(self) -> None:
         self._registered: dict[DisconnectWatch, None] = {}
@@ -39,7 +39,7 @@ class DisconnectWatchers:
                 self._start_watchers(nursery)
 
     def _start_watchers(self, nursery: trio.Nursery) -> None:
-        """A function of its own, so that no local variable refers to a watch while `run` waits."""
+        """Start the watchers. A function of its own: no local variable refers to a watch while `run` waits."""
         registered, self._registered = self._registered, {}
         for watch in registered:
             watch.start(nursery)
@@ -48,7 +48,7 @@ class DisconnectWatchers:
 class DisconnectWatch(AbstractAsyncContextManager[None]):
     """The watch of one connection, used again for each of its requests; not to be nested.
 
-    watch: waits until the client has gone or no more can be told; its own cancellation must lose nothing.
+    watch: waits until the client disconnects, or as long as it can tell; when it is cancelled, no byte may be lost.
     """
 
     __slots__ = ("_scope", "_stopped", "_watch", "_watchers")
@@ -83,7 +83,7 @@ class DisconnectWatch(AbstractAsyncContextManager[None]):
         self._watchers.unregister(self)
         scope, self._scope = self._scope, None
         if scope is not None:
-            # The watcher reads the same socket as the connection: it must be out before the connection goes on.
+            # The watcher reads the same socket as the connection: it must end before the connection goes on.
             scope.cancel()
             with trio.CancelScope(shield=True):
                 await self._stopped.wait()

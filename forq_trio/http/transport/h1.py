@@ -1,19 +1,19 @@
-"""HTTP/1.1 requests from bytes, without I/O: llhttp parses, this class gathers, checks and refuses.
+"""HTTP/1.1 requests from bytes, without I/O: llhttp parses, `RequestParser` collects, checks and refuses.
 
 `feed` takes whatever arrived, split anywhere. Afterwards
 - `complete` has the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
 - `phase` says how far the request that follows them has come: IDLE (no byte yet), HEAD or BODY,
-- `refused` is 0, or the status to answer (after those in `complete`) before the connection is closed,
+- `refused` is 0, or the status to answer, after the requests in `complete`, before the connection is closed,
 - `asks_continue` is true while a client waits for `100 Continue` before it sends its body.
 
 A request that asks for another protocol (Upgrade) is a request like any other: a server may decline by answering in
 HTTP/1.1 (RFC 9110 section 7.8), and we always do. llhttp stops after such a head, so it is told to go on.
 
-llhttp in its strict mode refuses what smuggling is made of: a body length given twice or in two ways, bad chunk sizes,
-folded headers, space before the colon, bare line feeds, control characters. What it lets pass and we do not: more than
+llhttp in its strict mode refuses the means of request smuggling: a body length given twice or in two ways, bad chunk
+sizes, folded headers, space before the colon, bare line feeds, control characters. It accepts, and we refuse: more than
 one Host or none (HTTP/1.1), codings other than chunked, chunked in HTTP/1.0, versions 0.9 and 2.0.
 
-A head is measured by what it carries: target, names and values, each with its usual punctuation.
+The size of a head is that of its target, names and values, each with its usual punctuation.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from forq_trio.http.transport.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFA
 
 IDLE, HEAD, BODY = range(3)
 
-# The shortest request there is: with it one knows how many requests a number of bytes can contain at most.
+# The shortest request: it bounds how many requests a number of bytes can contain.
 REQUEST_BYTES_MIN = len(b"GET / HTTP/1.0\r\n\r\n")
 _REQUEST_LINE_PUNCTUATION = len(b"  HTTP/1.1\r\n\r\n")
 _INTERRUPTIONS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
@@ -35,7 +35,7 @@ _HEADER_PUNCTUATION = len(b": \r\n")
 
 
 class _Refused(Exception):
-    """Ends llhttp's work from inside a callback; the status is in `refused`."""
+    """Ends llhttp's parsing from inside a callback; the status is in `refused`."""
 
 
 class RequestParser:
@@ -96,20 +96,20 @@ class RequestParser:
 
     @property
     def body_bytes_left(self) -> int:
-        """How many bytes are sure to belong to the body that is being received; 0 if its length is not known."""
+        """How many of the next bytes belong to the present body; 0 if its length is not known."""
         return self._body_bytes - len(self._body) if self.phase == BODY else 0
 
     @property
     def body_bytes_received(self) -> int:
-        """How much has come of the body that is being received."""
+        """How many bytes of the present body were received."""
         return len(self._body) if self.phase == BODY else 0
 
     def discard_body(self) -> None:
-        """Forget what has come of it: its request is refused."""
+        """Forget the present body: its request is refused."""
         self._body = b""
 
     def close(self) -> None:
-        """Drop what refers back to here, so that nothing is left for the garbage collector."""
+        """Drop the reference cycles, so that nothing is left for the garbage collector."""
         self.complete.clear()
         del self._parser, self._watch
 
@@ -140,7 +140,7 @@ class RequestParser:
             self.refused = 431
 
     def _interrupted(self, data: bytes, error: Exception) -> None:
-        """llhttp stopped: at bytes that are no good, or after a head with Upgrade, which we decline."""
+        """llhttp stopped: at malformed bytes, or after a head with Upgrade, which we decline."""
         while isinstance(error, httptools.HttpParserUpgrade):
             data = data[error.args[0] :]
             if self._body_follows_upgrade:
@@ -184,7 +184,7 @@ class RequestParser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.phase != HEAD:
-            return  # A trailer: nobody here uses them.
+            return  # A trailer: they are not used.
         name = name.lower()
         headers = self._headers
         if name in headers:

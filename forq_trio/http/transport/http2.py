@@ -1,10 +1,10 @@
-"""HTTP/2 by Hypercorn: connections that turn out to speak it are handed over with the bytes already read.
+"""HTTP/2 by Hypercorn: connections that speak it are handed over with the bytes already read.
 
-Hypercorn is used for the one thing it is needed for, its per-connection TCPServer. It opens no sockets, installs no
+Only Hypercorn's TCPServer, which serves one connection, is used. It opens no sockets, installs no
 signal handlers and writes no logs here. Three of its behaviours are corrected from outside:
 - it shields its sends without a deadline, so the stream it is given has one, and can be cut;
 - it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
-- the only place where it says whether a response reached the client is its access log, so we are its access log.
+- it reports only to its access log whether a response reached the client, so we are its access log.
 """
 
 from collections.abc import Callable
@@ -29,10 +29,10 @@ HTTP2_REQUESTS_MAX = 2**31 - 1
 
 
 class Http2Stream(trio.abc.Stream):
-    """A stream for Hypercorn: bytes that have been read already come again, and every send has a deadline.
+    """A stream for Hypercorn: it returns the bytes already read first, and every send has a deadline.
 
-    It has what Hypercorn looks for in a TLS stream, also if it is none. Told of HTTP/2 by the preface alone, Hypercorn
-    would not count the connection as idle before its first request, and neither time it out nor close it at shutdown.
+    It has the interface of a TLS stream, also for plain TCP: a connection whose HTTP/2 Hypercorn knows by the preface
+    alone would not count as idle before its first request, and neither time out nor be closed at shutdown.
 
     send_lock: taken by Hypercorn while it sends; closing waits for it.
     """
@@ -52,14 +52,14 @@ class Http2Stream(trio.abc.Stream):
         return transport
 
     async def do_handshake(self) -> None:
-        """Has been done."""
+        """Do nothing: the handshake has been done."""
         await trio.lowlevel.checkpoint()
 
     def selected_alpn_protocol(self) -> str:
         return "h2"
 
     def cut(self) -> None:
-        """Make a send that is under way, and every later one, fail."""
+        """Make a running send, and every later one, fail."""
         self._is_cut = True
         self._send_scope.cancel()
 
@@ -130,7 +130,7 @@ class Hypercorn:
         on_error: Callable[[Exception], None],
         on_refused: Callable[[int], None],
     ) -> None:
-        # Hypercorn spells each ASGI event as a type of its own.
+        # Hypercorn has a type for each ASGI event.
         app: Any = HandlerApp(handler, config, budget, on_error, on_refused)
         self._app = ASGIWrapper(app)
         self._config = _HypercornConfig(config)
@@ -138,7 +138,7 @@ class Hypercorn:
 
     async def serve(self, stream: Http2Stream) -> None:
         """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well."""
-        as_tls: Any = stream  # Annotated as a TLS stream, but any stream with these methods will do.
+        as_tls: Any = stream  # The annotation is a TLS stream, but any stream with these methods works.
         server = TCPServer(self._app, self._config, self._context, {}, as_tls)
         stream.send_lock = server.send_lock
         await server.run()

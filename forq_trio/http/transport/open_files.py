@@ -1,7 +1,7 @@
-"""How many files the process may have open: every connection is one, and systems start with few, often 1,024.
+"""Raises the limit of open files: every connection is one, and the usual limit is low, often 1,024.
 
 Beyond the limit a connection would neither be served nor refused, and the database's own files could not be opened. So
-the limit is raised as far as it may be, and connections beyond what is left are refused, as any that are too many.
+the limit is raised as far as is allowed, and connections that do not fit are refused.
 """
 
 import resource
@@ -20,7 +20,7 @@ def allow_connections() -> int:
 
 
 def files_to_have(soft: int, hard: int) -> int:
-    """The limit to set: enough, or as much as there may be; never less than it is. RLIM_INFINITY is no limit."""
+    """The limit to set: enough, or as much as is allowed; never less than `soft`. RLIM_INFINITY is no limit."""
     if soft == resource.RLIM_INFINITY or soft >= _WANTED:
         return soft
     return _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from forq_trio.http.message import Response
 
-# The Connection line of an answer; none where the connection stays open because that is the version's default.
+# The Connection line of an answer; empty where the connection stays open by the default of its version.
 KEEP_DEFAULT = b""
 KEEP_ALIVE = b"Connection: keep-alive\r\n"
 CLOSE = b"Connection: close\r\n"

@@ -1,8 +1,8 @@
 """A server on listening sockets: accepts connections, bounds their number, ends those that time out, and shuts down.
 
-Time-outs without a timer per request: every connection has a deadline, a plain number, and one task, the reaper, sleeps
-until the earliest of them. A deadline that is set meanwhile lies at least the shortest time-out ahead, so the reaper
-never sleeps longer than that and is never late.
+Time-outs need no timer per request: every connection has a deadline, a plain number, and one task, the reaper, sleeps
+until the earliest of them. A deadline set meanwhile is at least the shortest time-out ahead, so the reaper never sleeps
+longer than that and is never late.
 """
 
 import errno
@@ -75,7 +75,7 @@ class Server:
         return len(self._connections)
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until `drain` has ended, to be called once. Cancelled: everything is cut at once."""
+        """Serve until `drain` has ended; to be called once. Cancelled, it cuts all connections at once."""
         now = trio.lowlevel.current_clock().current_time
         services = Services(
             self._handler,
@@ -107,7 +107,7 @@ class Server:
             self._stopped.set()
 
     def stop_accepting(self) -> None:
-        """Accept who has connected already, then close the listeners; open connections go on."""
+        """Accept the connections in the backlog, then close the listeners; open connections go on."""
         listeners, self._listeners = self._listeners, []
         for listener in listeners:
             with suppress(OSError):
@@ -116,11 +116,11 @@ class Server:
             listener.close()
 
     async def drain(self, seconds: float) -> bool:
-        """Stop accepting, let requests under way finish for `seconds`, cut the rest; returns when `serve` has ended.
+        """Stop accepting, let running requests finish for `seconds`, cut the rest; returns when `serve` has ended.
 
         Requests are answered with `Connection: close`. Idle connections stay open for SHUTDOWN_IDLE_SECONDS: their next
-        request may be on its way, and its client could not tell a lost one from one that was carried out. Cancelled,
-        the rest is cut by whoever cancels `serve`. Returns whether all of them finished in time.
+        request may be on its way, and its client could not tell a lost request from an executed one. Cancelled, no
+        connection is cut until `serve` is cancelled. Returns True if all requests finished in time.
         """
         self.stop_accepting()
         await self._hypercorn.stop()
@@ -156,7 +156,7 @@ class Server:
                     await trio.sleep(ACCEPT_PAUSE_SECONDS)
 
     def _accept_waiting(self, listener: socket.socket, connections_max: int) -> None:
-        """Accept up to so many who have connected; raises BlockingIOError when there are no more."""
+        """Accept up to `connections_max` connections of the backlog; raises BlockingIOError when it is empty."""
         for _ in range(connections_max):
             if self._start is None:
                 return

@@ -1,7 +1,7 @@
 """The bytes of one connection: a plain socket used directly, or any trio stream (TLS).
 
-A plain socket is worth its own class. Trio's SocketStream spends several times the cost of the system calls on checks
-that a connection with one reading and one writing task does not need.
+Plain sockets have a class of their own because trio's SocketStream spends several times the cost of the system calls on
+checks that a connection with one reading and one writing task does not need.
 """
 
 import socket
@@ -11,7 +11,7 @@ import trio
 
 from forq_trio.model import limits
 
-# How long a farewell (TLS close_notify) may take to be sent.
+# How long sending the end of a TLS connection (close_notify) may take.
 CLOSE_SECONDS = 1.0
 EAGER_AFTER_WAITS = 8
 
@@ -21,7 +21,7 @@ class ConnectionLost(Exception):
 
 
 class Wire(Protocol):
-    """What a connection needs. One task receives at a time and one sends; they may be different tasks."""
+    """The interface of both. One task receives at a time and one sends; they may be different tasks."""
 
     async def receive(self, bytes_max: int) -> bytes:
         """Wait for bytes; b"" once the peer has closed or reset the connection. Cancelled, no byte is lost."""
@@ -52,8 +52,8 @@ class SocketWire:
     """A connected, non-blocking TCP socket.
 
     There are two ways to receive. Waiting until the socket is readable costs two system calls more than letting the
-    other tasks run once and then just trying, which under load finds the next request there already. Which one pays
-    changes with the load, so: try as long as that succeeds, then wait, and try again every now and then.
+    other tasks run once and then trying to receive, which under load finds the next request there already. Which one is
+    cheaper depends on the load: try as long as that succeeds, then wait, and try again after EAGER_AFTER_WAITS waits.
     """
 
     __slots__ = ("_eager", "_waits", "socket")
@@ -123,7 +123,7 @@ class SocketWire:
 
 
 class StreamWire:
-    """Any trio stream, for us the TLS ones."""
+    """A trio stream: used for TLS."""
 
     __slots__ = ("stream",)
 
@@ -164,10 +164,10 @@ def listening_socket(listener: trio.SocketListener) -> socket.socket:
 
 
 async def open_listeners(host: str, port: int) -> list[socket.socket]:
-    """Bind and listen on every address of `host`; raises OSError if one of them is not to be had.
+    """Bind and listen on every address of `host`; raises OSError if one of them fails.
 
     host "": every interface of the machine.
-    port 0: the system chooses, and only the first address is used, so that there is one port to tell.
+    port 0: the system chooses, and only the first address is used, so that there is one port.
     """
     listeners = await trio.open_tcp_listeners(port, host=host or None, backlog=limits.ACCEPT_BACKLOG)
     if port == 0:

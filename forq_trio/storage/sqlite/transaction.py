@@ -45,7 +45,7 @@ class Transaction:
     their limit again. wake_next, free_next: queues and groups that the next batch counts as woken and freed. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
     messages are sent. durations: see BatchResult. tokens: those that were changed, None for one that was revoked.
-    isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: due messages that
+    isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
     failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
     """
 
@@ -301,12 +301,15 @@ class Transaction:
             return error
         return None
 
-    def put_aside(self, message: Row, error: Exception) -> None:
-        """Set a due message aside that could not be settled; if too many are, try all due messages again later."""
-        if len(self.sequences_set_aside()) < limits.SET_ASIDE_MESSAGES_MAX:
-            self.set_aside.append(SetAside(message.queue, message.seq, f"{type(error).__name__}: {error}"))
-        else:
+    def put_aside(self, queue: str, seq: int, error: Exception) -> bool:
+        """A message is damaged: leave it alone for a while. False where too many are: try all again a bit later."""
+        if self._cache.set_aside.get(seq, 0) > self.now_ms:
+            return True
+        if len(self._cache.set_aside) + len(self.set_aside) >= limits.SET_ASIDE_MESSAGES_MAX:
             self.retry_later = True
+            return False
+        self.set_aside.append(SetAside(queue, seq, f"{type(error).__name__}: {error}"))
+        return True
 
     def sequences_set_aside(self) -> list[int]:
         """The messages that are set aside, by sequence."""
@@ -370,7 +373,10 @@ class Transaction:
         self._counts = {queue: self._with_changes(queue, each) for queue, each in self._changes.items()}
         rows = [
             (
-                *(queue, now.ready, now.processing, now.failed, now.delayed, now.held, now.bytes),
+                *(queue, now.ready, now.processing, now.failed, now.delayed, now.held),
+                max(
+                    -limits.SEQUENCE_MAX, min(now.bytes, limits.SEQUENCE_MAX)
+                ),  # a damaged row may say anything
                 *(self.grouped(queue), self.unhold_cursor(queue), self.now_ms),
             )
             for queue, now in self._counts.items()
@@ -400,7 +406,7 @@ class Transaction:
             cache.reach(self.rounds)
         if self._settings:
             cache.change_settings(self._settings)
-        if cache.set_aside or self.set_aside:
+        if self.set_aside or (cache.set_aside and self.due_settled):
             cache.put_aside([message.sequence for message in self.set_aside], self.now_ms)
         if self.tokens:
             cache.change_tokens(self.tokens)

@@ -112,7 +112,7 @@ def test_redrive_by_id(forq: Forq, client: ForqClient) -> None:
     first, second = fail(client, "a", "b")
     moved = forq("dead", "redrive", DEAD, first, UNKNOWN)
     assert (moved.code, moved.out) == (5, "1 message moved\n")
-    assert moved.err == f"forq: {UNKNOWN}: it is not there, is in process, or has no queue to go to\n"
+    assert moved.err == f"forq: {UNKNOWN}: it is not there, is processing, or has no queue to go to\n"
     moved = forq("dead", "redrive", DEAD, second, "nonsense", "--target", "repair", "--json")
     assert moved.code == 1
     assert [json.loads(line)["ok"] for line in moved.out.splitlines()] == [True, False]

@@ -43,6 +43,7 @@ EXPECTED = {
     "save_dedup": "",
     "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
     "select_ready": "SEARCH messages USING INDEX messages_claim (queue=?)",
+    "select_ready_but": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "lease": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_by_id": "SEARCH messages USING INDEX messages_id (id=?)",

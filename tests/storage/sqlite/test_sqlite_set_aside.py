@@ -3,9 +3,10 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Sweep, SweepKind
+from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, Purged, Sweep, SweepKind
 from forq_trio.model.errors import CommandRefused
-from forq_trio.model.messages import QueueCounts
+from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.actors import T0, ObservedEngine, elapse, running_writer
@@ -149,3 +150,89 @@ def test_a_time_that_is_no_number_stops_no_other(tmp_path, column: str, value: s
     do(engine, send("good", queue="other"), RETRY)
     assert contents(do(engine, claim(queue="other"), RETRY)) == ["good"]
     engine.close()
+
+
+def unreadable(engine: SqliteEngine, content: str = "bad") -> None:
+    """Make a column that every delivery has to read unreadable."""
+    engine._connection.execute(
+        "UPDATE messages SET attributes = 'no JSON' WHERE content LIKE ?", (f"{content}%",)
+    )
+
+
+def test_one_that_cannot_be_handed_out_hides_no_other(engine: SqliteEngine) -> None:
+    for content in ("bad", "good", "better"):
+        do(engine, send(content))
+    unreadable(engine)
+    result = run(engine, claim())
+    assert contents(result.outcomes[0]) == ["good"]
+    assert [each.sequence for each in result.set_aside] == [1]
+    assert contents(do(engine, claim(most=9))) == ["better"]
+    assert run(engine, claim(), now_ms=T0 + limits.SET_ASIDE_RETRY_MS - 1).set_aside == []
+    engine._connection.execute("UPDATE messages SET attributes = NULL")
+    assert contents(do(engine, claim(), T0 + limits.SET_ASIDE_RETRY_MS)) == ["bad"]
+
+
+def test_a_waiting_receiver_gets_what_is_behind_it(engine: SqliteEngine) -> None:
+    do(engine, send("bad"))
+    unreadable(engine)
+    result = run(engine, send("good"), parked={"q": [claim(), claim()]})
+    assert [(place, contents(deliveries)) for place, deliveries in result.served["q"]] == [(0, ["good"])]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_its_group_is_given_another(engine: SqliteEngine, shuffle: bool) -> None:
+    do(engine, Configure("q", SettingsChange(group_in_flight_max=1)))
+    for content in ("bad", "good", "better"):
+        do(engine, send(content, group="g"))
+    unreadable(engine)
+    claims = [Claim("q", 1, LEASE_MS, shuffle=shuffle)] * 2
+    outcomes = run(engine, *claims).outcomes + run(engine, *claims, now_ms=T0 + 1).outcomes
+    (got,) = [contents(deliveries) for deliveries in outcomes if deliveries]
+    assert got in (["good"], ["better"])
+
+
+def test_thousands_of_them_hide_nothing_from_a_consumer(engine: SqliteEngine) -> None:
+    for _ in range(4):
+        do(engine, ProduceMany("q", (NewMessage("bad"),) * 600))
+    do(engine, send("good"))
+    unreadable(engine)
+    for _ in range(3):
+        deliveries = do(engine, claim())
+    assert contents(deliveries) == ["good"]
+
+
+def test_thousands_of_them_hide_nothing_that_falls_due(engine: SqliteEngine) -> None:
+    for _ in range(4):
+        do(engine, ProduceMany("q", (NewMessage("bad", ttl_ms=LEASE_MS),) * 600))
+    do(engine, send("good", queue="other", delay_ms=LEASE_MS + 1))
+    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    for _ in range(6):
+        run(engine, now_ms=LATER + 1)
+    assert engine.snapshot().counts["other"].ready == 1
+
+
+def test_a_sweep_goes_on_behind_thousands_of_them(engine: SqliteEngine) -> None:
+    for content in ("bad", "good"):
+        do(engine, ProduceMany("q", tuple(NewMessage(content, max_attempts=1) for _ in range(1_000))))
+    for _ in range(20):
+        do(engine, nack(*do(engine, claim(most=100))))
+    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    first = do(engine, Sweep(SweepKind.FAILED))
+    assert (first.count, first.more) == (0, True)
+    assert do(engine, Sweep(SweepKind.FAILED)).count == 1_000
+
+
+def test_a_purge_removes_all_others(engine: SqliteEngine) -> None:
+    for content in ("bad", "worse", "good"):
+        do(engine, send(content))
+    engine._connection.execute("UPDATE messages SET status = 7 WHERE content = 'bad'")
+    engine._connection.execute("UPDATE messages SET bytes = 'many' WHERE content = 'worse'")
+    assert do(engine, Purge("q")) == Purged(1, None)
+    assert engine._connection.execute("SELECT content FROM messages").fetchall() == [("bad",), ("worse",)]
+
+
+def test_absurd_sizes_do_not_end_the_writer(engine: SqliteEngine) -> None:
+    for content in ("bad", "bad"):
+        do(engine, send(content))
+    engine._connection.execute("UPDATE messages SET bytes = ?", (-(2**62) * 2,))
+    assert do(engine, Purge("q")) == Purged(2, None)

@@ -400,6 +400,14 @@ def test_the_default_database_lies_in_the_users_data_directory(
     assert default_db_path() == tmp_path / "forq" / "forq.db"
 
 
+def test_the_default_database_of_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch):
+    """As in a container that runs with a number that no user has."""
+    for variable in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)
+    assert default_db_path() == Path("/.local/share/forq/forq.db")
+
+
 def test_an_unreadable_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     # The superuser may read everything, so the answer of the operating system is what is varied here.
     monkeypatch.setattr("os.access", lambda path, mode: False)

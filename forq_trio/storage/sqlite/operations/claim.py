@@ -8,6 +8,7 @@ still wanted: those that were filtered out are no longer ready then.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from random import getrandbits
 from typing import Any
@@ -17,7 +18,7 @@ from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import Delivery, Status, receipt_text
 from forq_trio.storage.engine import CONSUMED, WAIT, Receiver
 from forq_trio.storage.rules import share, slices, waited_ms
-from forq_trio.storage.sqlite.operations.claim_filter import Terms, select_allowed
+from forq_trio.storage.sqlite.operations.claim_filter import Terms, select_allowed, select_ready
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.row import read_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -94,13 +95,32 @@ def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_m
     """Lease up to `count` messages of a queue."""
     if count == 0 or limit.left == 0:
         return []
-    if terms.takes_anything and limit.in_flight_max is None:
-        return _deliver(tx, limit.queue, tx.query("select_ready", limit.queue, count), lease_ms)
+    if terms.takes_anything and limit.in_flight_max is None and not tx.isolated:
+        return _deliver(tx, limit.queue, select_ready(tx, limit.queue, count), lease_ms)
     deliveries: list[Delivery] = []
     while rows := select_allowed(tx, limit, count - len(deliveries), terms):
-        deliveries += _deliver(tx, limit.queue, rows, lease_ms)
+        deliveries += _deliver_each(tx, limit, rows, lease_ms)
     if limit.left == 0 and tx.ready(limit.queue) > 0:
         tx.wake_next.add(limit.queue)
+    return deliveries
+
+
+def _deliver_each(tx: Transaction, limit: GroupLimit, rows: Sequence[Any], lease_ms: int) -> list[Delivery]:
+    """`_deliver`; in an isolated batch a message that cannot be handed out, to no claim at all, is set aside alone."""
+    if not tx.isolated:
+        return _deliver(tx, limit.queue, rows, lease_ms)
+    deliveries: list[Delivery] = []
+
+    def deliver(row: Any, lease_ms: int) -> None:
+        deliveries.extend(_deliver(tx, limit.queue, [row], lease_ms))
+
+    for row in rows:
+        error = tx.attempt(partial(deliver, row, lease_ms))
+        if error is None:
+            continue
+        if tx.attempt(partial(deliver, row, limits.LEASE_MS_DEFAULT)) is None:
+            raise error  # it is the claim; what it did is undone
+        limit.set_aside(row, error)
     return deliveries
 
 

@@ -59,9 +59,18 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
 
 def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[Any]:
     if not shuffle:
-        return tx.query("select_ready", queue, count)
+        return select_ready(tx, queue, count)
+    aside = set(tx.sequences_set_aside())
     drawn = draw(tx.query, queue, tx.ready(queue), count)
-    return [row for seq in drawn for row in tx.query("select_drawn", seq)]
+    return [row for seq in drawn if seq not in aside for row in tx.query("select_drawn", seq)]
+
+
+def select_ready(tx: Transaction, queue: str, count: int) -> list[Any]:
+    """The next messages of a queue in claim order, without those that are set aside."""
+    aside = tx.sequences_set_aside()
+    if aside:
+        return tx.query("select_ready_but", queue, str(aside), count)
+    return tx.query("select_ready", queue, count)
 
 
 def _remove_exhausted(tx: Transaction, seq: int, redrive_policy: RedrivePolicy) -> None:

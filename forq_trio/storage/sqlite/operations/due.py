@@ -4,8 +4,7 @@ The engine runs `settle_due` at the start of each batch that comes after a due t
 one comes. The periodic sweeps of contract F13 read the same index again as a safety net.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from forq_trio.model import limits
@@ -20,6 +19,7 @@ from forq_trio.model.messages import (
 from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.rules import after_lease_end
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete
+from forq_trio.storage.sqlite.operations.isolation import settle_each
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
@@ -30,25 +30,8 @@ def settle_due(tx: Transaction) -> None:
     left = limits.DUE_BATCH_MAX
     while left > 0 and (due := _select_due(tx, left)):
         left -= len(due)
-        _settle_each(tx, due, _settle)
+        settle_each(tx, due, _settle)
     tx.due_settled = True
-
-
-def _settle_each(
-    tx: Transaction, messages: Sequence[Row], settle: Callable[[Transaction, Sequence[Row]], None]
-) -> int:
-    """Settle these messages and return how many were. In an isolated batch one that fails is set aside alone."""
-    if not tx.isolated:
-        settle(tx, messages)
-        return len(messages)
-    settled = 0
-    for message in messages:
-        error = tx.attempt(partial(settle, tx, [message]))
-        if error is None:
-            settled += 1
-        else:
-            tx.put_aside(message, error)
-    return settled
 
 
 def _select_due(tx: Transaction, limit: int) -> list[Row]:
@@ -107,11 +90,11 @@ def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
     bound = limits.SWEEP_BATCH_MAX
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
         found = _select_failed(tx, kind is SweepKind.FAILED_DLQ, bound)
-        settled = _settle_each(tx, found, _dead_letter_failed)
+        settled = settle_each(tx, found, _dead_letter_failed)
     else:
         found = _select_due_of(tx, kind, bound)
-        settled = _settle_each(tx, found, _settle)
-    more = len(found) == bound and settled > 0
+        settled = settle_each(tx, found, _settle)
+    more = len(found) == bound and not tx.retry_later
     if kind is SweepKind.EXPIRED:
         tx.query("expire_dedup", tx.now_ms, bound)
         more = more or tx.connection.changes() == bound

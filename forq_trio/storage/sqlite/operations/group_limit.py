@@ -14,13 +14,14 @@ from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
 
-_SEQ = 0
+_SEQ, _GROUP_ID = 0, 8
 
 
 class GroupLimit:
     """The group limit of one queue while a batch serves its claims. in_flight_max: None where there is none.
 
-    left: how many more messages the claims may filter out: set to held, or remove because of a redrive policy.
+    left: how many more messages the claims may filter out: set to held, remove because of a redrive policy, or set
+    aside because they are damaged.
     """
 
     def __init__(self, tx: Transaction, queue: str, in_flight_max: int | None) -> None:
@@ -39,6 +40,15 @@ class GroupLimit:
             count = count_in_process(self._tx, (self.queue, group_id), self.in_flight_max)
         self._in_process[group_id] = min(count + 1, self.in_flight_max)
         return count < self.in_flight_max
+
+    def set_aside(self, row: Any, error: Exception) -> None:
+        """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
+        if self._tx.put_aside(self.queue, row[_SEQ], error):
+            self.left -= 1
+        else:
+            self.left = 0
+        if row[_GROUP_ID]:
+            self._tx.freed.add((self.queue, row[_GROUP_ID]))
 
     def hold(self, rows: Sequence[Any]) -> None:
         """Set these ready messages, rows of `select_ready`, to held."""

@@ -10,6 +10,7 @@ from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.rules import check_dead_letters_end
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user
+from forq_trio.storage.sqlite.operations.isolation import settle_each
 from forq_trio.storage.sqlite.row import rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -63,8 +64,8 @@ def _purge(tx: Transaction, command: Purge) -> Purged:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
     purged = found[:bound]
-    remove_for_user(tx, purged)
-    return Purged(len(purged), up_to if len(found) > bound else None)
+    removed = settle_each(tx, purged, remove_for_user)
+    return Purged(removed, up_to if len(found) > bound and removed else None)
 
 
 def forget(tx: Transaction, commands: Sequence[ForgetQueue]) -> list[bool | InvalidSetting]:

@@ -1,5 +1,5 @@
--- What holds in every file at every commit. Each statement returns a sentence per breach. A row is checked for what
--- its own columns say about each other, queues and sums for what is kept twice.
+-- The invariants of every file after every commit. Each statement returns a sentence per violation. The columns of a row
+-- are compared with each other, and counts with the rows they count.
 
 -- name: status
 -- A status is one of ours.
@@ -7,22 +7,22 @@ SELECT printf('message %d has the unknown status %s', seq, status)
 FROM messages WHERE status NOT IN (0, 1, 2, 3, 4);
 
 -- name: lease
--- A lease is held by a message in process, and by no other.
+-- A processing message has a lease, and no other has.
 SELECT printf('message %d has status %d and %s', seq, status, iif(lease_until IS NULL, 'no lease', 'a lease'))
 FROM messages WHERE (status = 1) <> (lease_until IS NOT NULL);
 
 -- name: dead_letter
--- The mark of a dead-letter queue is its name.
+-- is_dlq follows from the name of the queue.
 SELECT printf('message %d of queue %s is marked is_dlq = %s', seq, queue, is_dlq)
 FROM messages WHERE is_dlq <> (substr(queue, -4) = '-dlq');
 
 -- name: size
--- What a message counts against its queue's bound is at least its content.
+-- The bytes of a message are at least those of its content.
 SELECT printf('message %d of %d bytes is counted as %d', seq, octet_length(content), bytes)
 FROM messages WHERE bytes < octet_length(content) OR (attributes IS NULL AND bytes <> octet_length(content));
 
 -- name: settings
--- What is set for a queue is a JSON object, and so is what is kept as JSON of a message.
+-- The settings of a queue are a JSON object.
 SELECT printf('the settings of queue %s cannot be read', queue)
 FROM queues WHERE NOT json_valid(settings) OR json_type(settings) <> 'object';
 
@@ -41,7 +41,7 @@ WHERE typeof(position) <> 'integer' OR typeof(priority) <> 'integer' OR typeof(a
    OR typeof(received_at) <> 'integer' OR typeof(bytes) <> 'integer' OR typeof(lease_until) NOT IN ('integer', 'null');
 
 -- name: counts
--- The counts that are kept beside the table are the table's.
+-- The maintained counts are those of the table.
 SELECT printf(
     'queue %s holds %d ready, %d processing, %d failed, %d delayed, %d held, %d bytes '
     || 'but is counted as %d, %d, %d, %d, %d, %d',
@@ -68,7 +68,7 @@ WHERE coalesce(counted.ready, 0) <> coalesce(stored.ready, 0)
    OR coalesce(counted.bytes, 0) <> coalesce(stored.bytes, 0);
 
 -- name: deduplication
--- An entry names a message that was given a sequence number, and ends.
+-- A deduplication id has the sequence of a message that was stored, and an end.
 SELECT printf('the deduplication id %s of queue %s names no message that ever was', dedup_id, queue)
 FROM dedup
 WHERE seq < 1 OR expires_at < 1 OR id = ''

@@ -9,7 +9,7 @@ BEGIN IMMEDIATE;
 COMMIT;
 
 -- name: rollback
--- Forget the batch.
+-- Undo the batch.
 ROLLBACK;
 
 -- name: last_sequence
@@ -30,20 +30,20 @@ ON CONFLICT (queue) DO UPDATE SET ready = excluded.ready, processing = excluded.
     letting_go = excluded.letting_go, updated_at = excluded.updated_at;
 
 -- name: forget_counts
--- An empty queue that is to be forgotten.
+-- Forget an empty queue.
 DELETE FROM queue_counts WHERE queue = ?;
 
 -- name: load_settings
--- What is set for queues.
+-- The settings of all queues.
 SELECT queue, settings FROM queues;
 
 -- name: save_settings
--- What is set for one queue.
+-- Store the settings of one queue.
 INSERT INTO queues (queue, settings, updated_at) VALUES (?, ?, ?)
 ON CONFLICT (queue) DO UPDATE SET settings = excluded.settings, updated_at = excluded.updated_at;
 
 -- name: forget_settings
--- Nothing is set for the queue any more.
+-- Remove the settings of one queue.
 DELETE FROM queues WHERE queue = ?;
 
 -- name: load_tokens
@@ -51,19 +51,19 @@ DELETE FROM queues WHERE queue = ?;
 SELECT name, digest, scopes, queues, created_at, expires_at, last_used_at FROM tokens;
 
 -- name: save_token
--- A new access token.
+-- Store a new access token.
 INSERT INTO tokens (name, digest, scopes, queues, created_at, expires_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: revoke_token
--- Forget an access token.
+-- Remove an access token.
 DELETE FROM tokens WHERE name = ?;
 
 -- name: note_token_use
--- When a token was last used.
+-- Store when a token was last used.
 UPDATE tokens SET last_used_at = ? WHERE name = ?;
 
 -- name: insert_plain
--- Store a message that says nothing of its own, in order of arrival: half the bindings of insert_message.
+-- Store a message with the plain columns only, in order of arrival: half the bindings of insert_message.
 INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,
                       bytes, content)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
@@ -75,12 +75,12 @@ INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: join_turns
--- The last ready message of a priority joins the group of those without one, which come later.
+-- Give the last ready message of a priority the group of later messages without one.
 UPDATE messages SET group_id = '' WHERE group_id IS NULL AND seq = (
     SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC LIMIT 1);
 
 -- name: last_of_group
--- The highest place of a message of this group and priority: one seek for each status.
+-- The highest position of a message of this group and priority: one seek for each status.
 SELECT max(position) FROM (
     SELECT (SELECT position FROM messages WHERE queue = ?1 AND group_id = ?2 AND status = statuses.value AND priority = ?3
             ORDER BY position DESC LIMIT 1) AS position
@@ -91,13 +91,13 @@ SELECT max(position) FROM (
 SELECT priority FROM messages WHERE queue = ? AND status = 0 AND priority > ? ORDER BY priority LIMIT 1;
 
 -- name: ready_newest_last
--- The ready messages of a priority, in their order.
+-- The ready messages of a priority, by position.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position, seq;
 
 -- name: ready_newest_first
--- The ready messages of a priority, against their order.
+-- The ready messages of a priority, by position backwards.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC;
@@ -107,7 +107,7 @@ FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position 
 SELECT id, seq FROM dedup WHERE queue = ? AND dedup_id = ? AND expires_at > ?;
 
 -- name: save_dedup
--- Open the window of a deduplication id.
+-- Start the window of a deduplication id.
 INSERT INTO dedup (queue, dedup_id, id, seq, expires_at) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (queue, dedup_id) DO UPDATE SET id = excluded.id, seq = excluded.seq, expires_at = excluded.expires_at;
 
@@ -122,17 +122,24 @@ SELECT seq, id, content, attempts, received_at, priority, first_received_at, att
 FROM messages
 WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
+-- name: select_ready_but
+-- The next messages of a queue in claim order, but these.
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+FROM messages
+WHERE queue = ? AND status = 0 AND seq NOT IN (SELECT value FROM json_each(?))
+ORDER BY priority DESC, position, seq LIMIT ?;
+
 -- name: select_drawn
--- A ready message by its number, for a claim that wants any.
+-- A ready message by its sequence, for a shuffle.
 SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
 FROM messages WHERE seq = ? AND status = 0;
 
 -- name: count_in_process
--- How many messages of a group are in process, counted up to a bound.
+-- How many messages of a group are processing, counted up to a bound.
 SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AND status = 1 LIMIT ?);
 
 -- name: hold
--- As many of the message's group are in process as may be.
+-- Set a ready message to held.
 UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 
 -- name: select_held_of_group
@@ -152,28 +159,28 @@ SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
     SELECT 1 FROM messages WHERE queue = ?1 AND messages.group_id = groups.group_id AND status = 4);
 
 -- name: select_held
--- Held messages of a queue, by number.
+-- Held messages of a queue, by sequence.
 SELECT seq FROM messages WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: unhold
--- A held message is ready again.
+-- Make a held message ready.
 UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
 -- name: lease
--- Hand a ready message to a consumer.
+-- Lease a ready message to a consumer.
 UPDATE messages SET status = 1, attempts = ?, first_received_at = ?, processing_started_at = ?, updated_at = ?,
     lease_until = ?, receipt = ?
 WHERE seq = ?;
 
 -- name: find_by_sequence
--- What settling needs to know of messages named by their receipts.
+-- The columns of `Row`, of messages named by their receipts.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_by_id
--- What settling needs to know of messages named by their ids.
+-- The columns of `Row`, of messages named by their ids.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages
@@ -184,23 +191,23 @@ WHERE id IN (SELECT value FROM json_each(?));
 DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: give_back
--- A message comes back from its consumer: ready, delayed or failed.
+-- Give a message back from its consumer: ready, delayed or failed.
 UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, process_after), receipt = ?,
     last_error = coalesce(?, last_error), failures = coalesce(?, failures), processing_started_at = NULL, lease_until = NULL, updated_at = ?
 WHERE seq = ?;
 
 -- name: extend
--- Move the end of a lease (and take a message back into process whose lease just ended).
+-- Move the end of a lease; a message whose lease has ended is processing again.
 UPDATE messages SET status = 1, processing_started_at = coalesce(processing_started_at, ?), lease_until = ?,
     updated_at = ?
 WHERE seq = ?;
 
 -- name: next_due
--- When the clock next concerns any message. In a damaged row that time may be text, which SQLite orders behind numbers.
+-- The next due time of all messages. In a damaged row that time may be text, which SQLite orders behind numbers.
 SELECT due_at FROM messages WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT 1;
 
 -- name: next_due_but
--- When the clock next concerns any message but these.
+-- The next due time of all messages but these.
 SELECT due_at FROM messages
 WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY due_at LIMIT 1;
@@ -220,7 +227,7 @@ FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, seq LIMIT ?;
 
 -- name: promote
--- A delayed message becomes ready.
+-- Make a delayed message ready.
 UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
 -- name: select_failed
@@ -236,31 +243,31 @@ SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, r
 FROM messages WHERE status = 2 AND is_dlq = ? AND seq NOT IN (SELECT value FROM json_each(?)) LIMIT ?;
 
 -- name: dead_letter
--- Move a message to where dead letters go.
+-- Move a message to a dead-letter queue.
 UPDATE messages SET queue = ?, is_dlq = ?, status = 0, attempts = 0, position = ?, process_after = ?,
     processing_started_at = NULL, lease_until = NULL, receipt = NULL, failure_reason = ?, source_queue = ?,
     source_attempts = ?, dead_lettered_at = ?, dead_letter_queue = ?, updated_at = ?, expires_after = ?
 WHERE seq = ?;
 
 -- name: redrive
--- Move a message out of the dead letters: as if it had just been sent, but for its place and what it went through.
+-- Move a dead letter to a queue: as if it had just been sent, but with its position and its failures.
 UPDATE messages SET queue = ?, is_dlq = ?, status = 0, attempts = 0, position = ?, process_after = ?, updated_at = ?,
     expires_after = ?, receipt = NULL, failure_reason = NULL, source_queue = NULL, source_attempts = NULL,
     dead_lettered_at = NULL
 WHERE seq = ?;
 
 -- name: read_message
--- What a copy of a message needs besides what is known of it.
+-- The columns of a copy that are not in `Row`.
 SELECT priority, attributes, content FROM messages WHERE seq = ?;
 
 -- name: select_purged
--- The first messages of a queue, up to one of them.
+-- The first messages of a queue, up to a sequence.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 
 -- name: ping
--- A read on the write connection, inside its own write transaction.
+-- A read on the write connection, inside the transaction of the batch.
 SELECT max(seq) FROM messages;
 
 -- name: optimize

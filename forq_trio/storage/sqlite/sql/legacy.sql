@@ -1,11 +1,11 @@
 -- Statements of the one migration that starts from a database of Forq's own.
 
 -- name: unknown
--- Messages whose status Forq's guide does not have.
+-- How many messages have a status that Forq's guide does not have.
 SELECT count(*) FROM messages WHERE status NOT IN (0, 1, 2);
 
 -- name: set_aside
--- Make room for our table; its indexes go with the old one.
+-- Rename the old table, with its indexes, so that ours can have the name.
 ALTER TABLE messages RENAME TO forq_messages;
 
 -- name: copy
@@ -25,11 +25,11 @@ FROM (SELECT id, row_number() OVER (ORDER BY received_at, id) AS seq FROM forq_m
 CROSS JOIN forq_messages AS old ON old.id = arrival.id;
 
 -- name: lost
--- How many messages did not come along.
+-- How many messages were not copied.
 SELECT (SELECT count(*) FROM forq_messages) - (SELECT count(*) FROM messages);
 
 -- name: count
--- The counts of every queue, from the table, for this once.
+-- Compute the counts of every queue from the table.
 INSERT INTO queue_counts (queue, ready, processing, failed, delayed, bytes, updated_at)
 SELECT
     queue,

@@ -1,5 +1,5 @@
 -- name: create
--- The record of the schema's steps, made with the first of them.
+-- The record of applied migrations, made with the first of them.
 CREATE TABLE IF NOT EXISTS migrations (
     version    INTEGER PRIMARY KEY,
     name       TEXT    NOT NULL,
@@ -8,10 +8,10 @@ CREATE TABLE IF NOT EXISTS migrations (
 );
 
 -- name: applied
--- What the file has had, in order.
+-- The applied migrations, in order.
 SELECT version, name, checksum FROM migrations ORDER BY version;
 
 -- name: record
--- One step done; the time is for people who look, nothing depends on it.
+-- Record a migration as applied; the time is for people only.
 INSERT INTO migrations (version, name, checksum, applied_at)
 VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER));

@@ -1,11 +1,11 @@
 -- The statements of the read-only connections.
 
 -- name: begin_reading
--- What follows sees one state.
+-- Begin a snapshot: the next statements see one state.
 BEGIN;
 
 -- name: end_reading
--- Let go of it.
+-- End the snapshot.
 ROLLBACK;
 
 -- name: queues
@@ -57,12 +57,12 @@ SELECT id, queue, seq, status, content, attempts, priority, received_at, process
 FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
 -- name: scan
--- What a search looks at first: messages of one queue, newest first, without their contents.
+-- The columns that a search reads first: messages of one queue, newest first, without contents.
 SELECT seq, failure_reason, coalesce(dead_lettered_at, received_at), attributes
 FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
 -- name: has_text
--- Whether a message's content holds a text.
+-- Whether a message's content contains a text.
 SELECT instr(content, ?2) > 0 FROM messages WHERE seq = ?1;
 
 -- name: message_by_sequence
@@ -73,5 +73,5 @@ SELECT id, queue, seq, status, content, attempts, priority, received_at, process
 FROM messages WHERE seq = ?;
 
 -- name: queues_of
--- In which queue each of these messages is.
+-- The queue of each of these messages.
 SELECT seq, queue FROM messages WHERE seq IN (SELECT value FROM json_each(?));

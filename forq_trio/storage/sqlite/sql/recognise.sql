@@ -7,9 +7,9 @@ SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%
 SELECT 1 FROM sqlite_schema LIMIT 1;
 
 -- name: columns
--- The columns of the table that Forq and we have by the same name.
+-- The columns of the table messages, a name that Forq's schema and ours share.
 SELECT name FROM pragma_table_info('messages');
 
 -- name: touch
--- A look at both ends of the big table and at all of a small one: what is badly damaged shows here.
+-- Reads both ends of the big table and all of a small one: bad damage is found here.
 SELECT (SELECT min(seq) FROM messages), (SELECT max(seq) FROM messages), (SELECT count(*) FROM queue_counts);

@@ -1,11 +1,11 @@
--- The statements by which a random ready message is found, on either kind of connection.
+-- The statements of a shuffle, for the write connection and the read-only ones.
 
 -- name: ready_sequences
--- The next ready messages of a queue, by number alone.
+-- The sequences of the next ready messages of a queue.
 SELECT seq FROM messages WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: ready_priorities
--- Which priorities ready messages of a queue have, found by skipping along the index.
+-- The priorities of the ready messages of a queue, found by skipping along the index.
 WITH RECURSIVE priorities (priority) AS (
     SELECT (SELECT priority FROM messages WHERE queue = ?1 AND status = 0 ORDER BY priority DESC LIMIT 1)
     UNION ALL
@@ -17,10 +17,10 @@ WITH RECURSIVE priorities (priority) AS (
 SELECT priority FROM priorities WHERE priority IS NOT NULL;
 
 -- name: ready_positions
--- The first and the last place of ready messages of a queue and priority.
+-- The first and the last position of ready messages of a queue and priority.
 SELECT (SELECT position FROM messages WHERE queue = ?1 AND status = 0 AND priority = ?2 ORDER BY position LIMIT 1),
        (SELECT position FROM messages WHERE queue = ?1 AND status = 0 AND priority = ?2 ORDER BY position DESC LIMIT 1);
 
 -- name: ready_from
--- The first ready message of a queue and priority at or after a place.
+-- The first ready message of a queue and priority at or after a position.
 SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? AND position >= ? ORDER BY position, seq LIMIT 1;
