@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from forq_trio.model.messages import MessageFilter
-from forq_trio.storage.sqlite.row import read_attributes
+from forq_trio.storage.sqlite.row import read_attributes, shown
 
 
 class Looked(NamedTuple):
@@ -25,4 +25,4 @@ def matches(looked: Looked, wanted: MessageFilter) -> bool:
         return False
     if not wanted.attributes:
         return True
-    return wanted.attributes.items() <= (read_attributes(looked.attributes) or {}).items()
+    return wanted.attributes.items() <= (shown(read_attributes, looked.attributes) or {}).items()
