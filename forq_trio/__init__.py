@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from forq_trio.model.access import AccessToken, Scope
     from forq_trio.model.clock import Clock
     from forq_trio.model.errors import CallerError, ForqError, ServiceError
-    from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueInfo, Status
+    from forq_trio.model.messages import (
+        Delivery,
+        MessageFilter,
+        MessageInfo,
+        NewMessage,
+        Produced,
+        QueueInfo,
+        Status,
+    )
     from forq_trio.system import open_broker
 
 _HOMES = {
@@ -23,6 +31,7 @@ _HOMES = {
     "Clock": "model.clock",
     "Delivery": "model.messages",
     "ForqError": "model.errors",
+    "MessageFilter": "model.messages",
     "MessageInfo": "model.messages",
     "NewMessage": "model.messages",
     "Produced": "model.messages",
@@ -40,6 +49,7 @@ __all__ = [
     "Clock",
     "Delivery",
     "ForqError",
+    "MessageFilter",
     "MessageInfo",
     "NewMessage",
     "Produced",

@@ -83,7 +83,9 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> ForqClient:
         raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
     secret = os.environ.get("FORQ_AUTH_SECRET", "")
     if not secret:
-        raise Failure("FORQ_AUTH_SECRET is not set; it has to be the server's secret or a token", Exit.USAGE)
+        raise Failure(
+            "FORQ_AUTH_SECRET is not set; it has to hold the server's secret or an access token", Exit.USAGE
+        )
     if not (secret.isascii() and secret.isprintable()):
         raise Failure("FORQ_AUTH_SECRET has characters that an HTTP header cannot carry", Exit.USAGE)
     return ForqClient(url, secret, retry_seconds=retry_seconds)

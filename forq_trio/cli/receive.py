@@ -8,7 +8,14 @@ import click
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import RETRY_SECONDS, connect, duration_ms, json_option, url_option
-from forq_trio.cli.output import count_of, length_of_time, on_terminal, print_json, visible
+from forq_trio.cli.output import (
+    count_of,
+    errors_on_terminal,
+    length_of_time,
+    on_terminal,
+    print_json,
+    visible,
+)
 from forq_trio.client.errors import ForqClientError, ForqUnreachable
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync import ForqClient
@@ -81,6 +88,10 @@ def receive(
             if not _hand_over(client, queue, deliveries, ack=ack, as_json=as_json):
                 code = Exit.FAILED
             printed += len(deliveries)
+    if not printed and errors_on_terminal():
+        click.echo(
+            f"No message of {queue} came." if wait_ms else f"No message of {queue} is ready.", err=True
+        )
     return code if printed else Exit.NOTHING
 
 

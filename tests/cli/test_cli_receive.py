@@ -229,6 +229,14 @@ def test_a_lease_that_ended_before_the_ack_is_told(
     assert "forq: 1 message printed above could not be acknowledged" in errors
 
 
+@pytest.mark.parametrize(("arguments", "hint"), [((), "is ready"), (("--wait", "10ms"), "came")])
+def test_nothing_is_told_to_people_only(connected: Forq, queue: str, arguments: tuple[str, ...], hint: str):
+    seen = connected("receive", queue, *arguments, terminal=True)
+    assert (seen.code, seen.out, seen.err) == (5, "", f"No message of {queue} {hint}.\n")
+    piped = connected("receive", queue, *arguments)
+    assert (piped.code, piped.out, piped.err) == (5, "", "")
+
+
 def close_at_the_second(line: int) -> None:
     if line == 2:
         raise BrokenPipeError(32, "Broken pipe")

@@ -119,7 +119,7 @@ class SqliteEngine:
         self._open_transaction: Transaction | None = None
         try:
             with refusing(path):
-                self._cache = load(self._connection, settings)
+                self._cache = load(self._connection, settings, path)
             self.log = SqliteLog(path, self._database.reserve_path, self._connection)
         except BaseException:
             self._database.close()

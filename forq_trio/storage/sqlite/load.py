@@ -1,8 +1,14 @@
 """Fills the cache from a file that was just opened."""
 
-import apsw
+from typing import Any
 
+import apsw
+import msgspec
+
+from forq_trio.model.access import AccessToken
+from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.cache import Cache
 from forq_trio.storage.sqlite.operations.tokens import read_token
@@ -10,23 +16,27 @@ from forq_trio.storage.sqlite.row import read_settings
 from forq_trio.storage.sqlite.transaction import SQL
 
 
-def load(connection: apsw.Connection, defaults: EngineSettings) -> Cache:
+def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Cache:
     """The cache as the tables have it. Costs a row per queue, not per message, and a few steps per group.
 
     The first batch counts the groups with held messages as freed: if a crash came after the batch that freed one
     (`free_next`), nothing else would make its held messages ready.
+
+    Raises StorageOpenError, which names the file by `path`, for a row that cannot be read.
     """
     cache = Cache(defaults)
     for queue, grouped, unhold_cursor, *counts in connection.execute(SQL["load_counts"]):
+        if not all(type(count) is int for count in counts):
+            raise StorageOpenError(f"{path} is damaged: the counts of queue {queue} cannot be read")
         cache.counts[queue] = QueueCounts(*counts)
         if grouped:
             cache.grouped.add(queue)
         if unhold_cursor is not None:
             cache.unhold_cursors[queue] = unhold_cursor
     cache.change_settings(
-        {queue: read_settings(settings) for queue, settings in connection.execute(SQL["load_settings"])}
+        {queue: _settings(queue, text, path) for queue, text in connection.execute(SQL["load_settings"])}
     )
-    tokens = map(read_token, connection.execute(SQL["load_tokens"]))
+    tokens = [_token(row, path) for row in connection.execute(SQL["load_tokens"])]
     cache.change_tokens({token.name: token for token in tokens})
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
@@ -36,3 +46,17 @@ def load(connection: apsw.Connection, defaults: EngineSettings) -> Cache:
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
     cache.next_due_ms = connection.execute(SQL["next_due"]).get
     return cache
+
+
+def _settings(queue: str, text: str, path: str) -> QueueSettings:
+    try:
+        return read_settings(text)
+    except (msgspec.MsgspecError, TypeError):
+        raise StorageOpenError(f"{path} is damaged: the settings of queue {queue} cannot be read") from None
+
+
+def _token(row: tuple[Any, ...], path: str) -> AccessToken:
+    try:
+        return read_token(row)
+    except (msgspec.MsgspecError, TypeError):
+        raise StorageOpenError(f"{path} is damaged: the access token {row[0]} cannot be read") from None

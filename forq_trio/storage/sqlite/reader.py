@@ -17,7 +17,7 @@ from forq_trio.model.messages import (
 )
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
-from forq_trio.storage.sqlite.row import read_attributes, read_failures
+from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import ScannedRow, matches
 from forq_trio.storage.sqlite.statements import load
 
@@ -127,9 +127,9 @@ def _queue(
 def _message(row: Sequence[Any]) -> MessageInfo:
     values = list(row)
     values[_STATUS] = Status(row[_STATUS])
-    values[_ATTRIBUTES] = read_attributes(row[_ATTRIBUTES])
+    values[_ATTRIBUTES] = shown(read_attributes, row[_ATTRIBUTES])
     values[_GROUP] = row[_GROUP] or None
-    values[_FAILURES] = read_failures(row[_FAILURES])
+    values[_FAILURES] = shown(read_failures, row[_FAILURES])
     return MessageInfo(*values)
 
 

@@ -1,13 +1,15 @@
 """A stored message as the engine looks at it, and how its JSON columns are written and read."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.rules import failed_again
+
+ShownT = TypeVar("ShownT")
 
 _FAILURES = msgspec.json.Decoder(list[tuple[int, int, str | None]])
 _ATTRIBUTES = msgspec.json.Decoder(dict[str, str])
@@ -56,6 +58,14 @@ def read_failures(column: str | None) -> tuple[Failure, ...]:
     if column is None:
         return ()
     return tuple(Failure(*each) for each in _FAILURES.decode(column))
+
+
+def shown(read: Callable[[str | None], ShownT], column: str | None) -> ShownT:
+    """What a JSON column says to somebody who looks; nothing where it is damaged, so that the rest can be seen."""
+    try:
+        return read(column)
+    except msgspec.MsgspecError:
+        return read(None)
 
 
 def write_attributes(attributes: dict[str, str] | None) -> str | None:

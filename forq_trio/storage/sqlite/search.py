@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from forq_trio.model.messages import MessageFilter
-from forq_trio.storage.sqlite.row import read_attributes
+from forq_trio.storage.sqlite.row import read_attributes, shown
 
 
 class ScannedRow(NamedTuple):
@@ -25,4 +25,4 @@ def matches(row: ScannedRow, wanted: MessageFilter) -> bool:
         return False
     if not wanted.attributes:
         return True
-    return wanted.attributes.items() <= (read_attributes(row.attributes) or {}).items()
+    return wanted.attributes.items() <= (shown(read_attributes, row.attributes) or {}).items()

@@ -192,3 +192,24 @@ def crash(engine: SqliteEngine) -> None:
     engine._connection.set_wal_hook(None)
     engine.log.close()
     engine._database.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ("INSERT INTO queues VALUES ('q', 'no JSON', 1)", "the settings of queue q cannot be read"),
+        ("INSERT INTO queues VALUES ('q', '[]', 1)", "the settings of queue q cannot be read"),
+        ("UPDATE queue_counts SET ready = 'x'", "the counts of queue q cannot be read"),
+        ("INSERT INTO tokens VALUES ('t', '', 'none', '*', 1, 1, 1)", "the access token t cannot be read"),
+    ],
+)
+def test_a_row_about_a_queue_that_cannot_be_read_refuses_the_file(tmp_path, damage: str, what: str) -> None:
+    path = str(tmp_path / "forq.db")
+    engine = SqliteEngine(path, EngineSettings(), "normal")
+    do(engine, send("message"))
+    engine._connection.execute(damage)
+    engine.close()
+    for _ in range(2):
+        with pytest.raises(StorageOpenError) as refusal:
+            SqliteEngine(path, EngineSettings(), "normal")
+        assert str(refusal.value) == f"{path} is damaged: {what}"

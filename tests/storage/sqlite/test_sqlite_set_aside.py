@@ -5,7 +5,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, Purged, Sweep, SweepKind
 from forq_trio.model.errors import CommandRefused
-from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.messages import MessageFilter, NewMessage, QueueCounts
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -236,3 +236,20 @@ def test_absurd_sizes_do_not_end_the_writer(engine: SqliteEngine) -> None:
         do(engine, send(content))
     engine._connection.execute("UPDATE messages SET bytes = ?", (-(2**62) * 2,))
     assert do(engine, Purge("q")) == Purged(2, None)
+
+
+def test_whoever_looks_sees_the_rest_of_it_and_all_others(tmp_path) -> None:
+    engine = SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")
+    for content in ("bad", "good"):
+        do(engine, send(content, attributes={"a": "b"}))
+    damage(engine)
+    unreadable(engine)
+    reader = engine.open_reader()
+    first, second = reader.peek("q", 9)
+    assert (first.content, first.attributes, first.failures) == ("bad", None, ())
+    assert (second.content, second.attributes) == ("good", {"a": "b"})
+    assert [each.content for each in reader.browse("q", None, 9)] == ["good", "bad"]
+    found = reader.search("q", MessageFilter(attributes={"a": "b"}), None, 9, 9)
+    assert [each.content for each in found.messages] == ["good"]
+    reader.close()
+    engine.close()
