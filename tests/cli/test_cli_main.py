@@ -19,6 +19,7 @@ from forq_trio import app
 from forq_trio.cli import exits, main
 from forq_trio.cli.output import length_of_time
 from forq_trio.config.settings import Config, default_db_path
+from forq_trio.model.errors import StorageOpenError
 from forq_trio.system import open_broker
 from forq_trio.telemetry import log
 from support.in_process import in_process_server
@@ -162,23 +163,16 @@ def test_serve_passes_the_configuration_on(forq: Forq, monkeypatch: pytest.Monke
 def test_where_the_default_place_cannot_be_used_serve_says_how_to_name_another(
     forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    (tmp_path / "data").write_text("in the way")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    outcome = forq("serve", "--api-addr", "127.0.0.1:0")
-    assert outcome.code == 1
-    assert outcome.err.strip().endswith("data is not a directory; FORQ_DB_PATH or --db names another place")
-    outcome = forq("serve", "--api-addr", "127.0.0.1:0", "--db", str(tmp_path / "data" / "forq.db"))
-    assert outcome.err.strip().endswith("data is not a directory")
+    def serve(settings: Config) -> int:
+        raise StorageOpenError(f"{settings.db_path} cannot be created")
 
-
-def test_a_default_directory_that_cannot_be_made(forq: Forq, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(app, "run", serve)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     outcome = forq("serve")
     assert outcome.code == exits.Exit.FAILED
-    assert outcome.err == (
-        f"forq: {tmp_path}/file/forq cannot be made (Not a directory); FORQ_DB_PATH can name a file elsewhere\n"
-    )
+    sentence = f"forq: {tmp_path}/forq/forq.db cannot be created; FORQ_DB_PATH or --db names another place\n"
+    assert outcome.err == sentence
+    assert forq("serve", "--db", "other.db").err == f"forq: {Path.cwd()}/other.db cannot be created\n"
 
 
 @pytest.fixture

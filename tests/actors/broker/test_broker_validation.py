@@ -30,7 +30,7 @@ async def refused(call, error: type[CallerError]) -> str:
     return str(refusal.value)
 
 
-@pytest.mark.parametrize("name", ["a", "A-z_0.9", "x" * 64, ".", "a-dlq-b"])
+@pytest.mark.parametrize("name", ["a", "A-z_0.9", "x" * 64, "...", "a-dlq-b"])
 async def test_f2_queue_names_that_are_good(broker, name) -> None:
     assert (await broker.produce(name, "x")).sequence == 1
 
