@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -254,14 +255,14 @@ class EnginesAgree(RuleBasedStateMachine):
             assert found == oldest if oldest == min(firsts.values(), default=None) else found >= oldest
 
 
-def test_sqlite_does_what_the_model_does(monkeypatch):
-    """F2-F7, S2-S8 in any combination; small bounds on what one batch does make them part of the game."""
+def run_histories(machine: type[EnginesAgree], trials: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random histories; small bounds on what one batch does make them part of the game."""
     for name, bound in SMALL_BOUNDS.items():
         monkeypatch.setattr(limits, name, bound)
     run_state_machine_as_test(
-        EnginesAgree,
+        machine,
         settings=settings(
-            max_examples=count("model_histories"),
+            max_examples=trials,
             stateful_step_count=30,
             deadline=None,
             database=None,
@@ -270,3 +271,8 @@ def test_sqlite_does_what_the_model_does(monkeypatch):
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
+
+
+def test_sqlite_does_what_the_model_does(monkeypatch):
+    """F2-F7, S2-S8 in any combination."""
+    run_histories(EnginesAgree, count("model_histories"), monkeypatch)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from math import inf
+from typing import Any
 
 import trio
 import trio.testing
@@ -143,6 +144,7 @@ async def running_writer(
     clock: Clock | None = None,
     policy: CommitPolicy | None = None,
     listener: WriterListener | None = None,
+    counters: Counters | None = None,
     inbox_calls_max: int = 4_096,
     parked_max: int = 20_000,
 ) -> AsyncIterator[WriterActor]:
@@ -150,7 +152,7 @@ async def running_writer(
     writer = WriterActor(
         Store(engine, policy or on_the_loop()),
         clock or TrioClock(),
-        Counters(),
+        counters or Counters(),
         listener or (Observing(engine) if isinstance(engine, ObservedEngine) else None),
         inbox_calls_max=inbox_calls_max,
         parked_max=parked_max,
@@ -163,6 +165,14 @@ async def running_writer(
             engine.commits = 0
         yield writer
         writer.stop()
+
+
+@asynccontextmanager
+async def recorded(engine: Engine, **options: Any) -> AsyncIterator[tuple[WriterActor, Counters]]:
+    """A running writer with the counters it feeds. options: those of `running_writer`."""
+    counters = Counters()
+    async with running_writer(engine, counters=counters, **options) as writer:
+        yield writer, counters
 
 
 async def until(condition: Callable[[], bool]) -> None:

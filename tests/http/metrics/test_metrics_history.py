@@ -1,36 +1,18 @@
 """What the writer records: histories whose times are known, on simulated time, read back from the exposition."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.model.commands import Claim, Ping, ProduceMany, RedrivePolicy
+from forq_trio.model.commands import Claim, ProduceMany, RedrivePolicy
 from forq_trio.model.messages import NewMessage
-from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
-from forq_trio.writer_actor import WriterActor
-from support.actors import SlowCommit, TrioClock, elapse, in_a_thread, on_the_loop
+from support.actors import SlowCommit, elapse, in_a_thread, recorded
 from support.exposition import buckets, of_queue, own_samples
 from support.words import LEASE_MS, Pending, ack, claim, nack, send
 
 WAIT = "forq_message_wait_seconds"
 END_TO_END = "forq_message_end_to_end_seconds"
-
-
-@asynccontextmanager
-async def recorded(engine, **options) -> AsyncIterator[tuple[WriterActor, Counters]]:
-    """A running writer with the counters it feeds."""
-    counters = Counters()
-    policy = options.pop("policy", None) or on_the_loop()
-    writer = WriterActor(Store(engine, policy), TrioClock(), counters, **options)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(writer.run)
-        await writer.execute(Ping())
-        yield writer, counters
-        writer.stop()
 
 
 def only_bucket(counters: Counters, name: str, queue: str = "q") -> tuple[float, float, float]:

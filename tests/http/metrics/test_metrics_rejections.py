@@ -1,8 +1,7 @@
 """Rejections by cause: each is counted where it happens, once, and what is no rejection is not."""
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
@@ -15,7 +14,7 @@ from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.model import errors, limits
-from forq_trio.model.commands import Configure, Ping, ProduceEach, ProduceMany
+from forq_trio.model.commands import Configure, ProduceEach, ProduceMany
 from forq_trio.model.errors import (
     MessageNotFound,
     Overloaded,
@@ -28,30 +27,16 @@ from forq_trio.model.messages import NewMessage, QueueInfo
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
-from forq_trio.store import Store
 from forq_trio.system import open_system
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause, cause_of
-from forq_trio.writer_actor import WriterActor
-from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, on_the_loop, until
+from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, on_the_loop, recorded, until
 from support.words import Pending, claim, send
 
 
 def counted(counters: Counters) -> dict[Cause, int]:
     """The causes that were counted at all."""
     return {cause: count for cause, count in counters.rejections.items() if count}
-
-
-@asynccontextmanager
-async def counting(engine, **options) -> AsyncIterator[tuple[WriterActor, Counters]]:
-    counters = Counters()
-    policy = options.pop("policy", None) or on_the_loop()
-    writer = WriterActor(Store(engine, policy), TrioClock(), counters, **options)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(writer.run)
-        await writer.execute(Ping())
-        yield writer, counters
-        writer.stop()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +59,7 @@ def test_the_cause_of_an_error(error: Exception, cause: Cause | None) -> None:
 
 async def test_a_full_inbox(engine, mock_clock) -> None:
     async with (
-        counting(engine, policy=in_a_thread(), inbox_calls_max=1) as (writer, counters),
+        recorded(engine, policy=in_a_thread(), inbox_calls_max=1) as (writer, counters),
         trio.open_nursery() as nursery,
     ):
         slow = SlowCommit(engine)
@@ -91,7 +76,7 @@ async def test_a_full_inbox(engine, mock_clock) -> None:
 
 
 async def test_too_many_receivers(engine, mock_clock) -> None:
-    async with counting(engine, parked_max=1) as (writer, counters), trio.open_nursery() as nursery:
+    async with recorded(engine, parked_max=1) as (writer, counters), trio.open_nursery() as nursery:
         Pending(nursery, writer, claim(wait_ms=1_000))
         await wait_all_tasks_blocked()
         with pytest.raises(Overloaded):
@@ -103,7 +88,7 @@ async def test_too_many_receivers(engine, mock_clock) -> None:
 async def test_a_full_queue_counts_once_a_call_or_once_a_message_of_those_refused_alone(
     engine, mock_clock
 ) -> None:
-    async with counting(engine) as (writer, counters):
+    async with recorded(engine) as (writer, counters):
         await writer.execute(Configure("q", SettingsChange(max_messages=1)))
         await writer.execute(send())
         with pytest.raises(QueueFull):
@@ -119,7 +104,7 @@ async def test_a_full_queue_counts_once_a_call_or_once_a_message_of_those_refuse
 
 
 async def test_a_database_that_refuses(engine, mock_clock) -> None:
-    async with counting(engine) as (writer, counters):
+    async with recorded(engine) as (writer, counters):
         engine.refusals = 1
         with pytest.raises(StorageUnavailable):
             await writer.execute(send())
@@ -127,7 +112,7 @@ async def test_a_database_that_refuses(engine, mock_clock) -> None:
 
 
 async def test_a_writer_that_stops(engine, mock_clock) -> None:
-    async with counting(engine) as (writer, counters):
+    async with recorded(engine) as (writer, counters):
         writer.stop()
         with pytest.raises(Stopping):
             await writer.execute(send())

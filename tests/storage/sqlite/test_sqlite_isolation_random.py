@@ -5,11 +5,7 @@ The conformance suite's random histories once more: every batch of SQLite also h
 
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
-
-from conformance.test_model_equivalence import PHASES, SMALL_BOUNDS, EnginesAgree
-from forq_trio.model import limits
+from conformance.test_model_equivalence import EnginesAgree, run_histories
 from forq_trio.model.commands import ProduceMany
 from forq_trio.model.errors import CommandRefused
 from forq_trio.model.messages import NewMessage
@@ -42,17 +38,4 @@ class DisturbedEnginesAgree(EnginesAgree):
 
 
 def test_a_bad_command_changes_nothing_for_its_neighbours(monkeypatch) -> None:
-    for name, bound in SMALL_BOUNDS.items():
-        monkeypatch.setattr(limits, name, bound)
-    run_state_machine_as_test(
-        DisturbedEnginesAgree,
-        settings=settings(
-            max_examples=count("disturbed_histories"),
-            stateful_step_count=30,
-            deadline=None,
-            database=None,
-            print_blob=True,
-            phases=PHASES,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    run_histories(DisturbedEnginesAgree, count("disturbed_histories"), monkeypatch)
