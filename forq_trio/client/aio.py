@@ -1,6 +1,6 @@
 """The asynchronous client, for trio and for asyncio.
 
-`sync.py` is generated from this file by tests/house/blocking_client.py: every method exists once to write and twice to
+`sync.py` is generated from this file by script/blocking_client.py: every method exists once to write and twice to
 call, plain and typed, which neither a base class nor a decorator gives to type checkers, editors and readers alike.
 """
 

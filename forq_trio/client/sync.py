@@ -1,6 +1,6 @@
 """The blocking client. Safe to share between threads.
 
-Generated from `aio.py` by tests/house/blocking_client.py: change it there.
+Generated from `aio.py` by script/blocking_client.py: change it there.
 """
 
 import time

@@ -1,8 +1,9 @@
-"""The blocking client that is committed is the one that is generated from the asynchronous one."""
+"""The blocking client is what the asynchronous one says."""
 
-from blocking_client import ASYNCHRONOUS, BLOCKING, blocking
+import runpy
 
 
-def test_the_blocking_client_is_up_to_date() -> None:
-    generated = blocking(ASYNCHRONOUS.read_text(encoding="utf-8"))
-    assert BLOCKING.read_text(encoding="utf-8") == generated, "run `python tests/house/blocking_client.py`"
+def test_the_blocking_client_is_up_to_date(root) -> None:
+    made = runpy.run_path(str(root / "script" / "blocking_client.py"))
+    generated = made["blocking"](made["ASYNCHRONOUS"].read_text(encoding="utf-8"))
+    assert made["BLOCKING"].read_text(encoding="utf-8") == generated, "run `python script/blocking_client.py`"

@@ -1,4 +1,4 @@
-"""Makes the blocking client of the asynchronous one: `python tests/house/blocking_client.py` writes it.
+"""Makes the blocking client of the asynchronous one: `python script/blocking_client.py` writes it.
 
 The two differ in a few words only. ruff then orders the imports and joins what fits on one line.
 """
@@ -8,12 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-CLIENT = Path(__file__).parents[2] / "forq_trio" / "client"
+CLIENT = Path(__file__).parents[1] / "forq_trio" / "client"
 ASYNCHRONOUS, BLOCKING = CLIENT / "aio.py", CLIENT / "sync.py"
 
 HEAD = '''"""The blocking client. Safe to share between threads.
 
-Generated from `aio.py` by tests/house/blocking_client.py: change it there.
+Generated from `aio.py` by script/blocking_client.py: change it there.
 """
 '''
 WORDS = (
