@@ -72,10 +72,10 @@ def serve(file: Path | None, **settings: Any) -> int:
 
     Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows the effective settings.
     """
+    loaded = _load(file, settings)
     from forq_trio import app
     from forq_trio.config.load import DEFAULT
 
-    loaded = _load(file, settings)
     try:
         return app.run(loaded.config)
     except StorageOpenError as error:

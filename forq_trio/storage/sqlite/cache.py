@@ -25,7 +25,7 @@ class Cache:
     grouped: queues that got messages with a group. unhold_cursors: queues whose held messages all become ready, and the
     sequence of the last one that did (the column letting_go). rounds: the highest position claimed of a grouped queue
     and priority. wake_next, free_next: queues that the next batch counts as woken, and groups that it counts as freed.
-    set_aside: by sequence, due messages that could not be settled, and when to try them again.
+    set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
     """
 
     def __init__(self, defaults: EngineSettings) -> None:

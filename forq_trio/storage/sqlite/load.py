@@ -44,7 +44,7 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
                 (queue, group_id) for (group_id,) in connection.execute(SQL["held_groups"], (queue,))
             )
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
-    cache.next_due_ms = connection.execute(SQL["next_due"]).get
+    cache.next_due_ms = connection.execute(SQL["next_due"], (1,)).get
     return cache
 
 

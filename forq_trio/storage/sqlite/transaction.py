@@ -311,6 +311,16 @@ class Transaction:
         self.set_aside.append(SetAside(queue, seq, f"{type(error).__name__}: {error}"))
         return True
 
+    def query_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> list[Any]:
+        """Return the rows of the statement `name`, without messages that are set aside.
+
+        If there are any, it runs `name_but` instead, which takes their sequences as the binding before `limit`.
+        """
+        aside = self.sequences_set_aside()
+        if aside:
+            return self.query(name_but, *bindings, str(aside), limit)
+        return self.query(name, *bindings, limit)
+
     def sequences_set_aside(self) -> list[int]:
         """The messages that are set aside, by sequence."""
         earlier = [seq for seq, retry_at in self._cache.set_aside.items() if retry_at > self.now_ms]

@@ -67,10 +67,7 @@ def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[
 
 def select_ready(tx: Transaction, queue: str, count: int) -> list[Any]:
     """The next messages of a queue in claim order, without those that are set aside."""
-    aside = tx.sequences_set_aside()
-    if aside:
-        return tx.query("select_ready_but", queue, str(aside), count)
-    return tx.query("select_ready", queue, count)
+    return tx.query_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
 
 
 def _remove_exhausted(tx: Transaction, seq: int, redrive_policy: RedrivePolicy) -> None:

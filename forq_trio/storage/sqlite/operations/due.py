@@ -35,18 +35,13 @@ def settle_due(tx: Transaction) -> None:
 
 
 def _select_due(tx: Transaction, limit: int) -> list[Row]:
-    aside = tx.sequences_set_aside()
-    if aside:
-        return rows_of(tx.query("select_due_but", tx.now_ms, str(aside), limit))
-    return rows_of(tx.query("select_due", tx.now_ms, limit))
+    return rows_of(tx.query_but_set_aside("select_due", "select_due_but", tx.now_ms, limit=limit))
 
 
 def next_due(tx: Transaction) -> int | None:
     """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
-    aside = tx.sequences_set_aside()
-    found = tx.query("next_due_but", str(aside)) if aside else tx.query("next_due")
-    times = [at for (at,) in found]
-    if aside:
+    times = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", limit=1)]
+    if tx.sequences_set_aside():
         times.append(tx.next_retry_ms())
     return min(times, default=None)
 
@@ -106,10 +101,9 @@ def _dead_letter_failed(tx: Transaction, failed: Sequence[Row]) -> None:
 
 
 def _select_failed(tx: Transaction, dead_letters: bool, bound: int) -> list[Row]:
-    aside = tx.sequences_set_aside()
-    if aside:
-        return rows_of(tx.query("select_failed_but", int(dead_letters), str(aside), bound))
-    return rows_of(tx.query("select_failed", int(dead_letters), bound))
+    return rows_of(
+        tx.query_but_set_aside("select_failed", "select_failed_but", int(dead_letters), limit=bound)
+    )
 
 
 def _select_due_of(tx: Transaction, kind: SweepKind, bound: int) -> list[Row]:

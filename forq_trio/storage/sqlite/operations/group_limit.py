@@ -1,4 +1,4 @@
-"""A queue's limit on how many messages of one group are in process (engine.py's rule 8).
+"""A queue's limit on how many messages of one group are in process (storage/engine.py's rule 8).
 
 A claim that meets a message above the limit sets it to held: the message leaves the claim index, so that no later claim
 meets it again. It becomes ready again (`unhold`) when another one of its group is settled, or when the limit is

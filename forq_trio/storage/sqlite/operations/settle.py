@@ -1,7 +1,8 @@
 """Settlements: ack, nack, extend and release, each for all its commands of the batch at once.
 
-One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fencing of engine.py's rule
-5 and the functions of rules.py; one statement writes the decisions. Nobody writes in between: there is one writer.
+One SELECT finds the messages that the receipts (or ids) name; plain Python decides, by the fencing of
+storage/engine.py's rule 5 and the functions of rules.py; one statement writes the decisions. Nobody writes in between:
+there is one writer.
 """
 
 from collections.abc import Callable, Sequence

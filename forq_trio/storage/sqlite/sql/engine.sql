@@ -203,14 +203,14 @@ UPDATE messages SET status = 1, processing_started_at = coalesce(processing_star
 WHERE seq = ?;
 
 -- name: next_due
--- The next due time of all messages. In a damaged row that time may be text, which SQLite orders behind numbers.
-SELECT due_at FROM messages WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT 1;
+-- The next due times of all messages. In a damaged row that time may be text, which SQLite orders behind numbers.
+SELECT due_at FROM messages WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 ORDER BY due_at LIMIT ?;
 
 -- name: next_due_but
--- The next due time of all messages but these.
+-- The next due times of all messages but these.
 SELECT due_at FROM messages
 WHERE due_at IS NOT NULL AND due_at <= 9223372036854775807 AND seq NOT IN (SELECT value FROM json_each(?))
-ORDER BY due_at LIMIT 1;
+ORDER BY due_at LIMIT ?;
 
 -- name: select_due
 -- Due messages: delayed ones to promote, leases that ended, messages that expired.
