@@ -12,7 +12,7 @@ from typing import Any
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.commands import message_count
+from forq_trio.model.commands import content_bytes, message_count
 from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 
@@ -23,9 +23,11 @@ class Inbox:
     def __init__(self, calls_max: int) -> None:
         self._send, self._receive = trio.open_memory_channel[Call[Any]](calls_max)
         self._urgent: deque[Call[Any]] = deque()
+        self._next: Call[Any] | None = None
 
     def __len__(self) -> int:
-        return self._receive.statistics().current_buffer_used + len(self._urgent)
+        waiting = self._receive.statistics().current_buffer_used + len(self._urgent)
+        return waiting + (self._next is not None)
 
     async def put(self, call: Call[Any]) -> None:
         """Add a call; no checkpoint if the inbox has space.
@@ -60,29 +62,36 @@ class Inbox:
         self._urgent.append(call)
 
     async def take(self) -> list[Call[Any]] | None:
-        """Wait for a call and take all that wait, up to the bounds of one commit. None: closed and empty."""
-        if self._urgent:
+        """Wait for a call and take all that wait, up to the bounds of one commit. None: closed and empty.
+
+        A call that is itself above a bound is taken alone.
+        """
+        if self._urgent or self._next is not None:
             await trio.lowlevel.checkpoint()
-            calls = [self._urgent.popleft()]
+            call = self._take_one()
         else:
             try:
-                calls = [await self._receive.receive()]
+                call = await self._receive.receive()
             except trio.EndOfChannel:
-                if not self._urgent:
-                    return None
-                calls = [self._urgent.popleft()]
-        messages = message_count(calls[0].command)
-        while len(calls) < limits.COMMIT_CALLS_MAX and messages < limits.COMMIT_MESSAGES_MAX:
-            call = self._take_one()
-            if call is None:
+                call = self._take_one()
+        calls: list[Call[Any]] = []
+        messages = size = 0
+        while call is not None:
+            messages += message_count(call.command)
+            size += content_bytes(call.command)
+            if calls and (messages > limits.COMMIT_MESSAGES_MAX or size > limits.COMMIT_BYTES_MAX):
+                self._next = call
                 break
             calls.append(call)
-            messages += message_count(call.command)
-        return calls
+            call = self._take_one() if len(calls) < limits.COMMIT_CALLS_MAX else None
+        return calls or None
 
     def _take_one(self) -> Call[Any] | None:
         if self._urgent:
             return self._urgent.popleft()
+        if self._next is not None:
+            call, self._next = self._next, None
+            return call
         try:
             return self._receive.receive_nowait()
         except (trio.WouldBlock, trio.EndOfChannel):

@@ -19,6 +19,8 @@ Rules
   whichever is first. Without any of them it runs nothing at all.
 - An abandoned claim (its caller was cancelled after the call was taken) is released in the next batch, the attempt
   uncounted.
+- A batch is bounded in messages and bytes (inbox.py, storage/engine.py's rule 12). A command that did not run for
+  that runs in the next one, a claim that got nothing for that is parked for a moment, whatever it was to wait.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
   and tries again later what has no caller: expired timers, and the release of abandoned claims. After a commit that
@@ -28,6 +30,7 @@ Rules
   then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from math import inf
@@ -50,6 +53,7 @@ from forq_trio.model.commands import (
     Resubmit,
     RevokeToken,
     SaveToken,
+    message_count,
 )
 from forq_trio.model.errors import (
     OutcomeUnknown,
@@ -60,7 +64,7 @@ from forq_trio.model.errors import (
     StorageUnavailable,
 )
 from forq_trio.model.messages import Delivery, Receipt
-from forq_trio.storage.engine import CLEANED_UP, Batch, BatchResult, Snapshot
+from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Batch, BatchResult, Snapshot
 from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
@@ -118,7 +122,7 @@ class WriterActor:
         self._counters = counters
         self._listener = listener or WriterListener()
         self._inbox = Inbox(inbox_calls_max)
-        self._postponed: list[Call[Any]] = []
+        self._postponed: deque[Call[Any]] = deque()
         self._pauses: list[Call[None]] = []
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
@@ -145,13 +149,7 @@ class WriterActor:
         """
         call = Call(command)
         try:
-            if self._stopping:
-                raise Stopping
-            try:
-                await self._inbox.put(call)
-            except Overloaded:
-                self._log_overload()
-                raise
+            await self._send(call)
             outcome = await call.wait()
         except ServiceError as error:
             self._counters.record_rejection(error)
@@ -159,6 +157,30 @@ class WriterActor:
         if type(command) is ProduceEach:
             self._count_rejected(outcome)
         return outcome
+
+    async def execute_each(self, commands: Sequence[Command[OutcomeT]]) -> list[OutcomeT]:
+        """Have these commands executed, in one batch if it can be, and return their outcomes; raises like `execute`.
+
+        Where it raises or is cancelled, those that were sent are executed all the same. Not for claims.
+        """
+        calls = [Call(command) for command in commands]
+        try:
+            for call in calls:
+                await self._send(call)
+            return [await call.wait() for call in calls]
+        except ServiceError as error:
+            self._counters.record_rejection(error)
+            raise
+
+    async def _send(self, call: Call[Any]) -> None:
+        """Put a call into the inbox. Raises Overloaded or Stopping."""
+        if self._stopping:
+            raise Stopping
+        try:
+            await self._inbox.put(call)
+        except Overloaded:
+            self._log_overload()
+            raise
 
     def _log_overload(self) -> None:
         """Log that calls are refused, at most once in OVERLOAD_LOG_SECONDS."""
@@ -242,20 +264,31 @@ class WriterActor:
         finally:
             self._stopping = self._finished = True
             self._inbox.close()
-            _fail(self._inbox.take_rest() + self._pauses, Stopping)
+            _fail([*self._postponed, *self._inbox.take_rest(), *self._pauses], Stopping)
             self.parked.expire(inf)
             self._store.close()
         return None
 
     def _sort_out(self, taken: Sequence[Call[Any]]) -> list[Call[Any]]:
         """The calls of the next batch, postponed ones first; without abandoned calls, ticks and pauses."""
-        calls, self._postponed = self._postponed, []
+        calls = self._take_postponed()
         for call in taken:
             if type(call.command) is _PauseWriter:
                 self._pauses.append(call)
             elif not call.abandoned and type(call.command) is not _Tick:
                 calls.append(call)
         return _refuse_sends(calls) if self.sends_refused else calls
+
+    def _take_postponed(self) -> list[Call[Any]]:
+        """The first postponed calls, as many as the bounds of one commit let."""
+        calls: list[Call[Any]] = []
+        messages = 0
+        while self._postponed and messages < limits.COMMIT_MESSAGES_MAX:
+            call = self._postponed.popleft()
+            if not call.abandoned:
+                messages += message_count(call.command)
+                calls.append(call)
+        return calls
 
     async def _run_batch(self, calls: list[Call[Any]]) -> None:
         """Execute, commit and answer these calls; if the disk turns out full, those that are not sends."""
@@ -294,6 +327,8 @@ class WriterActor:
             self._serve(receiver, deliveries, batch)
         for call, outcome in zip(calls, result.outcomes, strict=True):
             self._answer(call, outcome)
+        if self._postponed:
+            self._inbox.post_first(Call(_Tick(), posted=True))
         if result.failed_queued:
             self._listener.failed_queued()
         if result.commit_seconds is not None:
@@ -314,18 +349,29 @@ class WriterActor:
 
     def _answer(self, call: Call[Any], outcome: Any) -> None:
         command = call.command
-        if outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
-            self._park(call, command)
+        if outcome is DEFERRED:
+            self._defer(call)
+        elif outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
+            self._park(call, command, command.wait_ms / 1_000)
         elif not call.resolve(outcome) and type(command) is Claim and isinstance(outcome, tuple) and outcome:
             self._give_back(command.queue, outcome)
 
-    def _park(self, call: Call[Any], claim: Claim) -> None:
+    def _defer(self, call: Call[Any]) -> None:
+        """Have a call run in the next batch: the present one was full. A claim parks, so that it delays no others."""
+        command = call.command
+        if type(command) is Claim:
+            if not call.abandoned:
+                self._park(call, command, max(command.wait_ms / 1_000, limits.DEFERRED_CLAIM_SECONDS))
+        else:
+            self._postponed.append(call)
+
+    def _park(self, call: Call[Any], claim: Claim, seconds: float) -> None:
         if self._draining:
             call.resolve(())
         elif self.parked.full:
             call.resolve(Overloaded())
         else:
-            self.parked.add(call, claim, trio.current_time() + claim.wait_ms / 1_000)
+            self.parked.add(call, claim, trio.current_time() + seconds)
 
     def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
         """Release the messages of an abandoned claim, before all waiting calls."""
@@ -336,7 +382,7 @@ class WriterActor:
         """Answer calls that the database refused; postpone those without a caller, to be tried again."""
         log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(calls))
         _fail([call for call in calls if not call.posted], type(error), str(error))
-        self._postponed = [call for call in calls if call.posted]
+        self._postponed.extendleft(reversed([call for call in calls if call.posted]))
         self._retry_at = trio.current_time() + limits.STORAGE_RETRY_SECONDS
 
     def _still_waiting(self, receiver_ids: Iterable[int]) -> list[Call[Any]]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import trio
 
 from forq_trio.broker.dead_letters import DeadLetters
+from forq_trio.broker.parts import execute_in_parts
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.redrives import Redrives
 from forq_trio.broker.tokens import KnownTokens, Tokens
@@ -180,7 +181,8 @@ class Broker(Administration, DeadLetters, Tokens):
         if lease_ms is not None:
             check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
         if redrive_policy is not None:
-            check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
+            if redrive_policy.max_attempts is not None:
+                check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
             if redrive_policy.dead_letter_queue:
                 check_queue_name(redrive_policy.dead_letter_queue)
         return await self._writer.execute(
@@ -198,7 +200,8 @@ class Broker(Administration, DeadLetters, Tokens):
         queue: None takes receipts of any queue. Raises MalformedReceipt (nothing is removed then), and what `receive`
         raises.
         """
-        return await self._writer.execute(commands.Ack(queue, self._parse_receipts(queue, receipts)))
+        parsed = self._parse_receipts(queue, receipts)
+        return await execute_in_parts(self._writer, parsed, lambda part: commands.Ack(queue, part))
 
     async def nack(
         self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
@@ -214,7 +217,9 @@ class Broker(Administration, DeadLetters, Tokens):
             encode("reason", reason)
             check_range("length of reason", len(reason), 0, limits.REASON_LENGTH_MAX)
         parsed = self._parse_receipts(queue, receipts)
-        return await self._writer.execute(commands.Nack(queue, parsed, delay_ms, reason))
+        return await execute_in_parts(
+            self._writer, parsed, lambda part: commands.Nack(queue, part, delay_ms, reason)
+        )
 
     async def extend(
         self, queue: str | None, receipts: Sequence[str], lease_ms: int
@@ -224,15 +229,17 @@ class Broker(Administration, DeadLetters, Tokens):
         queue: None takes receipts of any queue.
         """
         check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
-        return await self._writer.execute(
-            commands.Extend(queue, self._parse_receipts(queue, receipts), lease_ms)
+        parsed = self._parse_receipts(queue, receipts)
+        return await execute_in_parts(
+            self._writer, parsed, lambda part: commands.Extend(queue, part, lease_ms)
         )
 
     async def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> tuple[bool, ...]:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results like `ack`."""
         check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
-        return await self._writer.execute(
-            commands.Release(queue, self._parse_receipts(queue, receipts), delay_ms)
+        parsed = self._parse_receipts(queue, receipts)
+        return await execute_in_parts(
+            self._writer, parsed, lambda part: commands.Release(queue, part, delay_ms)
         )
 
     async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:

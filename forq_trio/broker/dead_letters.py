@@ -5,6 +5,7 @@ Each change is one transaction: interrupted at any point, a message is in one qu
 
 from collections.abc import Mapping, Sequence
 
+from forq_trio.broker.parts import execute_in_parts
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_range, encode
 from forq_trio.model.errors import DeadLettersOnly, MessageNotFound
@@ -69,12 +70,14 @@ class DeadLetters:
         self.check_dead_letter_queue(queue)
         if target is not None:
             check_queue_name(target)
-        return await self._writer.execute(commands.Redrive(queue, _ids(message_ids), target))
+        ids = _ids(message_ids)
+        return await execute_in_parts(self._writer, ids, lambda part: commands.Redrive(queue, part, target))
 
     async def delete_messages(self, queue: str, message_ids: Sequence[str]) -> tuple[bool, ...]:
         """Remove 1-1,000 dead letters for good. Results and errors like `redrive`."""
         self.check_dead_letter_queue(queue)
-        return await self._writer.execute(commands.Delete(queue, _ids(message_ids)))
+        ids = _ids(message_ids)
+        return await execute_in_parts(self._writer, ids, lambda part: commands.Delete(queue, part))
 
     async def resubmit(
         self,

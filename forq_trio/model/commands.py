@@ -33,8 +33,8 @@ class Produce(Command[Produced], frozen=True, gc=False):
 class ProduceEach(Command[tuple[Produced | ServiceError, ...]], frozen=True, gc=False):
     """Store messages of several queues, each alone: the outcome of a refused one is its error, the others are stored.
 
-    messages_max: one more bound on the messages of each queue, beyond which a send is refused with QueueFull; None for
-    no other bound than the rules'.
+    messages_max: a bound on the messages of each queue that has none of its own: beyond it a send is refused with
+    QueueFull. None for no other bound than the rules'.
     """
 
     messages: tuple[tuple[str, NewMessage], ...]
@@ -52,11 +52,12 @@ class RedrivePolicy(Struct, frozen=True, gc=False):
     """The redrive policy of one claim: a bound on deliveries, and where messages go then (Sasquatch, Dead Letter
     Queue).
 
-    A message that was delivered `max_attempts` times is not handed out but moved to `dead_letter_queue`. It is deleted
-    where that is "", or has `messages_max` messages already (None: no bound).
+    A message that was delivered `max_attempts` times (None: its own `default_max_receives`) is not handed out but moved
+    to `dead_letter_queue`. Where that is "", or has `messages_max` messages already (None: no bound), it goes where its
+    sender and its queue say: to their dead-letter queue, or it is deleted.
     """
 
-    max_attempts: int
+    max_attempts: int | None = None
     dead_letter_queue: str = ""
     messages_max: int | None = None
 
@@ -260,6 +261,37 @@ class Ping(Command[None], frozen=True, gc=False):
     """A real operation on the write connection that changes nothing: the health check."""
 
 
+def content_bytes(command: Command[Any]) -> int:
+    """How many bytes of content a command stores, at the most; their sum bounds a batch, too."""
+    match command:
+        case Produce():
+            return _bytes_max(command.message)
+        case ProduceMany():
+            return sum(map(_bytes_max, command.messages))
+        case ProduceEach():
+            return sum(_bytes_max(message) for _, message in command.messages)
+        case Resubmit() if command.content is None:
+            return limits.CONTENT_BYTES_MAX
+        case Resubmit():
+            return len(command.content or "") * _CHARACTER_BYTES_MAX
+        case _:
+            return 0
+
+
+def _bytes_max(message: NewMessage) -> int:
+    content = message.content
+    size = len(content) if content.isascii() else len(content) * _CHARACTER_BYTES_MAX
+    return size if message.attributes is None else size + _ATTRIBUTES_BYTES_MAX
+
+
+_CHARACTER_BYTES_MAX = 4
+_ATTRIBUTES_BYTES_MAX = (
+    limits.ATTRIBUTES_MAX
+    * _CHARACTER_BYTES_MAX
+    * (limits.ATTRIBUTE_KEY_LENGTH_MAX + limits.ATTRIBUTE_VALUE_LENGTH_MAX)
+)
+
+
 def message_count(command: Command[Any]) -> int:
     """How many messages a command can change; their sum bounds a batch."""
     match command:
@@ -267,6 +299,8 @@ def message_count(command: Command[Any]) -> int:
             return len(command.messages)
         case Claim():
             return command.max_messages
+        case Sweep():
+            return limits.SWEEP_BATCH_MAX
         case Redrive() | Delete():
             return len(command.message_ids)
         case Purge():

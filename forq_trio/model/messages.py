@@ -107,6 +107,8 @@ class NewMessage(Struct, frozen=True, gc=False):
     stored; its sender is answered with the first one. ttl_ms: how long it lives from when it falls due.
     group: messages of one group keep their order, and the groups of a queue take turns. max_attempts: deliveries
     before it fails; dead_letter_queue: where it goes then, or when it expires ("": it is deleted).
+    default_max_receives: how many deliveries are enough for a claim whose redrive policy names no bound; None: such a
+    claim has none for this message.
     """
 
     content: str
@@ -120,6 +122,7 @@ class NewMessage(Struct, frozen=True, gc=False):
     group: str | None = None
     max_attempts: int | None = None
     dead_letter_queue: str | None = None
+    default_max_receives: int | None = None
 
 
 class Produced(Struct, frozen=True, gc=False):

@@ -20,26 +20,34 @@ The rules of every engine; the conformance suite checks them on each:
    a message with a group was sent to a FIFO queue the queue is grouped, and sends without one take turns as the group
    NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
 7. A paused queue delivers nothing, not even to parked receivers; the batch that resumes it serves them.
-8. A claim that meets a message whose group is at the group limit sets it to HELD and goes on; the claims of a queue end
-   for this batch once CLAIM_FILTERED_MAX of its messages were held or removed by a redrive policy.
+8. A claim that meets a message whose group is at the group limit sets it to HELD and goes on. One that meets a message
+   that was delivered too often (`rules.exhausted`) moves or deletes it, and goes on.
    Held messages become ready in one step, after the commands and before the claims. A group is freed when one of its
    messages is no longer processing, or no longer ready without having been claimed (it expired, was moved or removed).
-   Then as many of its held messages become ready, in claim order, as the limit allows beside those processing. When the
-   limit was changed or removed, all messages that are held by then become ready, by sequence, at most DUE_BATCH_MAX
-   in all a batch, queues by name; those that claims set to held again meanwhile stay held.
+   Then as many of its held messages become ready, in claim order, as the limit allows beside those processing. At most
+   DUE_BATCH_MAX groups are looked at in a batch, those first that earlier ones left, then the others by name; a group
+   of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
+   then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
 9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
    Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
    NoteTokenUse, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in queues with claims in this
    batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
-   count as woken: one whose claims ended early by rule 8 and that has ready messages left, one that a claim's redrive
-   policy moved messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch
-   were served. A group of which a claim's redrive policy removed a ready message counts as freed.
+   count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
+   messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
+   A group of which a claim moved or removed a ready message counts as freed.
 11. Every change of a message's state is one of `transitions.TRANSITIONS`, and is noted in one function of the engine.
+12. Every step of a batch has an allowance of messages and bytes (allowance.py), and stops once it is used up: due
+   messages, evictions, held messages that become ready, messages that claims hand out, those that they hold, move or
+   delete, and the messages that the settling and moving commands of one kind name. What is left is done in the next
+   batch: a command that did not run has the outcome DEFERRED, as has a claim that got nothing although messages are
+   ready. The queues with claims begin, in name order, with the first one that the batch before came to with an
+   allowance used up. No batch makes more than COMMIT_CHANGES_MAX changes.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from typing import Any, NamedTuple, Protocol
+from enum import Enum
+from typing import Any, Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -109,6 +117,15 @@ EVENT_KINDS = (
 )
 
 
+class Deferred(Enum):
+    """The outcome of a command that was not run, because the allowance of its kind was used up in this batch."""
+
+    DEFERRED = "deferred"
+
+
+DEFERRED: Final = Deferred.DEFERRED
+
+
 class SetAside(NamedTuple):
     """A damaged message that could not be settled or handed out: it stays as it is until it is tried again."""
 
@@ -126,7 +143,8 @@ DURATION_KINDS = (WAIT, END_TO_END)
 class BatchResult(Struct, gc=False):
     """The result of a batch.
 
-    outcomes: one per command, in order; an exception is the outcome of a command that failed alone.
+    outcomes: one per command, in order; an exception is the outcome of a command that failed alone, DEFERRED that of
+    one that is to run again in the next batch.
     served: the deliveries of parked receivers, as (id of the receiver, deliveries), in no particular order.
     next_due_ms: the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None when
     no message will ever be due.

@@ -8,11 +8,12 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
@@ -37,6 +38,19 @@ NO_GROUP = ""
 """The stored group of messages without a group in a grouped queue: they take turns like one more group."""
 
 ItemT = TypeVar("ItemT")
+
+
+class Delivered(Protocol):
+    """What `exhausted` looks at."""
+
+    @property
+    def queue(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def max_attempts(self) -> int | None: ...
+    @property
+    def dead_letter_queue(self) -> str | None: ...
 
 
 class Returned(NamedTuple):
@@ -183,6 +197,66 @@ def attempts_used_up(attempts: int, max_attempts: int | None, rules: QueueRules)
     return attempts >= (rules.max_attempts if max_attempts is None else max_attempts)
 
 
+class Space(NamedTuple):
+    """Of messages in a queue, or of what a send needs."""
+
+    messages: int
+    bytes: int
+
+
+def above(stored: Space, rules: QueueRules) -> Space:
+    """By how much `stored` is above the bounds of a queue; 0 or less where it is not, or there is no bound."""
+    return Space(
+        0 if rules.max_messages is None else stored.messages - rules.max_messages,
+        0 if rules.max_bytes is None else stored.bytes - rules.max_bytes,
+    )
+
+
+def may_overflow(over: Space, new: Space, evicted: Space) -> bool:
+    """Whether a send is stored although not enough messages could be evicted for it at once.
+
+    over: by how much the queue is above its bounds before. It may go above them by one send; from then on, and after
+    its bounds were lowered, a send may not make it grow.
+    """
+    return all(excess <= 0 or size <= freed for excess, size, freed in zip(over, new, evicted, strict=True))
+
+
+class Exhausted(NamedTuple):
+    """Where a message goes that was delivered too often ("": it is deleted). reason: of the event."""
+
+    target: str
+    reason: str
+
+
+def exhausted(
+    message: Delivered,
+    default_max_receives: int | None,
+    policy: RedrivePolicy | None,
+    rules: QueueRules,
+    is_full: Callable[[str, int], bool],
+) -> Exhausted | None:
+    """What becomes of a ready message that a claim meets, if it was delivered too often; None: it is handed out.
+
+    The bound and the dead-letter queue of its sender and its queue come first; then those of the claim's redrive
+    policy, which deletes nothing that has a dead-letter queue. default_max_receives: the message's. is_full: has this
+    queue so many messages?
+    """
+    own = dead_letter_target(message.queue, message.dead_letter_queue, rules)
+    if attempts_used_up(message.attempts, message.max_attempts, rules):
+        return Exhausted(own, "failed")
+    if policy is None:
+        return None
+    bound = default_max_receives if policy.max_attempts is None else policy.max_attempts
+    if bound is None or message.attempts < bound:
+        return None
+    named = policy.dead_letter_queue
+    if named in (NO_DEAD_LETTERS, message.queue):
+        return Exhausted(own, "failed")
+    if policy.messages_max is None or not is_full(named, policy.messages_max):
+        return Exhausted(named, "failed")
+    return Exhausted(own, "dlq_full" if own == NO_DEAD_LETTERS else "failed")
+
+
 def after_nack(
     seq: int, attempts: int, max_attempts: int | None, delay_ms: int | None, now_ms: int, rules: QueueRules
 ) -> Returned:
@@ -231,6 +305,11 @@ def share(available: int, wanted: Sequence[int]) -> list[int]:
         given[index] += extra
         available -= extra
     return given
+
+
+def beginning_with(queues: Sequence[str], first: str) -> list[str]:
+    """These queues, sorted by name, from `first` on and then those before it."""
+    return [queue for queue in queues if queue >= first] + [queue for queue in queues if queue < first]
 
 
 def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[ItemT]]:

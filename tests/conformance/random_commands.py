@@ -68,8 +68,12 @@ messages = st.builds(
     group=st.sampled_from((None, None, None, "g", "g", "h")),
     max_attempts=maybe(1, 2),
     dead_letter_queue=maybe("", "x", "a"),
+    default_max_receives=maybe(1, 2),
 )
-policy = maybe(RedrivePolicy(2, "x"), RedrivePolicy(1, "a-dlq", 2), RedrivePolicy(1), RedrivePolicy(2, "a"))
+policy = maybe(
+    *(RedrivePolicy(2, "x"), RedrivePolicy(1, "a-dlq", 2), RedrivePolicy(1), RedrivePolicy(2, "a")),
+    *(RedrivePolicy(), RedrivePolicy(None, "x")),
+)
 claims = st.builds(Claim, queues, st.integers(1, 5), st.one_of(st.none(), leases_ms), redrive_policy=policy)
 changes = st.fixed_dictionaries(
     {},

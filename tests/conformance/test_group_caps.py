@@ -18,7 +18,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages import NewMessage, QueueCounts, Status
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.storage.engine import MOVED_TO_DLQ, Event
+from forq_trio.storage.engine import DEFERRED, MOVED_TO_DLQ, Event
 
 from .script import (
     LEASE_MS,
@@ -273,7 +273,7 @@ def test_a_claim_holds_a_bounded_number_and_goes_on_in_the_next_batch(capped, mo
     send_all(capped, "b1")
     assert contents(receive(capped)) == ["a1"]
     result = run(capped, claim())
-    assert result.outcomes == [()]
+    assert result.outcomes == [DEFERRED]
     assert result.next_due_ms == T0
     assert counted(capped)["q"] == QueueCounts(ready=2, processing=1, held=2)
     assert woken_by(capped) == ["b1"]

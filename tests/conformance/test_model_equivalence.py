@@ -6,6 +6,7 @@ earlier than the model knows it to be, never later. Shuffled claims are left out
 """
 
 import tempfile
+from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
 )
-from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
+from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt, Status
 from forq_trio.storage.engine import Batch, Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -46,6 +47,9 @@ SMALL_BOUNDS = {
     "CLAIM_FILTERED_MAX": 3,
     "PURGE_BATCH_MAX": 4,
     "FAILURES_PER_MESSAGE_MAX": 3,
+    "EVICTED_MAX": 2,
+    "STEP_BYTES_MAX": 12,
+    "COMMIT_MESSAGES_MAX": 12,
 }
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
@@ -214,12 +218,43 @@ class EnginesAgree(RuleBasedStateMachine):
             for queue, some in parked.items()
         }
         expected, due_ms = self.model.run(batch, waiting, self.now_ms)
+        before = self.in_process()
         found, sqlite_due_ms = self.sqlite.run(batch, waiting, self.now_ms)
         assert found == expected
+        self.check_bounds(found, before)
         if due_ms is not None:
             assert sqlite_due_ms is not None
             assert sqlite_due_ms <= due_ms
         self.due_ms = due_ms
+
+    def in_process(self) -> Counter[tuple[str, str]]:
+        """How many messages of each group are processing, by queue and group."""
+        messages = [message for queue in QUEUES for message in self.sqlite.reader.browse(queue, None, 1_000)]
+        return Counter(
+            (message.queue, message.group)
+            for message in messages
+            if message.group is not None and message.status is Status.PROCESSING
+        )
+
+    def check_bounds(self, said: Any, before: Counter[tuple[str, str]]) -> None:
+        """No delivery is one too many, and no group gets above its limit (it may be, when that was lowered)."""
+        outcomes, served, *_ = said
+        lines = [deliveries for line in served.values() for _, deliveries in line]
+        for deliveries in [*filter(lambda outcome: isinstance(outcome, tuple), outcomes), *lines]:
+            for delivery in deliveries:
+                if isinstance(delivery, Delivery):
+                    self.check_attempts(delivery)
+        for (queue, group), count_now in self.in_process().items():
+            limit = self.sqlite.engine.snapshot().rules(queue).group_in_flight_max
+            assert limit is None or count_now <= max(limit, before[queue, group])
+
+    def check_attempts(self, delivery: Delivery) -> None:
+        sequence = delivery.sequence
+        queue = self.sqlite.reader.queues_of([sequence])[sequence]
+        message = self.sqlite.reader.message(queue, self.sqlite.ids[sequence])
+        rules = self.sqlite.engine.snapshot().rules(queue)
+        assert message is not None
+        assert delivery.attempts <= (message.max_attempts or rules.max_attempts)
 
     @rule(ms=st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000)))
     def jump(self, ms):

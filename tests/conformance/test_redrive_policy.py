@@ -3,9 +3,9 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Extend, RedrivePolicy
+from forq_trio.model.commands import Extend, RedrivePolicy, Resubmit, SweepKind
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts, Status
-from forq_trio.storage.engine import CLEANED_UP, CONSUMED, MOVED_TO_DLQ, Event
+from forq_trio.storage.engine import CLEANED_UP, CONSUMED, DEFERRED, MOVED_TO_DLQ, Event
 
 from .script import (
     DAY_MS,
@@ -21,14 +21,16 @@ from .script import (
     receive,
     run,
     send,
+    sweep,
     woken_by,
 )
 
 
-def send_tried(engine, content, attempts, **fields):
-    """A ready message that was delivered `attempts` times; nothing else may be in the queue."""
-    produced = send(engine, content, max_attempts=100, **fields)
-    fail(engine, attempts=attempts)
+def send_tried(engine, content, attempts, *, queue="q", **fields):
+    """A ready message that was delivered `attempts` times, with no dead-letter queue; alone in its queue."""
+    fields = {"max_attempts": 100, "dead_letter_queue": "", **fields}
+    produced = send(engine, content, queue=queue, **fields)
+    fail(engine, queue=queue, attempts=attempts)
     return produced
 
 
@@ -163,7 +165,7 @@ def test_a_claim_removes_a_bounded_number_and_goes_on_in_the_next_batch(engine, 
     monkeypatch.setattr(limits, "CLAIM_FILTERED_MAX", 2)
     wanted = claim(redrive_policy=RedrivePolicy(2, "bad"))
     result = run(engine, wanted)
-    assert result.outcomes == [()]
+    assert result.outcomes == [DEFERRED]
     assert result.next_due_ms == T0
     assert counted(engine)["bad"].ready == 2
     assert run(engine, parked={"q": [wanted]}).served == {}
@@ -171,3 +173,39 @@ def test_a_claim_removes_a_bounded_number_and_goes_on_in_the_next_batch(engine, 
     served = run(engine, parked={"q": [wanted]}).served
     assert [contents(deliveries) for _, deliveries in served["q"]] == [["good"]]
     assert run(engine).next_due_ms > T0
+
+
+def test_a_message_that_has_a_dead_letter_queue_goes_there_where_the_claim_names_none(engine):
+    produced = send_tried(engine, "x", 1, dead_letter_queue=None)
+    assert receive_with(engine, RedrivePolicy(1)).events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
+    assert look(engine, produced.id, "q-dlq").source_attempts == 1
+
+
+def test_it_goes_there_too_where_the_one_of_the_claim_is_full(engine):
+    send(engine, "in the way", queue="bad")
+    produced = send_tried(engine, "x", 1, dead_letter_queue="grave")
+    assert receive_with(engine, RedrivePolicy(1, "bad", 1)).outcomes == [()]
+    assert look(engine, produced.id, "grave").failure_reason == REASON_MAX_ATTEMPTS
+
+
+def test_without_a_bound_of_the_claim_its_senders_default_holds(engine):
+    send_tried(engine, "theirs", 2, dead_letter_queue=None, queue="theirs")
+    send_tried(engine, "ours", 2, default_max_receives=2)
+    assert contents(run(engine, claim(queue="theirs", redrive_policy=RedrivePolicy())).outcomes[0]) == [
+        "theirs"
+    ]
+    assert receive_with(engine, RedrivePolicy(None, "bad")).events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
+
+
+def test_a_claim_without_a_policy_knows_nothing_of_that_default(engine):
+    send_tried(engine, "x", 3, default_max_receives=2)
+    assert receive(engine)[0].attempts == 4
+
+
+def test_a_copy_keeps_its_originals_default(engine):
+    produced = send(engine, "x", default_max_receives=1, max_attempts=1, dead_letter_queue="bad")
+    fail(engine, attempts=1)
+    sweep(engine, SweepKind.FAILED)
+    do(engine, Resubmit("bad", produced.id))
+    do(engine, Extend("q", receipts(receive(engine)), 0))
+    assert receive_with(engine, RedrivePolicy()).outcomes == [()]

@@ -71,7 +71,10 @@ class ReceiveEndpoints:
         return Response(200, _encode(bodies.ReceivedMessages(messages)))
 
     def _wanted(self, asked: bodies.ReceiveRequest) -> Wanted:
-        """A receive with its defaults: those of its queue's settings, else those of the dialect."""
+        """A receive with its defaults: those of its queue's settings, else those of the dialect.
+
+        A bound on receives has no default here: what a message was sent with says when it was received too often.
+        """
         options = self._options
         queue = check_queue_name(required("queue_name", asked.queue_name))
         own = self._broker.settings(queue)
@@ -92,21 +95,14 @@ class ReceiveEndpoints:
         max_messages = in_range(
             "max_number_of_messages", asked.max_number_of_messages, 1, 1, limits.SASQUATCH_BATCH_MAX
         )
-        max_receives = in_range(
-            "max_receives",
-            asked.max_receives,
-            own.max_attempts or options.default_max_receives,
-            1,
-            limits.SASQUATCH_RECEIVES_MAX,
-        )
-        dead_letter_queue = _dead_letter_queue(queue, asked) or own.dead_letter_queue or ""
+        in_range("max_receives", asked.max_receives, 1, 1, limits.SASQUATCH_RECEIVES_MAX)
         return Wanted(
             queue,
             max_messages,
             wait_seconds * limits.SECOND_MS,
             lease_ms,
             bool(asked.shuffle),
-            RedrivePolicy(max_receives, dead_letter_queue, options.max_queue_length),
+            RedrivePolicy(asked.max_receives, _dead_letter_queue(queue, asked), options.max_queue_length),
         )
 
 

@@ -19,6 +19,7 @@ from forq_trio.model.errors import TokenExists, TooManyTokens
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import rules
+from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
 
@@ -52,7 +53,7 @@ def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
 def purge(tx: Transaction, command: Purge) -> Purged:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
-    purged = rows[: limits.PURGE_BATCH_MAX]
+    purged = within(Allowance(limits.PURGE_BATCH_MAX), rows)
     for row in purged:
         tx.clean_up(row, "deleted_by_user")
     return Purged(len(purged), up_to if len(rows) > len(purged) else None)
@@ -80,6 +81,7 @@ def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
 
 
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
+    _charge(tx, command)
     return tuple(
         _redrive(tx, _at_rest(tx, command.queue, message_id), command.target)
         for message_id in command.message_ids
@@ -96,7 +98,14 @@ def _redrive(tx: Transaction, row: Row | None, target: str | None) -> bool:
     return True
 
 
+def _charge(tx: Transaction, command: Redrive | Delete) -> None:
+    rows = [_at_rest(tx, command.queue, message_id) for message_id in set(command.message_ids)]
+    found = [row for row in rows if row is not None]
+    tx.allowances.of(type(command)).charge(len(found), sum(row.bytes for row in found))
+
+
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...]:
+    _charge(tx, command)
     return tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
 
 

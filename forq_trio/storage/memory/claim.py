@@ -9,7 +9,8 @@ from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, Receipt, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
-from forq_trio.storage.engine import Receiver
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.engine import DEFERRED, Deferred, Receiver
 from forq_trio.storage.memory.groups import must_be_held, note_round
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
@@ -20,34 +21,45 @@ Deliveries = tuple[Delivery, ...]
 
 def serve(
     tx: Transaction, claims: Mapping[int, Claim], receivers: Mapping[str, Sequence[Receiver]]
-) -> tuple[dict[int, Deliveries], list[tuple[int, Deliveries]]]:
+) -> tuple[dict[int, Deliveries | Deferred], list[tuple[int, Deliveries]]]:
     """Serve, queue by queue, the parked receivers first, then the batch's own claims.
 
     claims: the own ones by their index in the batch, as are the deliveries returned for them.
     """
-    outcomes: dict[int, Deliveries] = {}
+    outcomes: dict[int, Deliveries | Deferred] = {}
     served: list[tuple[int, Deliveries]] = []
-    for queue in sorted({claim.queue for claim in claims.values()} | tx.woken):
+    queues = sorted({claim.queue for claim in claims.values()} | tx.woken.intersection(receivers))
+    first, tx.state.claim_first = tx.state.claim_first, ""
+    for queue in rules.beginning_with(queues, first):
+        if not tx.state.claim_first and _is_cut_short(tx, queue):
+            tx.state.claim_first = queue
         waiting = receivers.get(queue, ())
         own = {index: claim for index, claim in claims.items() if claim.queue == queue}
         dealt = _QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
-        outcomes.update(zip(own, dealt[len(waiting) :], strict=True))
+        cut_short = _is_cut_short(tx, queue)
+        for index, deliveries in zip(own, dealt[len(waiting) :], strict=True):
+            outcomes[index] = deliveries or (DEFERRED if cut_short else ())
         found = [
             (receiver.id, got) for receiver, got in zip(waiting, dealt[: len(waiting)], strict=True) if got
         ]
         served += found
-        if len(found) == limits.RECEIVERS_OFFERED_MAX and tx.state.claimable(queue):
+        if cut_short or (len(found) == limits.RECEIVERS_OFFERED_MAX and tx.state.claimable(queue)):
             tx.state.wake.add(queue)
     return outcomes, served
 
 
+def _is_cut_short(tx: Transaction, queue: str) -> bool:
+    """True if messages of the queue could be claimed, but no more in this batch."""
+    used_up = tx.allowances.of(Step.DELIVER).used_up or tx.allowances.of(Step.FILTER).used_up
+    return used_up and not tx.rules(queue).paused and bool(tx.state.claimable(queue))
+
+
 class _QueueClaims:
-    """The claims on one queue in one batch. filtered: how many messages they set to held or removed."""
+    """The claims on one queue in one batch."""
 
     def __init__(self, tx: Transaction, queue: str) -> None:
         self.tx = tx
         self.queue = queue
-        self.filtered = 0
 
     def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
         """The deliveries of each claim, in order."""
@@ -58,40 +70,43 @@ class _QueueClaims:
         return [self._fill(claim, size) for claim, size in zip(claims, sizes, strict=True)]
 
     def _fill(self, claim: Claim, size: int) -> Deliveries:
+        tx = self.tx
+        delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
         deliveries: list[Delivery] = []
-        while len(deliveries) < size and self.filtered < limits.CLAIM_FILTERED_MAX:
-            candidates = self.tx.state.claimable(self.queue)
+        while len(deliveries) < size and not delivering.used_up:
+            candidates = tx.state.claimable(self.queue)
             if not candidates:
                 break
             row = random.choice(candidates) if claim.shuffle else candidates[0]
-            if claim.redrive_policy is not None and row.attempts >= claim.redrive_policy.max_attempts:
-                self._remove_exhausted(row, claim.redrive_policy)
-                self._count_filtered()
-            elif must_be_held(self.tx, row):
-                self.tx.change(HELD_BACK, row, status=Status.HELD)
-                self._count_filtered()
-            else:
+            away = self._exhausted(row, claim.redrive_policy)
+            if away is None and not must_be_held(tx, row):
+                delivering.charge(1, row.bytes)
                 deliveries.append(self._deliver(row, claim))
+                continue
+            if filtering.used_up:
+                break
+            filtering.charge(1, row.bytes)
+            if away is None:
+                tx.change(HELD_BACK, row, status=Status.HELD)
+            else:
+                self._remove(row, away)
         return tuple(deliveries)
 
-    def _count_filtered(self) -> None:
-        self.filtered += 1
-        if self.filtered == limits.CLAIM_FILTERED_MAX and self.tx.state.claimable(self.queue):
-            self.tx.state.wake.add(self.queue)
+    def _exhausted(self, row: Row, policy: RedrivePolicy | None) -> rules.Exhausted | None:
+        tx = self.tx
 
-    def _remove_exhausted(self, row: Row, redrive_policy: RedrivePolicy) -> None:
-        """Move a message that was delivered too often to the policy's dead-letter queue, or delete it."""
-        tx, target = self.tx, redrive_policy.dead_letter_queue
-        if target in (NO_DEAD_LETTERS, row.queue):
-            tx.clean_up(row, "failed")
-        elif (
-            redrive_policy.messages_max is not None
-            and tx.state.counts(target).total >= redrive_policy.messages_max
-        ):
-            tx.clean_up(row, "dlq_full")
+        def is_full(queue: str, messages_max: int) -> bool:
+            return tx.state.counts(queue).total >= messages_max
+
+        return rules.exhausted(row, row.default_max_receives, policy, tx.rules(self.queue), is_full)
+
+    def _remove(self, row: Row, away: rules.Exhausted) -> None:
+        """Move a message that was delivered too often to its dead-letter queue, or delete it."""
+        if away.target == NO_DEAD_LETTERS:
+            self.tx.clean_up(row, away.reason)
         else:
-            tx.dead_letter(row, target, "failed", REASON_MAX_ATTEMPTS)
-            tx.state.wake.add(target)
+            self.tx.dead_letter(row, away.target, away.reason, REASON_MAX_ATTEMPTS)
+            self.tx.state.wake.add(away.target)
 
     def _deliver(self, row: Row, claim: Claim) -> Delivery:
         tx = self.tx

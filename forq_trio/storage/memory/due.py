@@ -12,6 +12,7 @@ from forq_trio.model.messages import (
     is_dead_letter_queue,
 )
 from forq_trio.storage import engine
+from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
@@ -19,10 +20,9 @@ from forq_trio.storage.transitions import PROMOTED
 
 def settle(tx: Transaction) -> None:
     """Settle due messages, in rounds: one that became ready may have expired meanwhile."""
-    left = limits.DUE_BATCH_MAX
-    while left and (due := _due(tx)[:left]):
-        left -= len(due)
-        for row in due:
+    allowance = tx.allowances.of(Step.DUE)
+    while not allowance.used_up and (due := _due(tx)[: allowance.messages]):
+        for row in within(allowance, due):
             _settle_row(tx, row)
 
 
@@ -73,7 +73,7 @@ def sweep(tx: Transaction, command: Sweep) -> Swept:
 
 
 def _sweep_rows(tx: Transaction, rows: list[Row], deal_with: Callable[[Transaction, Row], None]) -> Swept:
-    swept = rows[: limits.SWEEP_BATCH_MAX]
+    swept = within(Allowance(limits.SWEEP_BATCH_MAX), rows)
     for row in swept:
         deal_with(tx, row)
     return Swept(len(swept), more=len(rows) > len(swept))

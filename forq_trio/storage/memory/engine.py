@@ -10,7 +10,7 @@ from typing import Any
 from forq_trio.model import commands
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError
-from forq_trio.storage.engine import NO_DURABILITY, Batch, BatchResult, EngineSettings
+from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import send as memory_send
@@ -51,6 +51,11 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }
+_NAMING = (
+    *(commands.Resubmit, commands.Ack, commands.AckById, commands.Nack, commands.NackById, commands.Extend),
+    *(commands.Release, commands.Redrive, commands.Delete),
+)
+"""Commands that name messages: each kind has an allowance."""
 _ORDER = {kind: index for index, kind in enumerate(_OPERATIONS)}
 
 
@@ -77,6 +82,7 @@ class MemoryEngine:
         delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():
             outcomes[index] = deliveries
+        tx.state.freed |= dict.fromkeys(sorted(tx.freed))
         self._pending = tx.state
         return BatchResult(
             outcomes=outcomes,
@@ -105,6 +111,8 @@ class MemoryEngine:
 
 def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
     """Execute one command. One that fails alone leaves the transaction as it was; its error is its outcome."""
+    if isinstance(command, _NAMING) and tx.allowances.of(type(command)).used_up:
+        return tx, DEFERRED
     before = tx.savepoint()
     try:
         return tx, _OPERATIONS[type(command)](tx, command)

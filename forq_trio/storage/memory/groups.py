@@ -3,12 +3,15 @@
 A queue becomes grouped when the first message with a group is sent to it in FIFO order, and stays so.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.messages import NewMessage, Status
 from forq_trio.model.queue_settings import Order
 from forq_trio.storage import rules
+from forq_trio.storage.allowance import Step, within
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import UNHELD
@@ -55,19 +58,33 @@ def must_be_held(tx: Transaction, row: Row) -> bool:
 
 def unhold(tx: Transaction) -> None:
     """Make held messages ready whose group is below its limit again (storage/engine.py, rule 8)."""
-    freed, tx.state.freed = tx.state.freed, set()
-    for queue, group in sorted(freed):
+    allowance = tx.allowances.of(Step.UNHOLD)
+    for freed in sorted(tx.freed):
+        tx.state.freed.setdefault(freed)
+    tx.freed.clear()
+    for queue, group in list(tx.state.freed)[: limits.DUE_BATCH_MAX]:
+        del tx.state.freed[queue, group]
         bound = tx.rules(queue).group_in_flight_max
-        if bound is not None:
-            held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
-            for row in held[: max(bound - tx.state.in_process(queue, group), 0)]:
-                tx.change(UNHELD, row, status=Status.READY)
-    left = limits.DUE_BATCH_MAX
+        if bound is None or not tx.state.of_queue(queue, Status.HELD):
+            continue
+        held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
+        free = held[: max(bound - tx.state.in_process(queue, group), 0)]
+        if allowance.used_up or len(_make_ready(tx, free)) < len(free):
+            tx.state.freed[queue, group] = None
     for queue, reached in sorted(tx.state.unhold_cursors.items()):
+        if allowance.used_up:
+            break
         held = [row for row in tx.state.of_queue(queue, Status.HELD) if row.seq > reached]
-        for row in held[:left]:
-            tx.change(UNHELD, row, status=Status.READY)
-            tx.state.unhold_cursors[queue] = row.seq
-        if len(held) <= left:
+        ready = _make_ready(tx, held)
+        if len(ready) < len(held):
+            tx.state.unhold_cursors[queue] = ready[-1].seq
+        else:
             del tx.state.unhold_cursors[queue]
-        left -= len(held[:left])
+
+
+def _make_ready(tx: Transaction, held: Sequence[Row]) -> Sequence[Row]:
+    """Make held messages ready, the first ones as far as the allowance lets; returns these."""
+    ready = within(tx.allowances.of(Step.UNHOLD), held)
+    for row in ready:
+        tx.change(UNHELD, row, status=Status.READY)
+    return ready

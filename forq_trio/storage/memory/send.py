@@ -10,34 +10,46 @@ from forq_trio.model.errors import InvalidContent, Overloaded, QueueFull, Servic
 from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, Produced, Status
 from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.storage import engine, rules
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.groups import group_and_position
 from forq_trio.storage.memory.state import FirstSend, Row
 from forq_trio.storage.memory.transaction import Transaction
 
 
-def produce(tx: Transaction, command: Produce) -> Produced:
-    return _send(tx, command.queue, (command.message,), tx.state.last_seq)[0]
+def produce(tx: Transaction, command: Produce) -> Produced | QueueFull | Deferred:
+    sent = _send(tx, command.queue, (command.message,), tx.state.last_seq)
+    return sent[0] if isinstance(sent, tuple) else sent
 
 
-def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...]:
+def produce_many(tx: Transaction, command: ProduceMany) -> tuple[Produced, ...] | QueueFull | Deferred:
     return _send(tx, command.queue, command.messages, tx.state.last_seq)
 
 
-def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...]:
+def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...] | Deferred:
+    """One that would have to wait is refused if others do not."""
     newest = tx.state.last_seq
     outcomes: list[Produced | ServiceError] = []
     for queue, message in command.messages:
         try:
-            outcomes += _send(tx, queue, (message,), newest, command.messages_max)
+            sent = _send(tx, queue, (message,), newest, command.messages_max)
+            if sent is DEFERRED and not outcomes:
+                return DEFERRED
+            outcomes.append(sent[0] if isinstance(sent, tuple) else QueueFull())
         except ServiceError as error:
             outcomes.append(error)
     return tuple(outcomes)
 
 
-def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
+def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
     """Remove the original before the send, so it neither takes the space of its copy nor is evicted for it."""
+    if tx.allowances.of(Step.EVICT).used_up:
+        return DEFERRED
     row = next((row for row in tx.state.of_queue(command.queue) if row.id == command.message_id), None)
-    if row is None or (command.remove and row.status is Status.PROCESSING):
+    if row is None:
+        return None
+    tx.allowances.of(Resubmit).charge(1, row.bytes)
+    if command.remove and row.status is Status.PROCESSING:
         return None
     target = row.source_queue if command.target is None else command.target
     if target is None:
@@ -52,13 +64,18 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         ttl_ms=row.ttl_ms,
         max_attempts=row.max_attempts,
         dead_letter_queue=row.dead_letter_queue,
+        default_max_receives=row.default_max_receives,
     )
-    return _send(tx, target, (copy,), tx.state.last_seq)[0]
+    sent = _send(tx, target, (copy,), tx.state.last_seq)
+    assert not isinstance(sent, Deferred)
+    if isinstance(sent, QueueFull):
+        raise sent  # undoes the removal, too
+    return sent[0]
 
 
 def _send(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None = None
-) -> tuple[Produced, ...]:
+) -> tuple[Produced, ...] | QueueFull | Deferred:
     """Store all messages or none: refusals come before the first one is stored.
 
     newest: the last sequence given out before this command; later messages are not evicted. messages_max: one more
@@ -71,7 +88,9 @@ def _send(
             message.content.encode()
     except UnicodeEncodeError:
         raise InvalidContent from None
-    _evict_for(tx, queue, _not_known_yet(tx, queue, messages), newest, messages_max)
+    refusal = _evict_for(tx, queue, _not_known_yet(tx, queue, messages), newest, messages_max)
+    if refusal is not None:
+        return refusal
     return tuple(_store(tx, queue, message) for message in messages)
 
 
@@ -96,40 +115,76 @@ def _first_send(tx: Transaction, queue: str, key: str) -> FirstSend | None:
 
 def _evict_for(
     tx: Transaction, queue: str, messages: Sequence[NewMessage], newest: int, messages_max: int | None
-) -> None:
-    """Evict messages until these fit, as the queue's overflow says, or raise QueueFull."""
-    if not messages:
-        return
+) -> QueueFull | Deferred | None:
+    """Evict messages until these fit, as the queue's overflow says; else the outcome of the send.
+
+    A send looks at so many messages only; see `rules.may_overflow` for what is more.
+    """
     counts = tx.state.counts(queue)
-    if messages_max is not None and counts.total + len(messages) > messages_max:
-        raise QueueFull
+    if not messages:
+        return None
     queue_rules = tx.rules(queue)
-    total_max = float("inf") if queue_rules.max_messages is None else queue_rules.max_messages - len(messages)
+    own_max = queue_rules.max_messages
+    if messages_max is not None and own_max is None and counts.total + len(messages) > messages_max:
+        return QueueFull()
     size = sum(rules.message_bytes(message.content, message.attributes) for message in messages)
-    bytes_max = float("inf") if queue_rules.max_bytes is None else queue_rules.max_bytes - size
-    if total_max < 0 or bytes_max < 0:
-        raise QueueFull
-    victims = _victims(tx, queue, newest) if queue_rules.overflow is not Overflow.REJECT else []
-    total, stored_bytes = counts.total, counts.bytes
-    evicted = []
-    while total > total_max or stored_bytes > bytes_max:
-        if not victims:
-            raise QueueFull
+    new = rules.Space(len(messages), size)
+    over = rules.above(rules.Space(counts.total, counts.bytes), queue_rules)
+    missing = rules.above(rules.Space(counts.total + len(messages), counts.bytes + size), queue_rules)
+    if max(rules.above(new, queue_rules)) > 0:
+        return QueueFull()
+    if max(missing) <= 0:
+        return None
+    if queue_rules.overflow is Overflow.REJECT:
+        return QueueFull()
+    if tx.allowances.of(Step.EVICT).used_up:
+        return DEFERRED
+    victims = _find_victims(tx, queue, newest, missing, len(messages))
+    if victims is None:
+        return QueueFull()
+    fits = _make(victims, missing) or rules.may_overflow(over, new, _space_of(victims))
+    while victims and (fits or max(over) > 0):
         victim = victims.pop(0)
-        evicted.append(victim)
-        total -= 1
-        stored_bytes -= victim.bytes
-    for victim in evicted:
+        over = rules.Space(over.messages - 1, over.bytes - victim.bytes)
         if queue_rules.overflow is Overflow.DROP_OLDEST:
             tx.clean_up(victim, "overflow")
         else:
             tx.dead_letter_or_delete(victim, "overflow", REASON_OVERFLOW)
+    return None if fits else QueueFull()
 
 
-def _victims(tx: Transaction, queue: str, newest: int) -> list[Row]:
-    """The ready messages that may be evicted: the lowest priority first, within it the oldest."""
+def _space_of(rows: Sequence[Row]) -> rules.Space:
+    return rules.Space(len(rows), sum(row.bytes for row in rows))
+
+
+def _make(rows: Sequence[Row], missing: rules.Space) -> bool:
+    """True if evicting these messages makes this space."""
+    space = _space_of(rows)
+    return space.messages >= missing.messages and space.bytes >= missing.bytes
+
+
+def _find_victims(
+    tx: Transaction, queue: str, newest: int, missing: rules.Space, sent: int
+) -> list[Row] | None:
+    """The messages to evict, as many as one send may look at; None if evicting all of them is not enough."""
+    looked_at: list[Row] = []
+    victims: list[Row] | None = None
+    for row in _in_eviction_order(tx, queue):
+        looked_at.append(row)
+        found = [each for each in looked_at if each.seq <= newest]
+        most = max(limits.EVICTED_MAX, sent)
+        seen = _space_of(looked_at)
+        if _make(found, missing) or seen.messages >= most or seen.bytes >= limits.STEP_BYTES_MAX:
+            victims = found
+            break
+    tx.allowances.of(Step.EVICT).charge(*_space_of(looked_at))
+    return victims
+
+
+def _in_eviction_order(tx: Transaction, queue: str) -> list[Row]:
+    """The ready messages: the lowest priority first, within it the oldest."""
     lifo = tx.rules(queue).order is Order.LIFO
-    ready = [row for row in tx.state.claimable(queue) if row.seq <= newest]
+    ready = tx.state.claimable(queue)
     if lifo:
         ready.reverse()
     return sorted(ready, key=lambda row: row.priority)
@@ -162,6 +217,7 @@ def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
         attributes=message.attributes or None,
         group=group,
         dead_letter_queue=message.dead_letter_queue,
+        default_max_receives=message.default_max_receives,
     )
     if key is not None:
         window_ms = message.deduplication_window_ms

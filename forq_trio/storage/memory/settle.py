@@ -1,6 +1,8 @@
 """The reference engine: settlements."""
 
-from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
+from typing import Any
+
+from forq_trio.model.commands import Ack, AckById, Command, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.memory.groups import must_be_held
@@ -11,19 +13,20 @@ from forq_trio.storage.transitions import EXTENDED, SHORTENED
 
 def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:
     return tuple(
-        _ack(tx, _current(tx, command.queue, receipt, command.message_id)) for receipt in command.receipts
+        _ack(tx, _current(tx, command, command.queue, receipt, command.message_id))
+        for receipt in command.receipts
     )
 
 
 def ack_by_id(tx: Transaction, command: AckById) -> bool:
-    return _ack(tx, _in_process(tx, command.queue, command.message_id))
+    return _ack(tx, _in_process(tx, command, command.queue, command.message_id))
 
 
 def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
     return tuple(
         _nack(
             tx,
-            _current(tx, command.queue, receipt, command.message_id),
+            _current(tx, command, command.queue, receipt, command.message_id),
             command.delay_ms,
             command.reason,
         )
@@ -32,36 +35,47 @@ def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
 
 
 def nack_by_id(tx: Transaction, command: NackById) -> bool:
-    return _nack(tx, _in_process(tx, command.queue, command.message_id), None, None)
+    return _nack(tx, _in_process(tx, command, command.queue, command.message_id), None, None)
 
 
 def extend(tx: Transaction, command: Extend) -> tuple[int | None, ...]:
     return tuple(
-        _extend(tx, _current(tx, command.queue, receipt), command.lease_ms) for receipt in command.receipts
+        _extend(tx, _current(tx, command, command.queue, receipt), command.lease_ms)
+        for receipt in command.receipts
     )
 
 
 def release(tx: Transaction, command: Release) -> tuple[bool, ...]:
     return tuple(
-        _release(tx, _current(tx, command.queue, receipt), command.delay_ms) for receipt in command.receipts
+        _release(tx, _current(tx, command, command.queue, receipt), command.delay_ms)
+        for receipt in command.receipts
     )
 
 
 def _current(
-    tx: Transaction, queue: str | None, receipt: Receipt, message_id: str | None = None
+    tx: Transaction,
+    command: Command[Any],
+    queue: str | None,
+    receipt: Receipt,
+    message_id: str | None = None,
 ) -> Row | None:
     """The message whose current receipt this is, else None. queue: None for any."""
     row = tx.state.rows.get(receipt.seq)
     if row is None or row.token != receipt.token:
         return None
-    return row if queue in (None, row.queue) and message_id in (None, row.id) else None
+    return _charged(tx, command, row) if queue in (None, row.queue) and message_id in (None, row.id) else None
 
 
-def _in_process(tx: Transaction, queue: str, message_id: str) -> Row | None:
+def _in_process(tx: Transaction, command: Command[Any], queue: str, message_id: str) -> Row | None:
     for row in tx.state.of_queue(queue, Status.PROCESSING):
         if row.id == message_id:
-            return row
+            return _charged(tx, command, row)
     return None
+
+
+def _charged(tx: Transaction, command: Command[Any], row: Row) -> Row:
+    tx.allowances.of(type(command)).charge(1, row.bytes)
+    return row
 
 
 def _ack(tx: Transaction, row: Row | None) -> bool:

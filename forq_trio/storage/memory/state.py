@@ -46,6 +46,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     attributes: dict[str, str] | None = None
     group: str | None = None
     dead_letter_queue: str | None = None
+    default_max_receives: int | None = None
     first_received_at: int | None = None
     processing_started_at: int | None = None
     lease_until: int | None = None
@@ -128,7 +129,8 @@ class State:
     queues: every queue ever used, also those that are empty by now. grouped: queues to which messages with a group
     were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
-    may be below their limit again. wake: queues that count as woken in the next batch.
+    may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
+    by name. wake: queues that count as woken in the next batch.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -140,7 +142,8 @@ class State:
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
-    freed: set[tuple[str, str]] = field(default_factory=set)
+    freed: dict[tuple[str, str], None] = field(default_factory=dict)
+    claim_first: str = ""
     wake: set[str] = field(default_factory=set)
     last_seq: int = 0
 

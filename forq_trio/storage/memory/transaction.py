@@ -14,6 +14,7 @@ import msgspec
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
+from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import Returned
@@ -24,7 +25,8 @@ from forq_trio.storage.transitions import TRANSITIONS, frees_group
 class Transaction:
     """One batch at work on a state that it owns. woken: queues in which a message became ready, or that resumed.
 
-    newest_before: the last sequence given out before this batch.
+    newest_before: the last sequence given out before this batch. freed: groups that may be below their limit again.
+    allowances: what the steps of the batch may still do; a failed command's charges stay.
     """
 
     state: State
@@ -34,6 +36,8 @@ class Transaction:
     woken: set[str] = field(default_factory=set)
     durations: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     counted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    freed: set[tuple[str, str]] = field(default_factory=set)
+    allowances: Allowances = field(default_factory=Allowances)
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, to go on with if a command fails."""
@@ -46,6 +50,8 @@ class Transaction:
             self.woken.copy(),
             durations,
             self.counted.copy(),
+            self.freed.copy(),
+            self.allowances,
         )
 
     def events(self) -> list[Event]:
@@ -53,7 +59,7 @@ class Transaction:
         return [Event(kind, queue, count, reason) for (kind, queue, reason), count in counted]
 
     def next_due_ms(self) -> int | None:
-        if self.state.unhold_cursors or self.state.freed or self.state.wake:
+        if self.state.unhold_cursors or self.state.freed or self.freed or self.state.wake:
             return self.now_ms
         due = (row.due_at for row in self.state.rows.values())
         return min((at for at in due if at is not None), default=None)
@@ -94,7 +100,7 @@ class Transaction:
         """Note the group of a message that is no longer processing, or no longer ready."""
         has_limit = self.rules(old.queue).group_in_flight_max is not None
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
-            self.state.freed.add((old.queue, old.group))
+            self.freed.add((old.queue, old.group))
 
     def change(self, change: str, row: Row, **changes: Any) -> Row:
         """Store a message with these members changed."""

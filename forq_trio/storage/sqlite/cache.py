@@ -4,7 +4,7 @@ All of it is read from the file again at a start, except the rounds that grouped
 begin with the first ready message (`rules.group_position`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
@@ -24,7 +24,8 @@ class Cache:
 
     grouped: queues that got messages with a group. unhold_cursors: queues whose held messages all become ready, and the
     sequence of the last one that did (the column letting_go). rounds: the highest position claimed of a grouped queue
-    and priority. wake_next, free_next: queues that the next batch counts as woken, and groups that it counts as freed.
+    and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
+    ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
     """
 
@@ -36,7 +37,8 @@ class Cache:
         self.grouped: set[str] = set()
         self.unhold_cursors: dict[str, int] = {}
         self.wake_next: set[str] = set()
-        self.free_next: set[Group] = set()
+        self.claim_first = ""
+        self.freed: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
         self.set_aside: dict[int, int] = {}
         self.settings: dict[str, QueueSettings] = {}
@@ -47,7 +49,7 @@ class Cache:
     @property
     def unfinished(self) -> bool:
         """True if the next batch has work even without commands."""
-        return bool(self.wake_next or self.free_next or self.unhold_cursors)
+        return bool(self.wake_next or self.freed or self.unhold_cursors)
 
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue. Callable from any thread."""
@@ -85,6 +87,7 @@ class Cache:
             self.rounds.clear()
         self.rounds.update(rounds)
 
-    def forget_rounds(self, queue: str) -> None:
-        for reached in [each for each in self.rounds if each[0] == queue]:
+    def forget_rounds(self, queues: Set[str]) -> None:
+        """Forget the rounds that these queues reached."""
+        for reached in [each for each in self.rounds if each[0] in queues]:
             del self.rounds[reached]

@@ -211,9 +211,9 @@ class SqliteEngine:
             deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
             for index, outcome in zip(claims, deliveries, strict=True):
                 outcomes[index] = outcome
-        tx.free_next = tx.freed
         tx.save()
         tx.next_due_ms = self._find_next_due(tx)
+        assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
         return BatchResult(
             outcomes,
             served,
@@ -261,14 +261,16 @@ def _run_isolated(tx: Transaction, operation: Operation, commands: Sequence[Any]
 
 def _unhold(tx: Transaction) -> None:
     """Run `unhold`; in an isolated batch an error is reported as set aside, and tried again later."""
+    groups = tx.take_groups(limits.DUE_BATCH_MAX)
+    if not groups and not tx.queues_unholding():
+        return
     if tx.isolated:
-        error = tx.attempt(partial(unhold, tx))
+        error = tx.attempt(partial(unhold, tx, groups))
         if error is not None:
             tx.set_aside.append(SetAside("", 0, f"held messages: {type(error).__name__}: {error}"))
             tx.retry_later = True
     else:
-        unhold(tx)
-    tx.freed.clear()
+        unhold(tx, groups)
 
 
 def _claim_isolated(

@@ -19,8 +19,8 @@ from forq_trio.storage.sqlite.transaction import SQL
 def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Cache:
     """The cache as the tables have it. Costs a row per queue, not per message, and a few steps per group.
 
-    The first batch counts the groups with held messages as freed: if a crash came after the batch that freed one
-    (`free_next`), nothing else would make its held messages ready.
+    All groups with held messages count as freed: if a crash came after the batch that freed one, nothing else would
+    make its held messages ready.
 
     Raises StorageOpenError, which names the file by `path`, for a row that cannot be read.
     """
@@ -40,9 +40,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.change_tokens({token.name: token for token in tokens})
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
-            cache.free_next.update(
-                (queue, group_id) for (group_id,) in connection.execute(SQL["held_groups"], (queue,))
-            )
+            groups = connection.execute(SQL["held_groups"], (queue,))
+            cache.freed |= dict.fromkeys((queue, group_id) for (group_id,) in groups)
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
     cache.next_due_ms = connection.execute(SQL["next_due"], (1,)).get
     return cache

@@ -7,6 +7,7 @@ settings live in memory: a Transaction is what this batch changes of them, looke
 """
 
 from collections.abc import Callable, Sequence
+from itertools import chain, islice
 from math import inf
 from typing import Any
 
@@ -17,6 +18,7 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event, SetAside
 from forq_trio.storage.rules import rules_of
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
@@ -42,7 +44,9 @@ class Transaction:
     became ready, or that were resumed. due_ms: the earliest due time of the messages that this batch changed.
     due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
     once the batch has run. inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below
-    their limit again. wake_next, free_next: queues and groups that the next batch counts as woken and freed. rounds:
+    their limit again. wake_next: queues that the next batch counts as woken. allowances: what its steps may still do.
+    changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
+    rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
     messages are sent. durations: see BatchResult. tokens: those that were changed, None for one that was revoked.
     isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
@@ -74,8 +78,13 @@ class Transaction:
         self.failed_queued = False
         self.inserts: list[tuple[Any, ...]] = []
         self.plain_inserts: list[tuple[Any, ...]] = []
-        self.freed: set[Group] = set(cache.free_next)
-        self.free_next: set[Group] = set()
+        self.allowances = Allowances()
+        self.changed = 0
+        self.claim_first = cache.claim_first
+        self.claim_first_next = ""
+        self.freed: set[Group] = set()
+        self._groups_taken: list[Group] = []
+        self._groups_left: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
         self.last_of_group: dict[tuple[str, str, int], int | None] = {}
         self.first_ready: dict[Round, int | None] = {}
@@ -184,6 +193,20 @@ class Transaction:
         self._unhold_cursors[queue] = last
         self._changes_of(queue)
 
+    def take_groups(self, most: int) -> list[Group]:
+        """The groups whose held messages may become ready: those that earlier batches left, then those freed so far."""
+        left = self._cache.freed
+        freed = [group for group in sorted(self.freed) if group not in left]
+        self.freed.clear()
+        groups = list(islice(chain(left, freed), most))
+        self._groups_taken = groups[: len(left)]
+        self._groups_left = dict.fromkeys(freed[max(most - len(left), 0) :])
+        return groups
+
+    def put_back(self, group: Group) -> None:
+        """Leave a group to the next batch."""
+        self._groups_left[group] = None
+
     def forget(self, queue: str) -> None:
         """Forget an empty queue."""
         self._forgotten.add(queue)
@@ -243,6 +266,7 @@ class Transaction:
         """
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         count = len(messages)
+        self.changed += count
         if source != target or to is not None:
             self._count(queue, source, to or queue, target, count, size)
             if frees_group(source, target, moved=to is not None):
@@ -316,10 +340,14 @@ class Transaction:
 
         If there are any, it runs `name_but` instead, which takes their sequences as the binding before `limit`.
         """
+        return self.cursor_but_set_aside(name, name_but, *bindings, limit=limit).fetchall()
+
+    def cursor_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> apsw.Cursor:
+        """`query_but_set_aside`, for rows that are read one by one."""
         aside = self.sequences_set_aside()
         if aside:
-            return self.query(name_but, *bindings, str(aside), limit)
-        return self.query(name, *bindings, limit)
+            return self.connection.execute(SQL[name_but], (*bindings, str(aside), limit))
+        return self.connection.execute(SQL[name], (*bindings, limit))
 
     def sequences_set_aside(self) -> list[int]:
         """The messages that are set aside, by sequence."""
@@ -345,7 +373,8 @@ class Transaction:
 
     def unfinished(self) -> bool:
         """True if the next batch has something to do at once."""
-        return bool(self.wake_next or self.free_next or self.queues_unholding())
+        groups = self.freed or self._groups_left or len(self._cache.freed) > len(self._groups_taken)
+        return bool(self.wake_next or groups or self.queues_unholding())
 
     def measured(self, kind: str, queue: str) -> list[int]:
         """The list of durations of a kind and queue, to append to."""
@@ -402,7 +431,8 @@ class Transaction:
             cache.counts.pop(queue, None)
             cache.grouped.discard(queue)
             cache.unhold_cursors.pop(queue, None)
-            cache.forget_rounds(queue)
+        if self._forgotten:
+            cache.forget_rounds(self._forgotten)
         cache.counts.update(self._counts)
         cache.grouped |= self._grouped
         for queue, last in self._unhold_cursors.items():
@@ -411,7 +441,11 @@ class Transaction:
             else:
                 cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
-        cache.free_next = self.free_next
+        cache.claim_first = self.claim_first_next
+        for group in self._groups_taken:
+            del cache.freed[group]
+        cache.freed |= self._groups_left
+        cache.freed |= dict.fromkeys(sorted(self.freed))
         if self.rounds:
             cache.reach(self.rounds)
         if self._settings:
@@ -429,7 +463,7 @@ class Transaction:
         vars(self).update(state)
 
 
-_SHARED = ("connection", "ids", "_cache")
+_SHARED = ("connection", "ids", "allowances", "_cache")
 
 
 def _copy(value: Any) -> Any:

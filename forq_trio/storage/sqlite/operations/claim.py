@@ -16,9 +16,16 @@ from typing import Any
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
 from forq_trio.model.messages import Delivery, Status, receipt_text
-from forq_trio.storage.engine import CONSUMED, WAIT, Receiver
-from forq_trio.storage.rules import share, slices, waited_ms
-from forq_trio.storage.sqlite.operations.claim_filter import Terms, select_allowed, select_ready
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.engine import CONSUMED, DEFERRED, WAIT, Deferred, Receiver
+from forq_trio.storage.rules import beginning_with, share, slices, waited_ms
+from forq_trio.storage.sqlite.operations.claim_filter import (
+    Terms,
+    attempts_of,
+    bytes_of,
+    select_allowed,
+    select_ready,
+)
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.row import read_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -34,9 +41,9 @@ _PROCESSING = int(Status.PROCESSING)
 
 def claim(
     tx: Transaction, claims: Sequence[Claim], receivers: Receivers
-) -> tuple[list[Deliveries], list[tuple[int, Deliveries]]]:
+) -> tuple[list[Deliveries | Deferred], list[tuple[int, Deliveries]]]:
     """Serve, queue by queue, the receivers that wait where something became ready, then the batch's own claims."""
-    outcomes: list[Deliveries] = [()] * len(claims)
+    outcomes: list[Deliveries | Deferred] = [()] * len(claims)
     served: list[tuple[int, Deliveries]] = []
     own: dict[str, list[int]] = {}
     for index, command in enumerate(claims):
@@ -45,6 +52,8 @@ def claim(
         ready = tx.ready(queue)
         if ready <= 0 or tx.rules(queue).paused:
             continue
+        if not tx.claim_first_next and _is_cut_short(tx):
+            tx.claim_first_next = queue
         waiting = receivers.get(queue, ())[:ready]
         mine = own.get(queue, [])
         wanted = [*(receiver.claim for receiver in waiting), *(claims[index] for index in mine)]
@@ -55,19 +64,26 @@ def claim(
             if deliveries
         ]
         served += found
-        if len(found) == limits.RECEIVERS_OFFERED_MAX and tx.ready(queue) > 0:
+        left = tx.ready(queue) > 0
+        cut_short = left and _is_cut_short(tx)
+        if cut_short or (left and len(found) == limits.RECEIVERS_OFFERED_MAX):
             tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
-            outcomes[index] = deliveries
+            outcomes[index] = deliveries or (DEFERRED if cut_short else ())
     return outcomes, served
 
 
 def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receivers) -> list[str]:
-    """The queues that somebody claims from, or waits for while something became ready, by name."""
+    """The queues that somebody claims from, or waits for while something became ready, in their order."""
     queues = {command.queue for command in claims}
     if receivers:
         queues.update(queue for queue in tx.woken if queue in receivers)
-    return sorted(queues)
+    return beginning_with(sorted(queues), tx.claim_first)
+
+
+def _is_cut_short(tx: Transaction) -> bool:
+    """True if the claims of this batch may hand out nothing more, or filter out nothing more."""
+    return tx.allowances.of(Step.DELIVER).used_up or tx.allowances.of(Step.FILTER).used_up
 
 
 def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
@@ -93,15 +109,17 @@ def _terms(command: Claim) -> tuple[int | None, bool, RedrivePolicy | None]:
 
 def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_ms: int) -> list[Delivery]:
     """Lease up to `count` messages of a queue."""
-    if count == 0 or limit.left == 0:
+    delivering = tx.allowances.of(Step.DELIVER)
+    if count == 0 or delivering.used_up:
         return []
     if terms.takes_anything and limit.in_flight_max is None and not tx.isolated:
-        return _deliver(tx, limit.queue, select_ready(tx, limit.queue, count), lease_ms)
+        rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
+        if max(map(attempts_of, rows), default=0) < tx.rules(limit.queue).max_attempts:
+            delivering.charge(len(rows), sum(map(bytes_of, rows)))
+            return _deliver(tx, limit.queue, rows, lease_ms)
     deliveries: list[Delivery] = []
     while rows := select_allowed(tx, limit, count - len(deliveries), terms):
         deliveries += _deliver_each(tx, limit, rows, lease_ms)
-    if limit.left == 0 and tx.ready(limit.queue) > 0:
-        tx.wake_next.add(limit.queue)
     return deliveries
 
 
@@ -146,6 +164,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) ->
         group_id,
         process_after,
         position,
+        _,
     ) in rows:
         token = getrandbits(_TOKEN_BITS)
         attempts += 1

@@ -4,21 +4,29 @@
 deleted) and no longer ready, so the next call goes on behind them.
 """
 
+from contextlib import closing
+from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS
-from forq_trio.model.queue_settings import NO_DEAD_LETTERS
+from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
+from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP
+from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.shuffle import draw
-from forq_trio.storage.sqlite.row import rows_of
+from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
-_SEQ, _ATTEMPTS, _GROUP_ID = 0, 3, 8
+_SEQ, _ATTEMPTS, _GROUP_ID, _BYTES = 0, 3, 8, 11
 _LOOK_AHEAD = 100
 """How many candidates to read after one was filtered out: there may be many of its group."""
+
+attempts_of = itemgetter(_ATTEMPTS)
+bytes_of = itemgetter(_BYTES)
 
 
 class Terms(NamedTuple):
@@ -34,53 +42,108 @@ class Terms(NamedTuple):
 
 
 def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[Any]:
-    """Up to `count` rows to hand out; none when no other can be, or `limit.left` is used up."""
+    """Up to `count` rows to hand out; none when no other can be, or an allowance is used up."""
+    delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
     accepted: list[Any] = []
     look_ahead = 0
-    while not accepted and count > 0 and limit.left > 0:
+    stopped = tx.isolated and filtering.used_up  # setting messages aside is charged there
+    while not (accepted or stopped or delivering.used_up) and count > 0:
         candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms.shuffle)
         if not candidates:
             break
         held: list[Any] = []
         for row in candidates:
-            if len(accepted) == count or len(held) == limit.left:
+            if len(accepted) == count or delivering.used_up:
                 break
-            if terms.redrive_policy is not None and row[_ATTEMPTS] >= terms.redrive_policy.max_attempts:
-                _remove_exhausted(tx, row[_SEQ], terms.redrive_policy)
-                limit.left -= 1
-            elif limit.admits(row[_GROUP_ID]):
+            exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, tx.rules(limit.queue))
+            if exhausted_one is None and limit.admits(row[_GROUP_ID]):
+                delivering.charge(1, row[_BYTES])
                 accepted.append(row)
-            else:
+                continue
+            if filtering.used_up:
+                stopped = True
+                break
+            filtering.charge(1, row[_BYTES])
+            if exhausted_one is None:
                 held.append(row)
+            else:
+                _remove(tx, limit, row, *exhausted_one)
         limit.hold(held)
         look_ahead = _LOOK_AHEAD
     return accepted
 
 
 def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[Any]:
+    bytes_max = tx.allowances.of(Step.DELIVER).bytes + tx.allowances.of(Step.FILTER).bytes
     if not shuffle:
-        return select_ready(tx, queue, count)
+        return select_ready(tx, queue, count, bytes_max)
     aside = set(tx.sequences_set_aside())
     drawn = draw(tx.query, queue, tx.ready(queue), count)
-    return [row for seq in drawn if seq not in aside for row in tx.query("select_drawn", seq)]
+    rows = (row for seq in drawn if seq not in aside for row in tx.query("select_drawn", seq))
+    return _up_to(rows, bytes_max)
 
 
-def select_ready(tx: Transaction, queue: str, count: int) -> list[Any]:
-    """The next messages of a queue in claim order, without those that are set aside."""
-    return tx.query_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
+def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[Any]:
+    """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
+    with closing(tx.cursor_but_set_aside("select_ready", "select_ready_but", queue, limit=count)) as rows:
+        return _up_to(rows, bytes_max)
 
 
-def _remove_exhausted(tx: Transaction, seq: int, redrive_policy: RedrivePolicy) -> None:
-    """Move a message that was delivered too often to the policy's dead-letter queue, or delete it."""
-    target = redrive_policy.dead_letter_queue
-    (message,) = rows_of(tx.query("find_by_sequence", str([seq])))
-    if target not in (NO_DEAD_LETTERS, message.queue) and _is_full(tx, target, redrive_policy):
-        remove(tx, [message], CLEANED_UP, "dlq_full")
+def _up_to(rows: Any, bytes_max: int) -> list[Any]:
+    """The first rows, up to the one that reaches `bytes_max`: the content of the others is not read."""
+    read = []
+    for row in rows:
+        read.append(row)
+        bytes_max -= row[_BYTES]
+        if bytes_max <= 0:
+            break
+    return read
+
+
+def _may_be_exhausted(attempts: Any, policy: RedrivePolicy | None, rules: QueueRules) -> bool:
+    """False for the usual message, without a look at its own bounds."""
+    if not isinstance(attempts, int):
+        return False
+    if attempts_used_up(attempts, None, rules):
+        return True
+    return policy is not None and attempts >= (1 if policy.max_attempts is None else policy.max_attempts)
+
+
+def _find_exhausted(
+    tx: Transaction, row: Any, policy: RedrivePolicy | None, rules: QueueRules
+) -> tuple[Row, Exhausted] | None:
+    """The message and where it goes, if it was delivered too often; None if it may be handed out.
+
+    None also for one that is damaged: it fails where it is handed out.
+    """
+    if not _may_be_exhausted(row[_ATTEMPTS], policy, rules):
+        return None
+    (message,) = rows_of(tx.query("find_by_sequence", str([row[_SEQ]])))
+    ((default_max_receives,),) = tx.query("find_default_max_receives", message.seq)
+    try:
+        away = exhausted(message, default_max_receives, policy, rules, partial(_is_full, tx))
+    except TypeError:
+        return None
+    return None if away is None else (message, away)
+
+
+def _remove(tx: Transaction, limit: GroupLimit, row: Any, message: Row, away: Exhausted) -> None:
+    """Move or delete a message that was delivered too often; one for which that fails is set aside."""
+    if not tx.isolated:
+        _dead_letter(tx, message, away)
         return
-    dead_letter_or_delete(tx, [message], "failed", REASON_MAX_ATTEMPTS, target)
-    if target not in (NO_DEAD_LETTERS, message.queue):
-        tx.wake_next.add(target)
+    error = tx.attempt(partial(_dead_letter, tx, message, away))
+    if error is not None:
+        limit.set_aside(row, error)
 
 
-def _is_full(tx: Transaction, queue: str, redrive_policy: RedrivePolicy) -> bool:
-    return redrive_policy.messages_max is not None and tx.counted(queue).total >= redrive_policy.messages_max
+def _dead_letter(tx: Transaction, message: Row, away: Exhausted) -> None:
+    if away.target == NO_DEAD_LETTERS:
+        remove(tx, [message], CLEANED_UP, away.reason)
+    else:
+        dead_letter_or_delete(tx, [message], away.reason, REASON_MAX_ATTEMPTS, away.target)
+        tx.wake_next.add(away.target)
+
+
+def _is_full(tx: Transaction, queue: str, messages_max: int) -> bool:
+    return tx.counted(queue).total >= messages_max

@@ -4,7 +4,7 @@ The engine runs `settle_due` at the start of each batch that comes after a due t
 one comes. The periodic sweeps of contract F13 read the same index again as a safety net.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from forq_trio.model import limits
@@ -16,6 +16,7 @@ from forq_trio.model.messages import (
     Status,
     is_dead_letter_queue,
 )
+from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.rules import after_lease_end
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete
@@ -26,11 +27,10 @@ from forq_trio.storage.transitions import PROMOTED
 
 
 def settle_due(tx: Transaction) -> None:
-    """Settle due messages, at most DUE_BATCH_MAX, in rounds: one that became ready may have expired meanwhile."""
-    left = limits.DUE_BATCH_MAX
-    while left > 0 and (due := _select_due(tx, left)):
-        left -= len(due)
-        settle_each(tx, due, _settle)
+    """Settle due messages, as the allowance lets, in rounds: one that became ready may have expired meanwhile."""
+    allowance = tx.allowances.of(Step.DUE)
+    while not allowance.used_up and (due := _select_due(tx, allowance.messages)):
+        settle_each(tx, within(allowance, due), _settle)
     tx.due_settled = True
 
 
@@ -83,13 +83,15 @@ def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Swept]:
 
 def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
     bound = limits.SWEEP_BATCH_MAX
+    settle: Callable[[Transaction, Sequence[Row]], None] = _settle
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
         found = _select_failed(tx, kind is SweepKind.FAILED_DLQ, bound)
-        settled = settle_each(tx, found, _dead_letter_failed)
+        settle = _dead_letter_failed
     else:
         found = _select_due_of(tx, kind, bound)
-        settled = settle_each(tx, found, _settle)
-    more = len(found) == bound and not tx.retry_later
+    swept = within(Allowance(bound), found)
+    settled = settle_each(tx, swept, settle)
+    more = (len(found) == bound or len(swept) < len(found)) and not tx.retry_later
     if kind is SweepKind.EXPIRED:
         tx.query("expire_dedup", tx.now_ms, bound)
         more = more or tx.connection.changes() == bound

@@ -10,8 +10,9 @@ from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
 from forq_trio.model.messages import REASON_OVERFLOW, NewMessage
 from forq_trio.model.queue_settings import Order, Overflow, QueueRules
-from forq_trio.storage.engine import CLEANED_UP
-from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Deferred
+from forq_trio.storage.rules import Space, above, may_overflow, message_bytes
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
@@ -24,37 +25,41 @@ def evict_for(
     rules: QueueRules,
     newest: int,
     messages_max: int | None,
-) -> QueueFull | None:
+) -> QueueFull | Deferred | None:
     """Evict messages until these fit, duplicates not counted; or change nothing and return the error.
 
-    newest: the last sequence given out before this command; later messages are not evicted. messages_max: one more
-    bound, of this send alone: it refuses, and never evicts.
+    newest: the last sequence given out before this command; later messages are not evicted. messages_max: the
+    bound of this send where the queue has none: it refuses, and never evicts.
+
+    A send looks at no more messages than EVICTED_MAX, or as many as it sends, and at no more than STEP_BYTES_MAX bytes.
+    Where these are not enough, `rules.may_overflow` decides; so a queue far above its bounds, because they were
+    lowered, comes down to them with the sends, also with those that are refused.
     """
-    new = _without_duplicates(tx, queue, messages)
-    size = sum(message_bytes(message.content, message.attributes) for message in new)
-    counts = tx.counted(queue)
-    if not new:
+    unknown = _without_duplicates(tx, queue, messages)
+    if not unknown:
         return None
-    if messages_max is not None and counts.total + len(new) > messages_max:
+    new = Space(len(unknown), sum(message_bytes(message.content, message.attributes) for message in unknown))
+    counts = tx.counted(queue)
+    stored = Space(counts.total, counts.bytes)
+    own_max = rules.max_messages
+    if messages_max is not None and own_max is None and stored.messages + new.messages > messages_max:
         return QueueFull()
-    if _excess(len(new), rules.max_messages) > 0 or _excess(size, rules.max_bytes) > 0:
+    if max(above(new, rules)) > 0:
         return QueueFull()
-    count_over = _excess(counts.total + len(new), rules.max_messages)
-    bytes_over = _excess(counts.bytes + size, rules.max_bytes)
-    if count_over <= 0 and bytes_over <= 0:
+    missing = above(Space(stored.messages + new.messages, stored.bytes + new.bytes), rules)
+    if max(missing) <= 0:
         return None
     if rules.overflow is Overflow.REJECT:
         return QueueFull()
-    victims = _find_victims(tx, queue, rules.order, newest, count_over, bytes_over)
+    if tx.allowances.of(Step.EVICT).used_up:
+        return DEFERRED
+    over = above(stored, rules)
+    victims = _find_victims(tx, queue, rules.order, newest, missing, new.messages)
     if victims is None:
         return QueueFull()
-    _evict(tx, victims, rules.overflow)
-    return None
-
-
-def _excess(amount: int, bound: int | None) -> int:
-    """By how much `amount` is above `bound`; 0 or less if it is not."""
-    return 0 if bound is None else amount - bound
+    fits = victims.enough or may_overflow(over, new, victims.space)
+    _evict(tx, victims.rows if fits else victims.needed_for(over), rules.overflow)
+    return None if fits else QueueFull()
 
 
 def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
@@ -70,21 +75,46 @@ def _without_duplicates(tx: Transaction, queue: str, messages: Sequence[NewMessa
     return new
 
 
+class _Victims:
+    """Messages to evict. enough: evicting them makes the space that is missing."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.space = Space(0, 0)
+        self.enough = False
+
+    def add(self, row: Row, missing: Space) -> None:
+        self.rows.append(row)
+        self.space = Space(self.space.messages + 1, self.space.bytes + row.bytes)
+        self.enough = self.space.messages >= missing.messages and self.space.bytes >= missing.bytes
+
+    def needed_for(self, missing: Space) -> list[Row]:
+        """The first of them, as many as make this space."""
+        needed = _Victims()
+        for row in self.rows:
+            if max(missing.messages - needed.space.messages, missing.bytes - needed.space.bytes) <= 0:
+                break
+            needed.add(row, missing)
+        return needed.rows
+
+
 def _find_victims(
-    tx: Transaction, queue: str, order: Order, newest: int, count_over: int, bytes_over: int
-) -> list[Row] | None:
-    """The messages to evict; None if evicting all of them is not enough."""
+    tx: Transaction, queue: str, order: Order, newest: int, missing: Space, sent: int
+) -> _Victims | None:
+    """The messages to evict, as many as one send may look at; None if evicting all of them is not enough."""
     tx.write_inserts()
-    victims = []
-    for victim in _in_eviction_order(tx, queue, order):
-        if victim.seq > newest:
-            continue
-        victims.append(victim)
-        count_over -= 1
-        bytes_over -= victim.bytes
-        if count_over <= 0 and bytes_over <= 0:
-            return victims
-    return None
+    victims = _Victims()
+    ran_out, looked_at, size = True, 0, 0
+    for row in _in_eviction_order(tx, queue, order):
+        looked_at += 1
+        size += row.bytes
+        if row.seq <= newest:
+            victims.add(row, missing)
+        if victims.enough or looked_at >= max(limits.EVICTED_MAX, sent) or size >= limits.STEP_BYTES_MAX:
+            ran_out = False
+            break
+    tx.allowances.of(Step.EVICT).charge(looked_at, size)
+    return None if ran_out else victims
 
 
 def _in_eviction_order(tx: Transaction, queue: str, order: Order) -> Iterator[Row]:

@@ -6,10 +6,10 @@ changed.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from forq_trio.model import limits
 from forq_trio.model.messages import Status
+from forq_trio.storage.allowance import Step, within
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
@@ -17,19 +17,21 @@ from forq_trio.storage.transitions import HELD_BACK, UNHELD
 _SEQ, _GROUP_ID = 0, 8
 
 
-class GroupLimit:
-    """The group limit of one queue while a batch serves its claims. in_flight_max: None where there is none.
+class Held(NamedTuple):
+    """A held message."""
 
-    left: how many more messages the claims may filter out: set to held, remove because of a redrive policy, or set
-    aside because they are damaged.
-    """
+    seq: int
+    bytes: int
+
+
+class GroupLimit:
+    """The group limit of one queue while a batch serves its claims. in_flight_max: None where there is none."""
 
     def __init__(self, tx: Transaction, queue: str, in_flight_max: int | None) -> None:
         self.queue = queue
         self.in_flight_max = in_flight_max
         self._tx = tx
         self._in_process: dict[str, int] = {}
-        self.left = limits.CLAIM_FILTERED_MAX
 
     def admits(self, group_id: str | None) -> bool:
         """True if one more message of this group may be processing; it is counted then."""
@@ -43,10 +45,8 @@ class GroupLimit:
 
     def set_aside(self, row: Any, error: Exception) -> None:
         """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
-        if self._tx.put_aside(self.queue, row[_SEQ], error):
-            self.left -= 1
-        else:
-            self.left = 0
+        filtering = self._tx.allowances.of(Step.FILTER)
+        filtering.charge(1 if self._tx.put_aside(self.queue, row[_SEQ], error) else filtering.messages, 0)
         if row[_GROUP_ID]:
             self._tx.freed.add((self.queue, row[_GROUP_ID]))
 
@@ -57,7 +57,6 @@ class GroupLimit:
         tx = self._tx
         tx.run("hold", [(tx.now_ms, row[_SEQ]) for row in rows])
         tx.transition(HELD_BACK, self.queue, Status.READY, Status.HELD, rows)
-        self.left -= len(rows)
 
 
 def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
@@ -66,27 +65,34 @@ def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
     return int(count)
 
 
-def unhold(tx: Transaction) -> None:
-    """Make held messages ready: where their group is below its limit again, or the limit of their queue was changed."""
-    for group in sorted(tx.freed):
-        limit = tx.rules(group[0]).group_in_flight_max
-        if limit is not None and tx.counted(group[0]).held > 0:
-            free = limit - count_in_process(tx, group, limit)
-            if free > 0:
-                _make_ready(tx, group[0], tx.query("select_held_of_group", *group, free))
-    left = limits.DUE_BATCH_MAX
+def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
+    """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
+    allowance = tx.allowances.of(Step.UNHOLD)
+    for group in groups:
+        queue = group[0]
+        limit = tx.rules(queue).group_in_flight_max
+        if limit is None or tx.counted(queue).held == 0:
+            continue
+        free = 0 if allowance.used_up else limit - count_in_process(tx, group, limit)
+        held = _held(tx, "select_held_of_group", *group, max(free, 0))
+        if allowance.used_up or len(_make_ready(tx, queue, held)) < len(held):
+            tx.put_back(group)
     for queue in tx.queues_unholding():
-        rows = tx.query("select_held", queue, tx.unhold_cursor(queue), left + 1)
-        now, later = rows[:left], rows[left:]
-        _make_ready(tx, queue, now)
-        if not later:
-            tx.move_unhold_cursor(queue, None)
-        elif now:
-            tx.move_unhold_cursor(queue, now[-1][_SEQ])
-        left -= len(now)
+        if allowance.used_up:
+            break
+        held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), allowance.messages + 1)
+        ready = _make_ready(tx, queue, held)
+        tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
 
 
-def _make_ready(tx: Transaction, queue: str, rows: Sequence[Any]) -> None:
-    if rows:
-        tx.run("unhold", [(tx.now_ms, row[_SEQ]) for row in rows])
-        tx.transition(UNHELD, queue, Status.HELD, Status.READY, rows)
+def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
+    return [Held(*row) for row in tx.query(statement, *bindings)]
+
+
+def _make_ready(tx: Transaction, queue: str, held: Sequence[Held]) -> Sequence[Held]:
+    """Make held messages ready, the first ones as far as the allowance lets; returns these."""
+    ready = within(tx.allowances.of(Step.UNHOLD), held)
+    if ready:
+        tx.run("unhold", [(tx.now_ms, message.seq) for message in ready])
+        tx.transition(UNHELD, queue, Status.HELD, Status.READY, ready)
+    return ready

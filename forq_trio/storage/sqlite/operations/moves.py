@@ -6,17 +6,22 @@ from json import dumps
 from forq_trio.model.commands import Delete, Redrive, Resubmit
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import NewMessage, Produced, Status
-from forq_trio.storage.engine import REQUEUED
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.engine import DEFERRED, REQUEUED, Deferred
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user, transfer
 from forq_trio.storage.sqlite.operations.send import send
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ...]]:
-    outcomes = []
+def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ...] | Deferred]:
+    allowance = tx.allowances.of(Redrive)
+    outcomes: list[tuple[bool, ...] | Deferred] = []
     for command in commands:
-        found = _named(tx, command.queue, command.message_ids)
+        if allowance.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        found = _named(tx, allowance, command.queue, command.message_ids)
         rows: list[tuple[object, ...]] = []
         results = []
         for message_id in command.message_ids:
@@ -37,28 +42,36 @@ def _redriven(tx: Transaction, message: Row, target: str) -> tuple[object, ...]:
     return target, is_dlq, position, tx.now_ms, tx.now_ms, expires_after, message.seq
 
 
-def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...]]:
-    outcomes = []
+def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...] | Deferred]:
+    allowance = tx.allowances.of(Delete)
+    outcomes: list[tuple[bool, ...] | Deferred] = []
     for command in commands:
-        found = _named(tx, command.queue, command.message_ids)
+        if allowance.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        found = _named(tx, allowance, command.queue, command.message_ids)
         removed = [found.pop(message_id, None) for message_id in command.message_ids]
         remove_for_user(tx, [message for message in removed if message is not None])
         outcomes.append(tuple(message is not None for message in removed))
     return outcomes
 
 
-def _named(tx: Transaction, queue: str, message_ids: Sequence[str]) -> dict[str, Row]:
-    """By id, those of these messages that are in `queue` and not processing."""
-    found = rows_of(tx.query("find_by_id", dumps(message_ids)))
-    return {
+def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Sequence[str]) -> dict[str, Row]:
+    """By id, those of these messages that are in `queue` and not processing; they are charged."""
+    found = {
         message.id: message
-        for message in found
+        for message in rows_of(tx.query("find_by_id", dumps(message_ids)))
         if message.queue == queue and message.status != Status.PROCESSING
     }
+    allowance.charge(len(found), sum([message.bytes for message in found.values()]))
+    return found
 
 
-def resubmit(tx: Transaction, commands: Sequence[Resubmit]) -> list[Produced | None]:
-    return [_resubmit(tx, command) for command in commands]
+def resubmit(tx: Transaction, commands: Sequence[Resubmit]) -> list[Produced | Deferred | None]:
+    copying, evicting = tx.allowances.of(Resubmit), tx.allowances.of(Step.EVICT)
+    return [
+        DEFERRED if copying.used_up or evicting.used_up else _resubmit(tx, command) for command in commands
+    ]
 
 
 def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
@@ -66,10 +79,11 @@ def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
     if not found or found[0].queue != command.queue:
         return None
     original = found[0]
+    tx.allowances.of(Resubmit).charge(1, original.bytes)
     target = command.target or original.source_queue
     if target is None or (command.remove and original.status == Status.PROCESSING):
         return None
-    ((priority, attributes, content),) = tx.query("read_message", original.seq)
+    ((priority, default_max_receives, attributes, content),) = tx.query("read_message", original.seq)
     copy = NewMessage(
         content if command.content is None else command.content,
         priority=priority,
@@ -78,12 +92,14 @@ def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         group=original.group_id or None,
         max_attempts=original.max_attempts,
         dead_letter_queue=original.dead_letter_queue,
+        default_max_receives=default_max_receives,
     )
     if command.remove:
         # Before the send: the original must neither take the space of its copy nor be evicted for it.
         remove_for_user(tx, [original])
         tx.forget_positions()
     sent = send(tx, target, (copy,))
+    assert not isinstance(sent, Deferred)  # the allowance was looked at before
     if isinstance(sent, ServiceError):
         raise sent  # undoes the removal, too
     tx.write_inserts()

@@ -8,6 +8,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Configure, ForgetQueue, Pause, Purge, Purged
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.rules import check_dead_letters_end
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user
 from forq_trio.storage.sqlite.operations.isolation import settle_each
@@ -63,9 +64,9 @@ def _purge(tx: Transaction, command: Purge) -> Purged:
     bound = limits.PURGE_BATCH_MAX
     up_to = tx.newest_before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
-    purged = found[:bound]
+    purged = within(Allowance(bound), found)
     removed = settle_each(tx, purged, remove_for_user)
-    return Purged(removed, up_to if len(found) > bound and removed else None)
+    return Purged(removed, up_to if len(found) > len(purged) and removed else None)
 
 
 def forget(tx: Transaction, commands: Sequence[ForgetQueue]) -> list[bool | InvalidSetting]:

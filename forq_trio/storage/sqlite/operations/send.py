@@ -6,23 +6,25 @@ from operator import attrgetter
 from typing import Any
 
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
-from forq_trio.model.errors import ServiceError
+from forq_trio.model.errors import QueueFull, ServiceError
 from forq_trio.model.messages import NewMessage, Produced, Status, is_dead_letter_queue
 from forq_trio.model.queue_settings import Order, QueueRules
-from forq_trio.storage.engine import PRODUCED
+from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
 from forq_trio.storage.rules import message_bytes
 from forq_trio.storage.sqlite.operations.eviction import evict_for
 from forq_trio.storage.sqlite.operations.groups import position_and_group
 from forq_trio.storage.sqlite.row import write_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
 
+Outcome = Produced | ServiceError | Deferred
+
 # As numbers: binding a member of an enumeration takes longer.
 _READY = int(Status.READY)
 _DELAYED = int(Status.DELAYED)
 
 
-def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Produced | ServiceError]:
-    outcomes: list[Produced | ServiceError] = []
+def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
     for queue, group in groupby(commands, key=attrgetter("queue")):
         outcomes += _send_each(tx, queue, [command.message for command in group])
     tx.write_inserts()
@@ -31,42 +33,45 @@ def produce(tx: Transaction, commands: Sequence[Produce]) -> list[Produced | Ser
 
 def produce_many(
     tx: Transaction, commands: Sequence[ProduceMany]
-) -> list[tuple[Produced, ...] | ServiceError]:
-    outcomes: list[tuple[Produced, ...] | ServiceError] = []
+) -> list[tuple[Produced, ...] | ServiceError | Deferred]:
+    outcomes: list[tuple[Produced, ...] | ServiceError | Deferred] = []
     for command in commands:
         stored = send(tx, command.queue, command.messages)
-        outcomes.append(stored if isinstance(stored, ServiceError) else tuple(stored))
+        outcomes.append(tuple(stored) if isinstance(stored, list) else stored)
     tx.write_inserts()
     return outcomes
 
 
 def produce_each(
     tx: Transaction, commands: Sequence[ProduceEach]
-) -> list[tuple[Produced | ServiceError, ...]]:
-    outcomes = []
-    for command in commands:
-        newest = tx.last_seq
-        results: list[Produced | ServiceError] = []
-        for queue, message in command.messages:
-            stored = send(tx, queue, (message,), newest, command.messages_max)
-            results.append(stored if isinstance(stored, ServiceError) else stored[0])
-        outcomes.append(tuple(results))
+) -> list[tuple[Produced | ServiceError, ...] | Deferred]:
+    outcomes = [_send_across(tx, command) for command in commands]
     tx.write_inserts()
     return outcomes
 
 
-def _send_each(
-    tx: Transaction, queue: str, messages: Sequence[NewMessage]
-) -> Sequence[Produced | ServiceError]:
+def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | ServiceError, ...] | Deferred:
+    """Store these messages, each alone. One that would have to wait is refused if others do not."""
+    newest = tx.last_seq
+    results: list[Produced | ServiceError] = []
+    for queue, message in command.messages:
+        stored = send(tx, queue, (message,), newest, command.messages_max)
+        if stored is not DEFERRED:
+            results.append(stored[0] if isinstance(stored, list) else stored)
+        elif results:
+            results.append(QueueFull())
+        else:
+            return DEFERRED
+    return tuple(results)
+
+
+def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> Sequence[Outcome]:
     """Store these messages, each alone; all at once where none can be refused."""
     rules = tx.rules(queue)
     if not _is_bounded(rules) and tx.admit(queue) is None:
         return _store(tx, queue, messages, rules)
-    outcomes: list[Produced | ServiceError] = []
-    for message in messages:
-        stored = send(tx, queue, (message,))
-        outcomes.append(stored if isinstance(stored, ServiceError) else stored[0])
-    return outcomes
+    sent = [send(tx, queue, (message,)) for message in messages]
+    return [stored[0] if isinstance(stored, list) else stored for stored in sent]
 
 
 def send(
@@ -75,12 +80,12 @@ def send(
     messages: Sequence[NewMessage],
     newest: int | None = None,
     messages_max: int | None = None,
-) -> list[Produced] | ServiceError:
+) -> list[Produced] | ServiceError | Deferred:
     """Store these messages, except known duplicates; or store none and return the error.
 
     newest, messages_max: see `evict_for`.
     """
-    refusal: ServiceError | None = tx.admit(queue)
+    refusal: ServiceError | Deferred | None = tx.admit(queue)
     if refusal is not None:
         return refusal
     rules = tx.rules(queue)
@@ -174,6 +179,7 @@ def _is_plain(message: NewMessage) -> bool:
         and message.deduplication_id is None
         and message.ttl_ms is None
         and message.max_attempts is None
+        and message.default_max_receives is None
         and message.dead_letter_queue is None
     )
 
@@ -182,6 +188,7 @@ def _own(message: NewMessage, group_id: str | None) -> tuple[Any, ...]:
     """The columns that `insert_plain` leaves out, and the content."""
     return (
         message.max_attempts,
+        message.default_max_receives,
         message.ttl_ms,
         group_id,
         write_attributes(message.attributes) if message.attributes else None,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
-from forq_trio.storage.engine import ACKED, END_TO_END, NACKED, RELEASED
+from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, NACKED, RELEASED, Deferred
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.operations.dead_letters import remove
 from forq_trio.storage.sqlite.operations.group_limit import count_in_process
@@ -26,12 +26,24 @@ _PROCESSING = int(Status.PROCESSING)
 
 
 class _Messages:
-    """The messages that the settlements of a batch name. returned: the bindings of `give_back`, yet to be written."""
+    """The messages that the settlements of one kind in a batch name, and the allowance for finding them.
 
-    def __init__(self, tx: Transaction, statement: str, names: str) -> None:
+    returned: the bindings of `give_back`, yet to be written.
+    """
+
+    def __init__(self, tx: Transaction, kind: type, statement: str, names: Sequence[int | str]) -> None:
         self._tx = tx
-        self._found = {row[0]: Row._make(row) for row in tx.query(statement, names)}
+        self._found = {row[0]: Row._make(row) for row in tx.query(statement, dumps(names))}
         self.returned: list[tuple[Any, ...]] = []
+        allowance = tx.allowances.of(kind)
+        most_bytes = len(names) * max([found.bytes for found in self._found.values()], default=0)
+        never_used_up = not tx.isolated and allowance.covers(len(names), most_bytes)
+        self._allowance = None if never_used_up else allowance
+
+    @property
+    def used_up(self) -> bool:
+        """True if the other commands of this kind are to wait for the next batch."""
+        return self._allowance is not None and self._allowance.used_up
 
     @cached_property
     def _sequences(self) -> dict[str, int]:
@@ -47,6 +59,7 @@ class _Messages:
             or (message_id is not None and found.id != message_id)
         ):
             return None
+        self._charge(found)
         return found
 
     def in_process(self, queue: str, message_id: str) -> Row | None:
@@ -54,7 +67,12 @@ class _Messages:
         found = self._found.get(self._sequences.get(message_id, 0))
         if found is None or found.queue != queue or found.status != _PROCESSING:
             return None
+        self._charge(found)
         return found
+
+    def _charge(self, found: Row) -> None:
+        if self._allowance is not None:
+            self._allowance.charge(1, found.bytes)
 
     def forget(self, found: Row) -> None:
         """A message is settled: later receipts of this batch do not find it."""
@@ -91,14 +109,14 @@ class _Messages:
 
 def _named_by_receipts(tx: Transaction, commands: Sequence[Ack | Nack | Extend | Release]) -> _Messages:
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
-    return _Messages(tx, "find_by_sequence", str(seqs))
+    return _Messages(tx, type(commands[0]), "find_by_sequence", seqs)
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
-    return _Messages(tx, "find_by_id", dumps([command.message_id for command in commands]))
+    return _Messages(tx, type(commands[0]), "find_by_id", [command.message_id for command in commands])
 
 
-def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
+def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     removed: list[Row] = []
 
@@ -110,21 +128,20 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...]]:
         removed.append(found)
         return True
 
-    outcomes = _each_receipt(commands, settle)
+    outcomes = _each_receipt(messages, commands, settle)
     _remove(tx, removed)
     return outcomes
 
 
-def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool]:
+def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Deferred]:
     messages = _named_by_ids(tx, commands)
     removed: list[Row] = []
-    outcomes = []
-    for command in commands:
-        found = messages.in_process(command.queue, command.message_id)
-        if found is not None:
-            messages.forget(found)
-            removed.append(found)
-        outcomes.append(found is not None)
+
+    def settle(found: Row) -> None:
+        messages.forget(found)
+        removed.append(found)
+
+    outcomes = _each_id(messages, commands, settle)
     _remove(tx, removed)
     return outcomes
 
@@ -135,7 +152,7 @@ def _remove(tx: Transaction, messages: Sequence[Row]) -> None:
     remove(tx, messages, ACKED)
 
 
-def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...]]:
+def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
 
     def settle(command: Nack, receipt: Receipt) -> bool:
@@ -145,19 +162,14 @@ def nack(tx: Transaction, commands: Sequence[Nack]) -> list[tuple[bool, ...]]:
         _nack(tx, messages, found, command.delay_ms, command.reason)
         return True
 
-    outcomes = _each_receipt(commands, settle)
+    outcomes = _each_receipt(messages, commands, settle)
     messages.write_returned()
     return outcomes
 
 
-def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool]:
+def nack_by_id(tx: Transaction, commands: Sequence[NackById]) -> list[bool | Deferred]:
     messages = _named_by_ids(tx, commands)
-    outcomes = []
-    for command in commands:
-        found = messages.in_process(command.queue, command.message_id)
-        if found is not None:
-            _nack(tx, messages, found, None, None)
-        outcomes.append(found is not None)
+    outcomes = _each_id(messages, commands, lambda found: _nack(tx, messages, found, None, None))
     messages.write_returned()
     return outcomes
 
@@ -170,7 +182,7 @@ def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None
     messages.give_back(NACKED, found, returned, found.attempts, reason=reason, failures=failures)
 
 
-def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...]]:
+def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
 
@@ -203,7 +215,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
             extended[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
         return lease_until
 
-    outcomes = _each_receipt(commands, settle)
+    outcomes = _each_receipt(messages, commands, settle)
     write()
     return outcomes
 
@@ -219,7 +231,7 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
         messages.give_back(SHORTENED, found, returned, found.attempts, receipt=found.receipt)
 
 
-def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...]]:
+def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
 
     def settle(command: Release, receipt: Receipt) -> bool:
@@ -231,7 +243,7 @@ def release(tx: Transaction, commands: Sequence[Release]) -> list[tuple[bool, ..
         messages.give_back(RELEASED, found, returned, uncounted(found.attempts))
         return True
 
-    outcomes = _each_receipt(commands, settle)
+    outcomes = _each_receipt(messages, commands, settle)
     messages.write_returned()
     return outcomes
 
@@ -240,6 +252,26 @@ CommandT = TypeVar("CommandT", Ack, Nack, Extend, Release)
 
 
 def _each_receipt(
-    commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
-) -> list[tuple[OutcomeT, ...]]:
-    return [tuple([settle(command, receipt) for receipt in command.receipts]) for command in commands]
+    messages: _Messages, commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
+) -> list[tuple[OutcomeT, ...] | Deferred]:
+    """The outcomes of these commands: `settle` for each receipt."""
+    return [
+        DEFERRED if messages.used_up else tuple([settle(command, receipt) for receipt in command.receipts])
+        for command in commands
+    ]
+
+
+def _each_id(
+    messages: _Messages, commands: Sequence[AckById | NackById], settle: Callable[[Row], None]
+) -> list[bool | Deferred]:
+    """The outcomes of these commands: `settle` for each message that is in process."""
+    outcomes: list[bool | Deferred] = []
+    for command in commands:
+        if messages.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        found = messages.in_process(command.queue, command.message_id)
+        if found is not None:
+            settle(found)
+        outcomes.append(found is not None)
+    return outcomes

@@ -71,8 +71,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
 -- name: insert_message
 -- Store a new message.
 INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, expires_after, priority,
-                      position, bytes, max_attempts, ttl_ms, group_id, attributes, dedup_id, dead_letter_queue, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                      position, bytes, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
+                      dead_letter_queue, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: join_turns
 -- Give the last ready message of a priority the group of later messages without one.
@@ -118,20 +119,23 @@ DELETE FROM dedup WHERE (queue, dedup_id) IN (
 
 -- name: select_ready
 -- The next messages of a queue in claim order.
-SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
+       CAST(bytes AS INTEGER)
 FROM messages
 WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: select_ready_but
 -- The next messages of a queue in claim order, but these.
-SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
+       CAST(bytes AS INTEGER)
 FROM messages
 WHERE queue = ? AND status = 0 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: select_drawn
 -- A ready message by its sequence, for a shuffle.
-SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position
+SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
+       CAST(bytes AS INTEGER)
 FROM messages WHERE seq = ? AND status = 0;
 
 -- name: count_in_process
@@ -144,7 +148,7 @@ UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 
 -- name: select_held_of_group
 -- The next held messages of a group.
-SELECT seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
+SELECT seq, bytes FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: held_groups
 -- The groups of a queue that have held messages, found by skipping along the index from group to group.
@@ -160,7 +164,7 @@ SELECT group_id FROM groups WHERE group_id IS NOT NULL AND EXISTS (
 
 -- name: select_held
 -- Held messages of a queue, by sequence.
-SELECT seq FROM messages WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
+SELECT seq, bytes FROM messages INDEXED BY messages_held WHERE queue = ? AND status = 4 AND seq > ? ORDER BY seq LIMIT ?;
 
 -- name: unhold
 -- Make a held message ready.
@@ -178,6 +182,10 @@ SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, r
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
+
+-- name: find_default_max_receives
+-- How many deliveries of a message are enough for a claim that names no bound.
+SELECT default_max_receives FROM messages WHERE seq = ?;
 
 -- name: find_by_id
 -- The columns of `Row`, of messages named by their ids.
@@ -258,7 +266,7 @@ WHERE seq = ?;
 
 -- name: read_message
 -- The columns of a copy that are not in `Row`.
-SELECT priority, attributes, content FROM messages WHERE seq = ?;
+SELECT priority, default_max_receives, attributes, content FROM messages WHERE seq = ?;
 
 -- name: select_purged
 -- The first messages of a queue, up to a sequence.

@@ -1,0 +1,84 @@
+"""How much the steps of a batch may do: messages, and bytes of their content.
+
+Every step of a batch that its commands do not bound by themselves has an allowance. A step stops once its allowance is
+used up, and the next batch goes on; the last piece of work, which is not split, may overdraw it. So no request and no
+setting makes a batch long, however much is stored, and both engines stop at the same message.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+from forq_trio.model import limits
+
+
+class Step(Enum):
+    """The steps of a batch that have an allowance; each kind of settling or moving command has one, too."""
+
+    DUE = "due"
+    EVICT = "evict"
+    UNHOLD = "unhold"
+    FILTER = "filter"
+    DELIVER = "deliver"
+
+
+def _messages_max(step: object) -> int:
+    match step:
+        case Step.DUE | Step.UNHOLD:
+            return limits.DUE_BATCH_MAX
+        case Step.EVICT:
+            return limits.EVICTED_MAX
+        case Step.FILTER:
+            return limits.CLAIM_FILTERED_MAX
+        case _:
+            return limits.COMMIT_MESSAGES_MAX
+
+
+class Allowance:
+    """What a step may still do; used up when no message is left, or no byte."""
+
+    __slots__ = ("bytes", "messages")
+
+    def __init__(self, messages: int) -> None:
+        self.messages = messages
+        self.bytes = limits.STEP_BYTES_MAX
+
+    @property
+    def used_up(self) -> bool:
+        return self.messages <= 0 or self.bytes <= 0
+
+    def covers(self, messages: int, size: int) -> bool:
+        """True if so much does not use it up."""
+        return messages < self.messages and size < self.bytes
+
+    def charge(self, messages: int, size: int) -> None:
+        self.messages -= messages
+        self.bytes -= size
+
+
+MessageT = TypeVar("MessageT", bound=Any)
+
+
+def within(allowance: Allowance, messages: Sequence[MessageT]) -> Sequence[MessageT]:
+    """The first of these messages, up to the one that uses up the allowance; they are charged. Each has `bytes`.
+
+    A damaged one, whose size is no number, is charged without it: it fails where it is settled.
+    """
+    for index, message in enumerate(messages):
+        if allowance.used_up:
+            return messages[:index]
+        allowance.charge(1, message.bytes if isinstance(message.bytes, int) else 0)
+    return messages
+
+
+class Allowances:
+    """The allowances of one batch, by step or kind of command."""
+
+    def __init__(self) -> None:
+        self._by_step: dict[object, Allowance] = {}
+
+    def of(self, step: object) -> Allowance:
+        allowance = self._by_step.get(step)
+        if allowance is None:
+            allowance = self._by_step[step] = Allowance(_messages_max(step))
+        return allowance
