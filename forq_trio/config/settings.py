@@ -113,7 +113,7 @@ class Sasquatch(Section):
     sasquatch_default_visibility_timeout: WholeNumber = Field(30, ge=0, le=limits.SASQUATCH_SECONDS_MAX)
     """Seconds a received message is invisible if the receive says nothing."""
     sasquatch_default_max_receives: WholeNumber = Field(4, ge=1, le=limits.MAX_ATTEMPTS_MAX)
-    """Receives before a message is poison if the receive says nothing."""
+    """Receives after which what came through /send is poison for a receive that says nothing else."""
     sasquatch_poison_max_receives: WholeNumber = Field(100, ge=1, le=limits.MAX_ATTEMPTS_MAX)
     """Receives after which what came through /send is deleted whatever its consumers say; at least the default."""
     sasquatch_default_retention_period: WholeNumber = Field(

@@ -32,7 +32,7 @@ from forq_trio.model.commands import (
     Resubmit,
 )
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt, Status
-from forq_trio.storage.engine import Batch, Engine, EngineSettings
+from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Batch, Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import served_by_queue, waiting
@@ -202,6 +202,7 @@ class EnginesAgree(RuleBasedStateMachine):
         self.sqlite = self.exit.enter_context(closing(Side(SqliteEngine(path, SETTINGS, "normal"))))
         self.now_ms = T0
         self.due_ms: int | None = None
+        self.events: Counter[str] = Counter()
 
     def teardown(self) -> None:
         self.exit.close()
@@ -222,6 +223,8 @@ class EnginesAgree(RuleBasedStateMachine):
         found, sqlite_due_ms = self.sqlite.run(batch, waiting, self.now_ms)
         assert found == expected
         self.check_bounds(found, before)
+        for event in found[2]:
+            self.events[event.kind] += event.count
         if due_ms is not None:
             assert sqlite_due_ms is not None
             assert sqlite_due_ms <= due_ms
@@ -255,6 +258,11 @@ class EnginesAgree(RuleBasedStateMachine):
         rules = self.sqlite.engine.snapshot().rules(queue)
         assert message is not None
         assert delivery.attempts <= (message.max_attempts or rules.max_attempts)
+
+    @invariant()
+    def nothing_is_stored_or_gone_without_an_event(self):
+        stored = sum(counts.total for counts in self.sqlite.engine.snapshot().counts.values())
+        assert stored == self.events[PRODUCED] - self.events[ACKED] - self.events[CLEANED_UP]
 
     @rule(ms=st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000)))
     def jump(self, ms):

@@ -26,7 +26,7 @@ DEFAULT_OF = {
     "visibility_timeout": DEFAULTS.default_visibility_timeout,
     "wait_time_seconds": DEFAULTS.default_wait_time_seconds,
     "max_number_of_messages": 1,
-    "max_receives": DEFAULTS.default_max_receives,
+    "max_receives": f"what the message was sent with: {DEFAULTS.default_max_receives} through `/send`, else none",
 }
 
 

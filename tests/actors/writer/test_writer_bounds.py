@@ -1,0 +1,122 @@
+"""A batch is bounded in messages and bytes: what does not fit is done in the next one, and nobody is forgotten."""
+
+import trio
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Ack, Claim, Pause, ProduceMany
+from forq_trio.model.errors import Stopping
+from forq_trio.model.messages import NewMessage, Receipt
+from support.actors import running_writer
+from support.words import Pending, claim, contents, send
+
+HALF = "x" * (limits.COMMIT_BYTES_MAX // 2)
+
+
+def some(count: int, content: str = "four") -> ProduceMany:
+    return ProduceMany("q", (NewMessage(content),) * count)
+
+
+async def test_one_commit_takes_no_more_bytes_than_its_cap(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        calls = [Pending(nursery, writer, send(HALF)) for _ in range(5)]
+        await trio.testing.wait_all_tasks_blocked()
+        assert [len(batch.commands) for batch in engine.batches if batch.commands] == [2, 2, 1]
+        assert sorted([(await call.finished()).sequence for call in calls]) == [1, 2, 3, 4, 5]
+
+
+async def test_a_text_counts_as_the_bytes_it_may_have(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        for _ in range(3):
+            Pending(nursery, writer, send("ö" * (limits.COMMIT_BYTES_MAX // 6)))
+        await trio.testing.wait_all_tasks_blocked()
+        assert [len(batch.commands) for batch in engine.batches if batch.commands] == [1, 1, 1]
+
+
+async def test_a_call_above_the_cap_is_taken_alone(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        large = some(3, HALF)
+        for command in (send(), large, send()):
+            Pending(nursery, writer, command)
+        await trio.testing.wait_all_tasks_blocked()
+        assert [batch.commands for batch in engine.batches if large in batch.commands] == [[large]]
+
+
+async def test_a_call_that_has_to_wait_for_the_next_batch_can_be_withdrawn(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer:
+        async with trio.open_nursery() as nursery:
+            calls = [Pending(nursery, writer, send(HALF + str(number))) for number in range(3)]
+            engine.after_answers = calls[2].cancel
+        assert [delivery.sequence for delivery in await writer.execute(claim(most=9))] == [1, 2]
+
+
+async def test_claims_share_what_a_batch_may_hand_out(engine, autojump_clock, monkeypatch) -> None:
+    """Who gets nothing in the first batch gets it in the next ones, also one that would not wait."""
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        await writer.execute(some(9))
+        monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+        calls = [Pending(nursery, writer, Claim("q", 3, None, wait_ms=wait)) for wait in (0, 0, 1_000)]
+        outcomes = [await call.finished() for call in calls]
+        assert [contents(outcome) for outcome in outcomes] == [["four"] * 3] * 3
+        assert trio.current_time() < limits.DEFERRED_CLAIM_SECONDS
+
+
+async def test_one_that_would_not_wait_is_told_soon_that_there_is_nothing(
+    engine, autojump_clock, monkeypatch
+) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        await writer.execute(some(6))
+        monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+
+        def pause_once() -> None:
+            engine.after_answers = lambda: None
+            writer.post(Pause("q", True))
+
+        engine.after_answers = pause_once
+        calls = [Pending(nursery, writer, Claim("q", 3, None)) for _ in range(2)]
+        assert sorted([len(await call.finished()) for call in calls]) == [0, 3]
+        assert trio.current_time() <= limits.DEFERRED_CLAIM_SECONDS + 0.001
+
+
+async def test_commands_that_did_not_run_are_run_next_and_delay_no_others(
+    engine, autojump_clock, monkeypatch
+) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        await writer.execute(some(9))
+        deliveries = await writer.execute(claim(most=9))
+        receipts = [Receipt.parse(delivery.receipt) for delivery in deliveries]
+        monkeypatch.setattr(limits, "STEP_BYTES_MAX", 4)
+        engine.batches.clear()
+        acks = [Pending(nursery, writer, Ack("q", (receipt,))) for receipt in receipts]
+        sent = Pending(nursery, writer, send("not delayed"))
+        assert [await call.finished() for call in acks] == [(True,)] * 9
+        await sent.finished()
+        assert any(command == send("not delayed") for command in engine.batches[0].commands)
+        assert [len(batch.commands) for batch in engine.batches[:9]] == [10, 8, 7, 6, 5, 4, 3, 2, 1]
+
+
+async def test_a_stopping_writer_runs_them_first(engine, autojump_clock, monkeypatch) -> None:
+    async with trio.open_nursery() as nursery:
+        async with running_writer(engine) as writer:
+            await writer.execute(some(4))
+            deliveries = await writer.execute(claim(most=4))
+            monkeypatch.setattr(limits, "STEP_BYTES_MAX", 4)
+            acks = [
+                Pending(nursery, writer, Ack("q", (Receipt.parse(delivery.receipt),)))
+                for delivery in deliveries
+            ]
+            await trio.testing.wait_all_tasks_blocked()
+        assert [await call.finished() for call in acks] == [(True,)] * 4
+
+
+async def test_commands_of_one_request_share_a_batch(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer:
+        engine.batches.clear()
+        outcomes = await writer.execute_each([send("a"), send("b")])
+        assert [outcome.sequence for outcome in outcomes] == [1, 2]
+        assert [len(batch.commands) for batch in engine.batches] == [2]
+        writer.stop()
+        try:
+            await writer.execute_each([send("c")])
+        except Stopping:
+            return
+        raise AssertionError("a stopped writer took a command")

@@ -1,0 +1,85 @@
+"""Who sends and who receives, in which dialect, under which bounds: after how many deliveries is a message where?
+
+A consumer's default never overrides what the message, its queue or its sender's dialect says; nothing that has a
+dead-letter queue is deleted.
+"""
+
+import pytest
+
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.queue_settings import SettingsChange
+
+from .harness import Api
+
+DELETED = "deleted"
+RECEIVERS = {
+    "forq": None,
+    "plain": {},
+    "2 receives": {"max_receives": 2},
+    "2 receives, then dead": {"max_receives": 2, "dead_letter_queue_name": "dead"},
+    "dead": {"dead_letter_queue_name": "dead"},
+}
+# By sender and bounds: the end for each of the receivers.
+ENDS = {
+    ("forq", "none"): [(5, "q-dlq"), (5, "q-dlq"), (2, "q-dlq"), (2, "dead"), (5, "q-dlq")],
+    ("forq", "message"): [(3, "grave"), (3, "grave"), (2, "grave"), (2, "dead"), (3, "grave")],
+    ("forq", "queue"): [(3, "grave"), (3, "grave"), (2, "grave"), (2, "dead"), (3, "grave")],
+    ("sasquatch", "none"): [(100, DELETED), (4, DELETED), (2, DELETED), (2, "dead"), (4, "dead")],
+    ("sasquatch", "queue"): [(3, "grave"), (3, "grave"), (2, "grave"), (2, "dead"), (3, "grave")],
+    ("sasquatch", "queue's queue"): [(100, "grave"), (4, "grave"), (2, "grave"), (2, "dead"), (4, "dead")],
+    ("sasquatch", "queue's attempts"): [(3, DELETED), (3, DELETED), (2, DELETED), (2, "dead"), (3, DELETED)],
+}
+SETTINGS = {
+    "queue": SettingsChange(max_attempts=3, dead_letter_queue="grave"),
+    "queue's queue": SettingsChange(dead_letter_queue="grave"),
+    "queue's attempts": SettingsChange(max_attempts=3),
+}
+
+
+async def life(api: Api, sender: str, bounds: str, receiver: str) -> tuple[int, str]:
+    """Send a message and receive it until it is gone: how often it was delivered, and where it is."""
+    if bounds in SETTINGS:
+        await api.broker.configure("q", SETTINGS[bounds])
+    if sender == "forq":
+        own = {"max_attempts": 3, "dead_letter_queue": "grave"} if bounds == "message" else {}
+        await api.broker.produce("q", "m", **own)
+    else:
+        await api.send("m")
+    deliveries = 0
+    while await received(api, RECEIVERS[receiver]):
+        deliveries += 1
+    await api.broker.sweep(SweepKind.FAILED)  # in a server the writer nudges the job that does it
+    places = [queue for queue in ("q", "q-dlq", "grave", "dead") if await api.broker.browse(queue)]
+    (place,) = places or [DELETED]
+    return deliveries, place
+
+
+async def received(api: Api, members: dict[str, object] | None) -> bool:
+    """Receive the message, its lease over at once; False if it is no longer there."""
+    if members is None:
+        return bool(await api.broker.receive("q", lease_ms=0))
+    return bool(await api.receive(visibility_timeout=0, **members))
+
+
+@pytest.mark.parametrize("receiver", RECEIVERS)
+@pytest.mark.parametrize(("sender", "bounds"), ENDS)
+async def test_a_message_ends_where_its_sender_and_its_queue_say(api: Api, sender, bounds, receiver):
+    expected = dict(zip(RECEIVERS, ENDS[sender, bounds], strict=True))
+    assert await life(api, sender, bounds, receiver) == expected[receiver]
+
+
+async def test_defaults_delete_nothing_of_forqs(api: Api):
+    """The case that lost messages: one consumer of the other dialect, with default values."""
+    await api.broker.produce("q", "precious")
+    while await api.receive(visibility_timeout=0):
+        pass
+    await api.broker.sweep(SweepKind.FAILED)
+    assert [message.content for message in await api.broker.browse("q-dlq")] == ["precious"]
+
+
+async def test_the_length_that_a_queue_is_set_to_counts_before_the_default(api: Api):
+    api.serve(max_queue_length=1)
+    await api.broker.configure("q", SettingsChange(max_messages=3))
+    for _ in range(3):
+        await api.send()
+    assert (await api.error("send", {"queue_name": "q", "message_body": "x"})) == (503, "QueueFull")
