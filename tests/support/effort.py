@@ -40,6 +40,7 @@ COUNTS = {
     "writer_scripts": Count(15, 60, "random scripts of commands with cancellations"),
     "model_histories": Count(15, 50, "random histories on which the engines are compared"),
     "disturbed_histories": Count(5, 25, "the same with a bad command in each batch"),
+    "bounded_batches": Count(150, 1_000, "random batches on a full queue whose settings change"),
     "order_histories": Count(10, 40, "random histories of order and deduplication"),
     "power_cuts": Count(60, 300, "power cuts at each durability"),
     "power_cuts_without_syncs": Count(40, 100, "power cuts of an engine that never syncs"),

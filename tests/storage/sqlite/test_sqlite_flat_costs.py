@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import closing
 
-import apsw
 import pytest
 
 from forq_trio.model import limits
@@ -25,22 +24,12 @@ from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.reader import SqliteReader
 from support.batches import do, run
+from support.vm_steps import Steps
 from support.words import ack, claim, nack, send
 
 FEW, MANY = 160, 3_200
 GROWTH_MAX = 1.2
 """A little is left to chance (random draws). Whatever looked at each message would take twenty times the steps."""
-
-
-class Steps:
-    """Counts the steps of the statements of a connection."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.count = 0
-        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, self._add)
-
-    def _add(self, event: dict) -> None:
-        self.count += event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
 
 
 @pytest.fixture(autouse=True)
