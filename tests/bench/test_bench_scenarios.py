@@ -34,6 +34,7 @@ ROWS = {
     "embedded": 4,
     "features": 14,
     "features-stored": 4,
+    "neighbours": 10,
     "peers": None,
 }
 
