@@ -27,15 +27,24 @@ class SqliteLog:
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """See engine.py. Waits for a checkpoint that runs already, not for readers. Raises StorageUnavailable."""
-        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_PASSIVE
         with self._lock:
             try:
-                pages, moved_pages = self._connection.wal_checkpoint(mode=mode)
+                result = self._truncate() if truncate else None
+                return result or self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
             except apsw.Error as error:
                 raise unavailable(error, self._connection) from error
-        if truncate:
-            self._pages = 0
-        return CheckpointResult(pages, moved_pages)
+
+    def _truncate(self) -> CheckpointResult | None:
+        """Empty the log; None if a reader uses it."""
+        try:
+            result = self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return None
+        self._pages = 0
+        return result
+
+    def _move(self, mode: int) -> CheckpointResult:
+        return CheckpointResult(*self._connection.wal_checkpoint(mode=mode))
 
     def close(self) -> None:
         """Wait for a checkpoint that runs, and close the connection."""
