@@ -43,6 +43,10 @@ class Checkpointer:
         if self._has_grown():
             self._grew.set()
 
+    def hurry(self) -> None:
+        """Move the log into the database now, however short it is."""
+        self._grew.set()
+
     def _note_log_started_over(self) -> None:
         self._tried_pages = 0
         self._held = False
@@ -56,9 +60,9 @@ class Checkpointer:
             await self._grew.wait()
             self._grew = trio.Event()
             result = await self._checkpoint()
-            if result is not None:
-                if result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES or self._writer.sends_refused:
-                    await self._restart_log(result)
+            is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
+            if result is not None and (is_long or self._writer.sends_refused):
+                await self._restart_log(result)
             await self._empty_when_idle()
 
     async def _restart_log(self, result: CheckpointResult) -> None:

@@ -225,7 +225,9 @@ async def test_a_read_that_holds_a_long_log_is_told_of_once_and_does_not_pause_t
         nursery.cancel_scope.cancel()
 
 
-async def test_a_read_that_keeps_the_log_from_being_emptied_is_no_failure(engine, path, house, caplog) -> None:
+async def test_a_read_that_keeps_the_log_from_being_emptied_is_no_failure(
+    engine, path, house, caplog
+) -> None:
     with closing(engine.open_reader()) as reader:
         reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
         async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:

@@ -16,6 +16,7 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import legacy, migrations
+from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX, FileNames, names_of
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
@@ -24,18 +25,21 @@ _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
 class Database:
     """A locked, up-to-date file with its write connection. Use from one thread at a time.
 
-    reserve_path: see engine.py.
+    real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py.
     """
 
     def __init__(self, path: str, connection: apsw.Connection, lock: int, real_path: str) -> None:
-        self.path = path
+        self.real_path = real_path
         self.connection = connection
         self.reserve_path = _reserve_path(real_path)
+        self.names = FileNames(names_of(path, real_path))
         self._lock = lock
         self._log_index = _allocate_log_index(real_path)
 
     def close(self) -> None:
-        """Close the connection (the last one to close empties the log), then let another server in."""
+        """Close the connection (the last one to close empties the log and removes it), then let another server in."""
+        if self._lock >= 0 and self.names.problem() is not None:
+            self._empty_log()
         self.connection.close()
         if self._log_index >= 0:
             os.close(self._log_index)
@@ -43,6 +47,11 @@ class Database:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def _empty_log(self) -> None:
+        """SQLite leaves the log of a file that was moved as it is: what has the name now would be opened with it."""
+        with suppress(apsw.Error):
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
 def open_database(path: str, durability: str) -> Database:
@@ -60,7 +69,7 @@ def open_database(path: str, durability: str) -> Database:
         with refusing(path):
             Path(_reserve_path(real_path)).unlink(missing_ok=True)
             _make_file(real_path)
-            return Database(real_path, _open_writer(real_path, path, durability), lock, real_path)
+            return Database(path, _open_writer(real_path, path, durability), lock, real_path)
     except BaseException:
         os.close(lock)
         raise
@@ -123,6 +132,8 @@ def _check_path(path: str) -> str:
     if os.path.exists(real_path):
         if not os.path.isfile(real_path):
             raise StorageOpenError(f"{path} is not a regular file")
+        if os.stat(real_path).st_nlink > 1:
+            raise StorageOpenError(f"{path} has a second name (a hard link), and a log belongs to one name")
         if not os.access(real_path, os.R_OK | os.W_OK, effective_ids=True):
             raise StorageOpenError(f"{path} cannot be read and written by this user")
     if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
@@ -172,7 +183,7 @@ def _check_kind(real_path: str, path: str) -> None:
 
 def _lock(real_path: str, path: str) -> int:
     """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
-    lock = os.open(f"{real_path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(real_path + LOCK_SUFFIX, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
