@@ -16,6 +16,7 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import legacy, migrations
+from forq_trio.storage.sqlite.files.copy import sync
 from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX, FileNames, names_of
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
@@ -60,11 +61,12 @@ def open_database(path: str, durability: str) -> Database:
     durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a
     temporary file). Raises StorageOpenError, one sentence, and leaves the file as it was.
     """
-    real_path = _check_path(path)
+    real_path = check_path(path)
     with refusing(path):
-        _make_directory(os.path.dirname(real_path))
+        _check_one_name(real_path, path)
+        make_directory(os.path.dirname(real_path))
         _check_kind(real_path, path)
-        lock = _lock(real_path, path)
+        lock = lock_database(real_path, path)
     try:
         with refusing(path):
             Path(_reserve_path(real_path)).unlink(missing_ok=True)
@@ -117,7 +119,7 @@ def has_log(path: str, suffix: str = "-wal") -> bool:
     return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
 
 
-def _check_path(path: str) -> str:
+def check_path(path: str) -> str:
     """The real path of `path`; raises StorageOpenError where no database can be."""
     if not path or path == ":memory:":
         raise StorageOpenError(f"{path!r} is not the path of a database file")
@@ -132,8 +134,6 @@ def _check_path(path: str) -> str:
     if os.path.exists(real_path):
         if not os.path.isfile(real_path):
             raise StorageOpenError(f"{path} is not a regular file")
-        if os.stat(real_path).st_nlink > 1:
-            raise StorageOpenError(f"{path} has a second name (a hard link), and a log belongs to one name")
         if not os.access(real_path, os.R_OK | os.W_OK, effective_ids=True):
             raise StorageOpenError(f"{path} cannot be read and written by this user")
     if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
@@ -141,30 +141,27 @@ def _check_path(path: str) -> str:
     return real_path
 
 
-def _make_directory(directory: str) -> None:
+def _check_one_name(real_path: str, path: str) -> None:
+    if os.path.exists(real_path) and os.stat(real_path).st_nlink > 1:
+        raise StorageOpenError(f"{path} has a second name (a hard link), and a log belongs to one name")
+
+
+def make_directory(directory: str) -> None:
     """Make what is missing of a directory, for this user alone, so that it is there after a power cut."""
     if os.path.isdir(directory):
         return
     parent = os.path.dirname(directory)
-    _make_directory(parent)
+    make_directory(parent)
     with suppress(FileExistsError):
         os.mkdir(directory, 0o700)
-    _sync(parent)
+    sync(parent)
 
 
 def _make_file(real_path: str) -> None:
     """Make the file, if it is not there, readable by this user alone; what SQLite makes beside it is like it."""
     with suppress(FileExistsError):
         os.close(os.open(real_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        _sync(os.path.dirname(real_path))
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(os.path.dirname(real_path))
 
 
 def _check_kind(real_path: str, path: str) -> None:
@@ -181,7 +178,7 @@ def _check_kind(real_path: str, path: str) -> None:
         recognise(connection, path)
 
 
-def _lock(real_path: str, path: str) -> int:
+def lock_database(real_path: str, path: str) -> int:
     """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
     lock = os.open(real_path + LOCK_SUFFIX, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
