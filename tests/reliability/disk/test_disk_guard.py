@@ -70,6 +70,7 @@ async def test_a_reserve_of_real_bytes_lies_beside_the_file_while_the_guard_runs
     async with trio.open_nursery() as nursery:
         await place.guarded(nursery)
         assert place.reserve.stat().st_blocks * 512 >= KEEP
+        assert place.reserve.stat().st_mode & 0o777 == 0o600
         assert place.reserve.parent == Path(place.engine._engine._database.real_path).parent
         nursery.cancel_scope.cancel()
     assert not place.reserve.exists()
