@@ -76,7 +76,7 @@ def run(config: Config) -> int:
 
 async def serve(config: Config) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+    with trio.open_signal_receiver(*_stop_signals()) as signals:
         listeners = await _listen(config.api_addr)
         try:
             engine = await _open_engine(config)
@@ -105,6 +105,12 @@ async def serve(config: Config) -> None:
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break
+
+
+def _stop_signals() -> list[signal.Signals]:
+    """SIGHUP among them unless it is ignored: a server that was started by nohup outlives its terminal."""
+    always = [signal.SIGTERM, signal.SIGINT]
+    return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*always, signal.SIGHUP]
 
 
 def _tune_collector() -> None:

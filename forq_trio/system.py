@@ -20,6 +20,7 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
@@ -119,7 +120,8 @@ def _jobs(
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer)
-    return [guard, *jobs, checkpointer]
+    watch = FileWatch(engine.log.files_problem, writer, checkpointer)
+    return [guard, watch, *jobs, checkpointer]
 
 
 @asynccontextmanager

@@ -26,12 +26,14 @@ Rules
   and tries again later what has no caller: expired timers, and the release of abandoned claims. After a commit that
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown and the writer ends with CommitFailed,
   which ends the process; the next one finds in the database what was committed.
+- While a file of the database is lost (jobs/file_watch.py), what has to last is refused with StorageLost: sends,
+  settings, moves of dead letters, tokens. Claims and settlements go on: nobody else can hand out what is stored.
 - A batch that finds the disk full (StorageFull) runs again without its sends, in the space of the reserve file. From
   then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence, Set
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
@@ -44,11 +46,18 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.commands import (
     Claim,
     Command,
+    Configure,
+    Delete,
+    ForgetQueue,
     NoteTokenUse,
     OutcomeT,
+    Pause,
+    Ping,
     Produce,
     ProduceEach,
     ProduceMany,
+    Purge,
+    Redrive,
     Release,
     Resubmit,
     RevokeToken,
@@ -61,6 +70,7 @@ from forq_trio.model.errors import (
     ServiceError,
     Stopping,
     StorageFull,
+    StorageLost,
     StorageUnavailable,
 )
 from forq_trio.model.messages import Delivery, Receipt
@@ -70,7 +80,19 @@ from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.waiters import Call, ParkedReceivers, Watches
 
-_SENDS = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
+_SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
+_LASTING: Set[type[Command[Any]]] = _SENDS | {
+    Configure,
+    Pause,
+    Redrive,
+    Delete,
+    Purge,
+    ForgetQueue,
+    SaveToken,
+    RevokeToken,
+    Ping,
+}
+"""What a caller must be able to rely on. All else, if it is forgotten, leads to a second delivery at worst."""
 _CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
 
 DLQ_FULL = "dlq_full"
@@ -104,6 +126,7 @@ class WriterActor:
 
     parked: the parked receivers. watches: wake tasks when messages become ready. sends_refused: sends are answered
     StorageFull; set by the writer when the disk is full, by the disk guard before that, and reset by the guard.
+    files_problem: None, or what the file watch found; then what has to last is answered StorageLost.
     token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.
     """
 
@@ -136,6 +159,7 @@ class WriterActor:
         self.watches = Watches()
         self.token_changes = 0
         self.sends_refused = False
+        self.files_problem: str | None = None
         counters.parked = self.parked
         counters.inbox_calls = self._inbox.__len__
 
@@ -277,7 +301,9 @@ class WriterActor:
                 self._pauses.append(call)
             elif not call.abandoned and type(call.command) is not _Tick:
                 calls.append(call)
-        return _refuse_sends(calls) if self.sends_refused else calls
+        if self.files_problem is not None:
+            calls = _without(_LASTING, calls, StorageLost)
+        return _without(_SENDS, calls, StorageFull) if self.sends_refused else calls
 
     def _take_postponed(self) -> list[Call[Any]]:
         """The first postponed calls, as many as the bounds of one commit let."""
@@ -298,7 +324,7 @@ class WriterActor:
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
             if self.note_storage_full() or any(type(call.command) in _SENDS for call in calls):
-                calls = _refuse_sends(calls)
+                calls = _without(_SENDS, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
             else:
@@ -432,10 +458,12 @@ def _fail(calls: Iterable[Call[Any]], kind: type[ServiceError], *args: str) -> N
         call.resolve(kind(*args))
 
 
-def _refuse_sends(calls: list[Call[Any]]) -> list[Call[Any]]:
-    """Answer sends with StorageFull, and return the other calls."""
-    _fail([call for call in calls if type(call.command) in _SENDS], StorageFull)
-    return [call for call in calls if type(call.command) not in _SENDS]
+def _without(
+    kinds: Set[type[Command[Any]]], calls: list[Call[Any]], error: type[ServiceError]
+) -> list[Call[Any]]:
+    """Answer the calls of these kinds with `error`, and return the others."""
+    _fail([call for call in calls if type(call.command) in kinds], error)
+    return [call for call in calls if type(call.command) not in kinds]
 
 
 def _log_losses(result: BatchResult) -> None:

@@ -33,6 +33,7 @@ _MODULES = {
     "check": "files",
     "verify": "files",
     "backup": "files",
+    "restore": "files",
 }
 
 

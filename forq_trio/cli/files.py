@@ -1,4 +1,4 @@
-"""`forq check`, `forq verify` and `forq backup`: work on a database file, whether a server has it open or not."""
+"""`forq check`, `forq verify`, `forq backup` and `forq restore`: work on database files, without a server."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -55,6 +55,29 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
         print_json({"source": source, "target": target, "bytes": copied_bytes})
     else:
         click.echo(f"{source} is backed up to {target}: {copied_bytes:,} bytes")
+    return Exit.OK
+
+
+@click.command(short_help="Put a backup in the place of a database.")
+@click.argument("backup", metavar="BACKUP")
+@click.argument("database", metavar="[DB]", required=False)
+@json_option
+def restore(backup: str, database: str | None, as_json: bool) -> int:
+    """Put BACKUP in the place of the database DB, which no server may have open. What was there is kept beside it."""
+    from forq_trio.config.load import load_db_path
+    from forq_trio.storage.sqlite.files.restore import restore_file
+
+    path = str(load_db_path(database))
+    with ExitStack() as stack:
+        restored = restore_file(backup, path, _progress(stack))
+    if as_json:
+        print_json(
+            {"backup": backup, "database": path, "bytes": restored.size, "replaced": restored.replaced}
+        )
+        return Exit.OK
+    click.echo(f"{path} is restored from {backup}: {restored.size:,} bytes")
+    if restored.replaced is not None:
+        click.echo(f"what was there is now {restored.replaced}")
     return Exit.OK
 
 

@@ -47,6 +47,7 @@ _MEANINGS = {
     "not_found.redrive": "there is no such redrive of this queue",
     "forq.queue_full": "the queue holds as many messages or bytes as its settings allow",
     "forq.storage_full": "the disk of the server is full: nothing can be sent until it has space; receiving goes on",
+    "forq.storage_lost": "a file of the server's database was moved or removed: nothing can be sent; receiving goes on",
     "forq.too_many_redrives": "as many redrives run as are allowed at once; try again when one has ended",
     "not_found.path": "the server has nothing at this path",
     "method_not_allowed": "the path does not know this method",

@@ -3,7 +3,9 @@
 After each commit it measures the log. For every CHECKPOINT_PAGES that were added it runs a passive
 checkpoint, which copies what it can while commits go on; so under steady load some pages are always left, and the log
 would grow for ever. When it has become too long, and repeated passive checkpoints have left only a short rest, the
-writer is paused between two batches for that rest; the next commit then starts the log over. When nothing was committed
+writer is paused between two batches for that rest; the next commit then starts the log over. A long read holds the log:
+nothing after its snapshot can be moved before it ends. Then the writer is not paused, because that would not help; it
+is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was committed
 for a while the log is emptied the same way. While sends are refused because the disk is full, the log is started over
 as soon as it has grown a little, but keeps its length: other programs would take the space, and acks need it.
 """
@@ -29,20 +31,29 @@ class Checkpointer:
         self._grew = trio.Event()
         self._commits = 0
         self._log_pages = 0
-        self._moved_pages = 0
+        self._tried_pages = 0  # how long the log was at the last checkpoint
+        self._held = False
 
     def note_commit(self) -> None:
         """A batch was committed: measure the log."""
         self._commits += 1
         self._log_pages = self._wal.pages()
-        if self._log_pages < self._moved_pages:
-            self._moved_pages = 0  # the log has started over
+        if self._log_pages < self._tried_pages:
+            self._note_log_started_over()
         if self._has_grown():
             self._grew.set()
 
+    def hurry(self) -> None:
+        """Move the log into the database now, however short it is."""
+        self._grew.set()
+
+    def _note_log_started_over(self) -> None:
+        self._tried_pages = 0
+        self._held = False
+
     def _has_grown(self) -> bool:
         pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.sends_refused else limits.CHECKPOINT_PAGES
-        return self._log_pages - self._moved_pages >= pages
+        return self._log_pages - self._tried_pages >= pages
 
     async def run(self) -> None:
         while True:
@@ -52,19 +63,22 @@ class Checkpointer:
             is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
             if result is not None and (is_long or self._writer.sends_refused):
                 await self._restart_log(result)
-            else:
-                await self._empty_when_idle()
+            await self._empty_when_idle()
 
     async def _restart_log(self, result: CheckpointResult) -> None:
-        """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over."""
+        """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over.
+
+        A rest that does not become short is held by a long read, which is logged once until the log has started over.
+        """
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
             if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
-                break
+                async with self._writer.paused():
+                    await self._checkpoint()
+                return
             result = await self._checkpoint() or result
-        async with self._writer.paused():
-            last = await self._checkpoint()
-        if last is not None and last.moved_pages < last.log_pages:
-            log(LogEvent.CHECKPOINT_HELD, log_pages=last.log_pages, moved_pages=last.moved_pages)
+        if not self._held:
+            self._held = True
+            log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, moved_pages=result.moved_pages)
 
     async def _empty_when_idle(self) -> None:
         """Wait until the log has grown; empty it after CHECKPOINT_IDLE_SECONDS without a commit."""
@@ -76,12 +90,14 @@ class Checkpointer:
                 return
             if commits != self._commits:
                 continue
+            truncate = not self._writer.sends_refused
             async with self._writer.paused():
-                result = await self._checkpoint(truncate=not self._writer.sends_refused)
-            emptied = result is not None and result.moved_pages == result.log_pages
+                result = await self._checkpoint(truncate=truncate)
+            emptied = result is not None and result.log_pages == (0 if truncate else result.moved_pages)
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
-        """One checkpoint in a thread; None when the database refuses it (for example because of a reader)."""
+        """One checkpoint in a thread; None when the database refuses it."""
+        self._tried_pages = self._log_pages
         try:
             result = await trio.to_thread.run_sync(
                 lambda: self._wal.checkpoint(truncate=truncate), limiter=self._limiter
@@ -91,9 +107,10 @@ class Checkpointer:
             if isinstance(error, StorageFull):
                 self._writer.note_storage_full()
             return None
-        if truncate:
+        if truncate and result.log_pages == 0:
             self._log_pages = 0
-        self._moved_pages = min(result.moved_pages, self._log_pages)
+            self._note_log_started_over()
+        self._tried_pages = min(result.log_pages, self._log_pages)
         if not self._has_grown():
             self._grew = trio.Event()  # the pages added meanwhile are not enough for another one
         return result

@@ -52,7 +52,8 @@ class DiskGuard:
     async def run(self) -> None:
         try:
             while True:
-                await self._check_space()
+                with suppress(FileNotFoundError):  # the directory was moved: the file watch tells of it
+                    await self._check_space()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()

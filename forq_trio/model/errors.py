@@ -145,6 +145,10 @@ class StorageFull(StorageUnavailable):
     """The disk is full, or nearly so; nothing was stored"""
 
 
+class StorageLost(StorageUnavailable):
+    """A file of the database was removed, moved, replaced or linked under the running server; nothing was stored"""
+
+
 class CommandRefused(ServiceError):
     """The database refused this one command; nothing was changed by it"""
 

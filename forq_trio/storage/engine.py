@@ -253,6 +253,13 @@ class WriteAheadLog(Protocol):
         """
         ...
 
+    def files_problem(self) -> str | None:
+        """Why a file of the database is no longer found by its name, or by two; None if all is well.
+
+        Only looks at names: safe in any thread, and quick enough for the event loop.
+        """
+        ...
+
     def pages(self) -> int:
         """Pages in the log after the last commit."""
         ...
@@ -260,7 +267,7 @@ class WriteAheadLog(Protocol):
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """Move the log into the database, on a connection of its own; callable from any thread.
 
-        truncate: also empty the log; no batch may run meanwhile. Raises StorageUnavailable.
+        truncate: also empty the log, unless a reader uses it; no batch may run meanwhile. Raises StorageUnavailable.
         """
         ...
 
@@ -290,7 +297,9 @@ class Engine(Protocol):
 
     def snapshot(self) -> Snapshot: ...
 
-    def open_reader(self) -> Reader: ...
+    def open_reader(self) -> Reader:
+        """Raises StorageUnavailable or StorageOpenError."""
+        ...
 
     def close(self) -> None:
         """Move the log into the database, where there is one, and close. Nothing may be called afterwards."""

@@ -62,6 +62,16 @@ class LogEvent(StrEnum):
     STORAGE_ERROR = "storage.error", "error", "The database refused an operation; nothing was changed."
     DISK_FULL = "disk.full", "warning", "The disk is full, or nearly so: sends are refused, the rest goes on."
     DISK_ROOM = "disk.room", "info", "The disk has free space again: sends are accepted."
+    FILES_LOST = (
+        "files.lost",
+        "error",
+        "A file of the database was removed, moved, replaced or linked: what has to last is refused.",
+    )
+    FILES_BACK = (
+        "files.back",
+        "info",
+        "The files of the database are back in their places: sends are accepted.",
+    )
     COMMIT_FAILED = (
         "writer.commit_failed",
         "error",

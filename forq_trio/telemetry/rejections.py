@@ -28,6 +28,10 @@ class Cause(StrEnum):
     STOPPING = "stopping", "The server was shutting down."
     STORAGE_UNAVAILABLE = "storage_unavailable", "The database refused the operation; nothing was changed."
     STORAGE_FULL = "storage_full", "The disk was full, or nearly so; nothing was stored."
+    STORAGE_LOST = (
+        "storage_lost",
+        "A file of the database was removed, moved, replaced or linked; nothing was stored.",
+    )
     READ_TIMEOUT = "read_timeout", "A read took longer than its deadline."
     UNAUTHORIZED = "unauthorized", "The key was missing or wrong."
     THROTTLED = "throttled", "The address had presented too many wrong keys."
@@ -42,6 +46,7 @@ _CAUSES: dict[type[Exception], Cause] = {
     errors.Stopping: Cause.STOPPING,
     errors.StorageUnavailable: Cause.STORAGE_UNAVAILABLE,
     errors.StorageFull: Cause.STORAGE_FULL,
+    errors.StorageLost: Cause.STORAGE_LOST,
     errors.CommandRefused: Cause.STORAGE_UNAVAILABLE,
     errors.ReadDeadlineExceeded: Cause.READ_TIMEOUT,
 }

@@ -227,6 +227,33 @@ def test_backup_and_verify(forq: Forq, database: Path, tmp_path: Path, terminal:
     }
 
 
+def test_restore(forq: Forq, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    backup, target = tmp_path / "backup.db", tmp_path / "other" / "forq.db"
+    assert forq("backup", str(backup), "--db", str(database)).code == 0
+    outcome = forq("restore", str(backup), str(target))
+    size = backup.stat().st_size
+    assert outcome.out == f"{target} is restored from {backup}: {size:,} bytes\n"
+    assert forq("check", "--db", str(target)).out.startswith(f"{target} is sound: 2 messages in 1 queue")
+    monkeypatch.setenv("FORQ_DB_PATH", str(target))
+    outcome = forq("restore", str(backup), terminal=True)
+    assert outcome.code == 0
+    assert "copying" in outcome.err
+    (replaced,) = target.parent.glob("*.replaced-*")
+    assert outcome.out.splitlines()[1] == f"what was there is now {replaced}"
+    replaced.unlink()
+    report = json.loads(forq("restore", str(backup), "--json").out)
+    (replaced,) = target.parent.glob("*.replaced-*")
+    assert report == {
+        "backup": str(backup),
+        "database": str(target),
+        "bytes": size,
+        "replaced": str(replaced),
+    }
+    with in_process_server(database=target):
+        outcome = forq("restore", str(backup))
+    assert (outcome.code, outcome.err) == (1, f"forq: {target} is in use by another forq server\n")
+
+
 @pytest.mark.parametrize("command", ["check", "verify"])
 def test_a_file_that_is_not_there_or_not_ours(forq: Forq, tmp_path: Path, command: str):
     def call(path: Path) -> tuple[int, str]:

@@ -23,7 +23,7 @@ GROUPS = {
     "engines": {"storage.open"},
     "system": {"system"},
     "app": {"app"},
-    "files": {"storage.sqlite.files.check"},
+    "files": {"storage.sqlite.files.check", "storage.sqlite.files.restore"},
     "cli": {"cli", "__main__"},
     "client": {"client"},
     "spark": {"spark"},

@@ -20,6 +20,7 @@ METHOD_NOT_ALLOWED = "method_not_allowed"
 INTERNAL = "internal"
 UNHEALTHY = "forq.unhealthy"
 STORAGE_FULL = "forq.storage_full"
+STORAGE_LOST = "forq.storage_lost"
 OVERLOADED = "forq.overloaded"
 STOPPING = "forq.stopping"
 READ_TIMEOUT = "forq.read_timeout"
@@ -164,6 +165,11 @@ CODES = {
     STORAGE_FULL: Code(
         503, "The server's disk is full, or nearly so; nothing was stored. What is stored can be consumed."
     ),
+    STORAGE_LOST: Code(
+        503,
+        "A file of the database was removed, moved, replaced or linked under the running server; nothing was stored. "
+        "What is stored can be consumed.",
+    ),
     OVERLOADED: Code(
         503, "More work is waiting than the server will hold; try again after Retry-After seconds."
     ),
@@ -178,6 +184,7 @@ CODES = {
 _RETRY_SECONDS = {
     UNHEALTHY: 1,
     STORAGE_FULL: 1,
+    STORAGE_LOST: 1,
     OVERLOADED: 1,
     STOPPING: 1,
     READ_TIMEOUT: 1,

@@ -13,8 +13,8 @@ from forq_trio.wire.messages import MessageView
 
 _TAG = "Dead letters"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
-_WRITER = (*_HERE, codes.UNHEALTHY, codes.OVERLOADED)
-_READER = (*_HERE, codes.UNHEALTHY, codes.READ_TIMEOUT)
+_WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED)
+_READER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.READ_TIMEOUT)
 _BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
 _AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
 _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}

@@ -36,6 +36,7 @@ CODE_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.Stopping: codes.STOPPING,
     errors.StorageUnavailable: codes.UNHEALTHY,
     errors.StorageFull: codes.STORAGE_FULL,
+    errors.StorageLost: codes.STORAGE_LOST,
     errors.CommandRefused: codes.UNHEALTHY,
     errors.OutcomeUnknown: codes.INTERNAL,
     errors.ReadDeadlineExceeded: codes.READ_TIMEOUT,

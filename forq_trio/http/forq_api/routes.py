@@ -32,7 +32,7 @@ PREFIX = "/api/v1"
 _QUEUE = (codes.QUEUE_NAME_INVALID,)
 _BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
 _WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
-_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.READ_TIMEOUT)
+_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST, codes.READ_TIMEOUT)
 _SENDING = (
     *_QUEUE,
     codes.PRODUCE_TO_DLQ,
@@ -53,6 +53,7 @@ _SENDING = (
     codes.DEAD_LETTER_QUEUE_INVALID,
     codes.QUEUE_FULL,
     codes.STORAGE_FULL,
+    codes.STORAGE_LOST,
     *_WRITER,
 )
 _SETTLING = (
@@ -110,7 +111,14 @@ RECEIVE = Operation(
     "set. The answer comes as soon as there is one.",
     parameters=(_ORDER, _PEEK),
     answers=(Answer(200, "A message.", ReceivedMessage), Answer(204, "There was none.")),
-    codes=(*_QUEUE, codes.ORDER_INVALID, codes.PEEK_INVALID, *_WRITER, codes.READ_TIMEOUT),
+    codes=(
+        *_QUEUE,
+        codes.ORDER_INVALID,
+        codes.PEEK_INVALID,
+        *_WRITER,
+        codes.STORAGE_LOST,
+        codes.READ_TIMEOUT,
+    ),
 )
 ACK = Operation(
     name="ackMessage",
@@ -154,6 +162,7 @@ RECEIVE_BATCH = Operation(
         codes.WAIT_OUT_OF_RANGE,
         codes.LEASE_OUT_OF_RANGE,
         *_WRITER,
+        codes.STORAGE_LOST,
         codes.READ_TIMEOUT,
     ),
 )

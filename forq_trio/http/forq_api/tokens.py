@@ -34,6 +34,7 @@ CREATE = Operation(
         codes.TOO_MANY_TOKENS,
         codes.INTERNAL,
         codes.UNHEALTHY,
+        codes.STORAGE_LOST,
         codes.OVERLOADED,
         codes.STOPPING,
     ),
@@ -50,7 +51,14 @@ REVOKE = Operation(
     tag="Access",
     summary="Revoke an access token, at once and for good",
     answers=(Answer(204, "It is revoked, and its name is free again."),),
-    codes=(codes.TOKEN_NOT_FOUND, codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING),
+    codes=(
+        codes.TOKEN_NOT_FOUND,
+        codes.INTERNAL,
+        codes.UNHEALTHY,
+        codes.STORAGE_LOST,
+        codes.OVERLOADED,
+        codes.STOPPING,
+    ),
 )
 
 

@@ -54,7 +54,8 @@ CODES = {
     INTERNAL_ERROR: Code(500, "An error of the server; details are in its log only."),
     QUEUE_FULL: Code(503, "The queue holds as many messages as it may; see Retry-After."),
     SERVICE_UNAVAILABLE: Code(
-        503, "The server is overloaded or shutting down, or its disk is full; see Retry-After."
+        503,
+        "The server is overloaded or shutting down, its disk is full, or its database was moved; see Retry-After.",
     ),
 }
 
@@ -74,6 +75,7 @@ CODE_BY_ERROR: dict[type[Exception], str] = {
     errors.Overloaded: SERVICE_UNAVAILABLE,
     errors.Stopping: SERVICE_UNAVAILABLE,
     errors.StorageFull: SERVICE_UNAVAILABLE,
+    errors.StorageLost: SERVICE_UNAVAILABLE,
     errors.ReadDeadlineExceeded: SERVICE_UNAVAILABLE,
 }
 _OWN_WORDS: dict[type[Exception], str] = {

@@ -40,7 +40,7 @@ from forq_trio.model.commands import (
     SaveToken,
     Sweep,
 )
-from forq_trio.model.errors import CommandRefused, ForqError
+from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.engine import Batch, BatchResult, EngineSettings, SetAside, Snapshot
 from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
@@ -111,7 +111,6 @@ class SqliteEngine:
         on_closed: called when the engine has been closed.
         """
         self.durability = durability
-        self._path = path
         self._on_closed = on_closed
         self._database = open_database(path, durability)
         self._connection = self._database.connection
@@ -120,7 +119,7 @@ class SqliteEngine:
         try:
             with refusing(path):
                 self._cache = load(self._connection, settings, path)
-            self.log = SqliteLog(path, self._database.reserve_path, self._connection)
+            self.log = SqliteLog(self._database)
         except BaseException:
             self._database.close()
             raise
@@ -163,7 +162,10 @@ class SqliteEngine:
         return self._cache
 
     def open_reader(self) -> SqliteReader:
-        return SqliteReader(self._path)
+        problem = self.log.files_problem()
+        if problem is not None:
+            raise StorageLost(problem)  # a connection that is opened now would read something else
+        return SqliteReader(self._database.real_path)
 
     def close(self) -> None:
         """Roll back the open transaction, move the log into the file and close it."""

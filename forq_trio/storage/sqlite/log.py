@@ -6,36 +6,46 @@ import apsw
 
 from forq_trio.storage.engine import CheckpointResult
 from forq_trio.storage.sqlite.files.faults import unavailable
-from forq_trio.storage.sqlite.files.open import open_checkpointer
+from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
 
 
 class SqliteLog:
     """The `WriteAheadLog` of one file. `checkpoint` may be called from any thread."""
 
-    def __init__(self, path: str, reserve_path: str, writer: apsw.Connection) -> None:
-        """writer: the write connection, whose hook reports after each commit how long the log is."""
-        self.reserve_path = reserve_path
+    def __init__(self, database: Database) -> None:
+        """The hook of the database's write connection reports after each commit how long the log is."""
+        self.reserve_path = database.reserve_path
+        self.files_problem = database.names.problem
         self._pages = 0
         self._lock = Lock()
-        self._connection = open_checkpointer(path)
+        self._connection = open_checkpointer(database.real_path)
         # A checkpoint that empties the log fails at once while a reader uses it: the writer is paused meanwhile.
         self._connection.set_busy_timeout(0)
-        writer.set_wal_hook(self._note_pages)
+        database.connection.set_wal_hook(self._note_pages)
 
     def pages(self) -> int:
         return self._pages
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """See engine.py. Waits for a checkpoint that runs already, not for readers. Raises StorageUnavailable."""
-        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_PASSIVE
         with self._lock:
             try:
-                pages, moved_pages = self._connection.wal_checkpoint(mode=mode)
+                result = self._truncate() if truncate else None
+                return result or self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
             except apsw.Error as error:
                 raise unavailable(error, self._connection) from error
-        if truncate:
-            self._pages = 0
-        return CheckpointResult(pages, moved_pages)
+
+    def _truncate(self) -> CheckpointResult | None:
+        """Empty the log; None if a reader uses it."""
+        try:
+            result = self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return None
+        self._pages = 0
+        return result
+
+    def _move(self, mode: int) -> CheckpointResult:
+        return CheckpointResult(*self._connection.wal_checkpoint(mode=mode))
 
     def close(self) -> None:
         """Wait for a checkpoint that runs, and close the connection."""

@@ -24,6 +24,9 @@ class SlowCheckpoints(ObservedEngine):
         self.order: list[str] = []
         self.begun, self.may_end = threading.Event(), threading.Event()
 
+    def files_problem(self) -> None:
+        pass
+
     def pages(self) -> int:
         return limits.CHECKPOINT_PAGES
 

@@ -1,7 +1,7 @@
 """The checkpointer with real threads, the real clock and a real log; its bounds made small so that they are met."""
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 
 import pytest
 import trio
@@ -31,7 +31,6 @@ class Checkpointed(ObservedEngine):
         self.reserve_path = engine.log.reserve_path
         self.checkpoints: list[tuple[bool, CheckpointResult]] = []
         self.checkpoint_refusals = 0
-        self.refused_checkpoints = 0
 
     def pages(self) -> int:
         return self._log.pages()
@@ -40,11 +39,7 @@ class Checkpointed(ObservedEngine):
         if self.checkpoint_refusals > 0:
             self.checkpoint_refusals -= 1
             raise StorageUnavailable("database is locked")
-        try:
-            result = self._log.checkpoint(truncate=truncate)
-        except StorageUnavailable:
-            self.refused_checkpoints += 1
-            raise
+        result = self._log.checkpoint(truncate=truncate)
         self.checkpoints.append((truncate, result))
         return result
 
@@ -79,6 +74,19 @@ def engine(path) -> Iterator[Checkpointed]:
     observed = Checkpointed(SqliteEngine(str(path), EngineSettings(), "normal"))
     yield observed
     assert observed.closes == 1
+
+
+def count_pauses(writer: WriterActor, monkeypatch) -> list[None]:
+    """A list that gets longer with each pause of the writer."""
+    pauses: list[None] = []
+    paused = writer.paused
+
+    def counted() -> AbstractAsyncContextManager[None]:
+        pauses.append(None)
+        return paused()
+
+    monkeypatch.setattr(writer, "paused", counted)
+    return pauses
 
 
 def log_bytes(path) -> int:
@@ -171,13 +179,65 @@ async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path, h
             while engine.log.pages() < limits.CHECKPOINT_PAGES:
                 await writer.execute(send(BODY))
             with trio.fail_after(120):
-                await until(lambda: engine.refused_checkpoints >= 3)
+                await until(lambda: sum(truncate for truncate, _ in engine.checkpoints) >= 3)
                 started = trio.current_time()
                 for _ in range(10):
                     await writer.execute(send("x"))
                 assert trio.current_time() - started < limits.BUSY_WAIT_MS_MAX / 1_000
                 reader._connection.execute("ROLLBACK")
                 await until(lambda: log_bytes(path) == 0)
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_read_that_holds_a_long_log_is_told_of_once_and_does_not_pause_the_writer(
+    engine, house, monkeypatch, caplog
+) -> None:
+    """Pausing would not help before the read has ended; then the log starts over, and the next such read is told of."""
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        pauses = count_pauses(writer, monkeypatch)
+        for episode in (1, 2):
+            with closing(engine.open_reader()) as reader:
+                reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
+                while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:
+                    await writer.execute(send(BODY))
+                if episode == 1:
+                    start_checkpointer(nursery, house, engine, writer)
+                    await wait_all_tasks_blocked()
+                before = engine.log.pages()
+                engine.checkpoints.clear()
+                pauses.clear()
+                for _ in range(40):
+                    await writer.execute(send(BODY))
+                    await all_idle()
+                grown = engine.log.pages() - before
+                passes = limits.CHECKPOINT_PASSES_MAX * (grown // limits.CHECKPOINT_PAGES + 2)
+                assert 0 < len(engine.checkpoints) <= passes
+                assert pauses == []
+                held = [record for record in caplog.records if "checkpoint.held" in record.getMessage()]
+                assert len(held) == episode
+            pages = engine.log.pages()
+            with trio.fail_after(120):
+                while engine.log.pages() >= pages:
+                    pages = engine.log.pages()
+                    await writer.execute(send(BODY))
+                    await all_idle()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_read_that_keeps_the_log_from_being_emptied_is_no_failure(
+    engine, path, house, caplog
+) -> None:
+    with closing(engine.open_reader()) as reader:
+        reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
+        async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+            start_checkpointer(nursery, house, engine, writer)
+            while engine.log.pages() < limits.CHECKPOINT_PAGES:
+                await writer.execute(send(BODY))
+            with trio.fail_after(120):
+                await until(lambda: sum(truncate for truncate, _ in engine.checkpoints) >= 3)
+            assert log_bytes(path) > 0
+            assert [record.getMessage() for record in caplog.records] == []
             nursery.cancel_scope.cancel()
 
 

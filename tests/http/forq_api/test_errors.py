@@ -56,6 +56,7 @@ ANSWERS = {
     errors.Stopping: (503, "forq.stopping"),
     errors.StorageUnavailable: (503, "forq.unhealthy"),
     errors.StorageFull: (503, "forq.storage_full"),
+    errors.StorageLost: (503, "forq.storage_lost"),
     errors.CommandRefused: (503, "forq.unhealthy"),
     errors.OutcomeUnknown: (500, "internal"),
     errors.ReadDeadlineExceeded: (503, "forq.read_timeout"),

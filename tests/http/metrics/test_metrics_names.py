@@ -56,8 +56,8 @@ OURS = {
     "forq_commit_duration_seconds": ("histogram",),
 }
 CAUSES = [
-    *("overloaded", "queue_full", "stopping", "storage_unavailable", "storage_full", "read_timeout"),
-    *("unauthorized", "throttled", "forbidden", "too_large", "slow_request"),
+    *("overloaded", "queue_full", "stopping", "storage_unavailable", "storage_full", "storage_lost"),
+    *("read_timeout", "unauthorized", "throttled", "forbidden", "too_large", "slow_request"),
 ]
 
 

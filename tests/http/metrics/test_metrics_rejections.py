@@ -47,6 +47,7 @@ def counted(counters: Counters) -> dict[Cause, int]:
         (errors.Stopping(), Cause.STOPPING),
         (errors.StorageUnavailable(), Cause.STORAGE_UNAVAILABLE),
         (errors.StorageFull(), Cause.STORAGE_FULL),
+        (errors.StorageLost(), Cause.STORAGE_LOST),
         (errors.CommandRefused(), Cause.STORAGE_UNAVAILABLE),
         (errors.ReadDeadlineExceeded(), Cause.READ_TIMEOUT),
         (errors.OutcomeUnknown(), None),

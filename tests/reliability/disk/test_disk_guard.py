@@ -70,7 +70,8 @@ async def test_a_reserve_of_real_bytes_lies_beside_the_file_while_the_guard_runs
     async with trio.open_nursery() as nursery:
         await place.guarded(nursery)
         assert place.reserve.stat().st_blocks * 512 >= KEEP
-        assert place.reserve.parent == Path(place.engine._engine._path).parent
+        assert place.reserve.stat().st_mode & 0o777 == 0o600
+        assert place.reserve.parent == Path(place.engine._engine._database.real_path).parent
         nursery.cancel_scope.cancel()
     assert not place.reserve.exists()
 
@@ -144,6 +145,23 @@ async def test_sends_go_on_without_a_restart_once_there_is_room_and_a_reserve_ag
         await until(lambda: not writer.sends_refused)
         assert place.reserve.exists()
         assert (await writer.execute(send())).sequence == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_directory_that_was_moved_does_not_end_the_guard(place, autojump_clock, tmp_path) -> None:
+    """What to do about it is the file watch's."""
+    place.reserve = tmp_path / "data" / "reserve"
+    place.reserve.parent.mkdir()
+    async with trio.open_nursery() as nursery:
+        house = place.house.disk_guard = DiskGuard(str(place.reserve), place.writer, KEEP)
+        nursery.start_soon(house.run)
+        await until(place.reserve.exists)
+        moved = place.reserve.parent.rename(tmp_path / "moved")
+        await look()
+        await look()
+        moved.rename(tmp_path / "data")
+        assert house.make_space()
+        await until(place.reserve.exists)
         nursery.cancel_scope.cancel()
 
 

@@ -1,5 +1,6 @@
 """A real server told to stop, and servers that cannot start."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -103,6 +104,21 @@ def test_a_file_that_is_no_database_stays_as_it_is(tmp_path) -> None:
     assert "is not a SQLite database" in refused(path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_under_nohup_a_terminal_that_goes_away_is_none_of_its_business(tmp_path) -> None:
+    """nohup starts a program with SIGHUP ignored, and it has to stay so."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with real_server(tmp_path / "forq.db") as server:
+            server.process.send_signal(signal.SIGHUP)
+            assert httpx.get(f"{server.url}/healthcheck").is_success
+            assert server.stop() == 0
+            assert server.process.stderr is not None
+            events = [json.loads(line) for line in server.process.stderr]
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert [event.get("signal") for event in events] == ["SIGTERM", None]
 
 
 def test_a_terminal_that_goes_away_ends_it_in_order(tmp_path) -> None:

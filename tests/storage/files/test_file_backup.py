@@ -42,6 +42,7 @@ def test_a_backup_of_a_running_server_is_one_sound_file(path, filled, target) ->
     steps: list[tuple[int, int]] = []
     size = backup_file(path, target, progress=lambda done, total: steps.append((done, total)))
     assert size == os.path.getsize(target)
+    assert os.stat(target).st_mode & 0o777 == 0o600
     assert os.listdir(os.path.dirname(target)) == ["monday.db"]
     report = verify_backup(target)
     assert report.ok

@@ -3,7 +3,8 @@
 import os
 import tempfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -15,13 +16,19 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 Progress = Callable[[int, int], None]
 
 
-def copy_database(source: apsw.Connection, target: str, progress: Progress | None = None) -> int:
+def copy_database(
+    source: apsw.Connection,
+    target: str,
+    progress: Progress | None = None,
+    naming: AbstractContextManager[object] | None = None,
+) -> int:
     """Write what `source` sees to the file `target`; returns its size in bytes.
 
     The copy is a single file without a log. It gets its name only when it is complete, checked and on disk,
     and replaces what had that name. One read transaction lasts for the whole copy, so that SQLite does not
     start again at each commit of the server. The server goes on, but cannot empty its log meanwhile.
-    progress: called after each step with (pages done, pages in all).
+    progress: called after each step with (pages done, pages in all). naming: entered when the copy is on disk; it gets
+    its name inside.
 
     Raises StorageOpenError when the copy cannot be written or turns out damaged; then there is no target.
     """
@@ -39,7 +46,8 @@ def copy_database(source: apsw.Connection, target: str, progress: Progress | Non
             _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing may fail to
             size = os.path.getsize(partial)
             sync(partial)
-            os.replace(partial, os.path.join(directory, name))
+            with naming or nullcontext():
+                os.replace(partial, os.path.join(directory, name))
             sync(directory)
         except BaseException:
             _remove(partial, "", "-journal", "-wal", "-shm")
@@ -52,9 +60,15 @@ def _remove(partial: str, *endings: str) -> None:
         Path(partial + ending).unlink(missing_ok=True)
 
 
+def dated_name(path: str, word: str) -> str:
+    """A free name beside `path` for what is kept of it: `<path>.<word>-<UTC time>`."""
+    name = f"{path}.{word}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    return name if not os.path.lexists(name) else f"{name}-{os.getpid()}"
+
+
 def sync(path: str) -> None:
     """Wait until a file's content, or a directory's names, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -8,9 +8,7 @@ original is still whole, and the next start begins again. What changes besides t
 - a processing message keeps its lease of 5 minutes and has no receipt: Forq 1.0 has none
 """
 
-import os
 from contextlib import closing
-from datetime import UTC, datetime
 
 import apsw
 
@@ -18,7 +16,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite import statements as sql
 from forq_trio.storage.sqlite.files import migrations
-from forq_trio.storage.sqlite.files.copy import copy_database
+from forq_trio.storage.sqlite.files.copy import copy_database, dated_name
 from forq_trio.telemetry.log import LogEvent, log
 
 _SQL = sql.load("legacy")
@@ -34,7 +32,7 @@ def migrate(real_path: str, path: str) -> None:
         connection.pragma("locking_mode", "EXCLUSIVE")
         if _one(connection, "unknown"):
             raise StorageOpenError(f"{path} is a Forq database with messages of an unknown status")
-        backup = _backup_name(real_path)
+        backup = dated_name(real_path, "forq-backup")
         copy_database(connection, backup)
         with migrations.immediate(connection):
             _convert(connection, path)
@@ -53,8 +51,3 @@ def _convert(connection: apsw.Connection, path: str) -> None:
 
 def _one(connection: apsw.Connection, name: str) -> int:
     return int(connection.execute(_SQL[name]).get)
-
-
-def _backup_name(real_path: str) -> str:
-    name = f"{real_path}.forq-backup-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    return name if not os.path.exists(name) else f"{name}-{os.getpid()}"

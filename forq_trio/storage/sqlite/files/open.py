@@ -16,6 +16,8 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import legacy, migrations
+from forq_trio.storage.sqlite.files.copy import sync
+from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX, FileNames, names_of
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
@@ -24,18 +26,21 @@ _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
 class Database:
     """A locked, up-to-date file with its write connection. Use from one thread at a time.
 
-    reserve_path: see engine.py.
+    real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py.
     """
 
     def __init__(self, path: str, connection: apsw.Connection, lock: int, real_path: str) -> None:
-        self.path = path
+        self.real_path = real_path
         self.connection = connection
         self.reserve_path = _reserve_path(real_path)
+        self.names = FileNames(names_of(path, real_path))
         self._lock = lock
         self._log_index = _allocate_log_index(real_path)
 
     def close(self) -> None:
-        """Close the connection (the last one to close empties the log), then let another server in."""
+        """Close the connection (the last one to close empties the log and removes it), then let another server in."""
+        if self._lock >= 0 and self.names.problem() is not None:
+            self._empty_log()
         self.connection.close()
         if self._log_index >= 0:
             os.close(self._log_index)
@@ -44,6 +49,11 @@ class Database:
             os.close(self._lock)
             self._lock = -1
 
+    def _empty_log(self) -> None:
+        """SQLite leaves the log of a file that was moved as it is: what has the name now would be opened with it."""
+        with suppress(apsw.Error):
+            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
 
 def open_database(path: str, durability: str) -> Database:
     """Open or create the file at `path` for a server, bring its schema up to date, and lock it.
@@ -51,16 +61,17 @@ def open_database(path: str, durability: str) -> Database:
     durability: "full" (fsync in every commit), "normal" (fsync at checkpoints) or "none" (never: for a
     temporary file). Raises StorageOpenError, one sentence, and leaves the file as it was.
     """
-    real_path = _check_path(path)
+    real_path = check_path(path)
     with refusing(path):
-        _make_directory(os.path.dirname(real_path))
+        _check_one_name(real_path, path)
+        make_directory(os.path.dirname(real_path))
         _check_kind(real_path, path)
-        lock = _lock(real_path, path)
+        lock = lock_database(real_path, path)
     try:
         with refusing(path):
             Path(_reserve_path(real_path)).unlink(missing_ok=True)
             _make_file(real_path)
-            return Database(real_path, _open_writer(real_path, path, durability), lock, real_path)
+            return Database(path, _open_writer(real_path, path, durability), lock, real_path)
     except BaseException:
         os.close(lock)
         raise
@@ -108,7 +119,7 @@ def has_log(path: str, suffix: str = "-wal") -> bool:
     return os.path.exists(path + suffix) and os.path.getsize(path + suffix) > 0
 
 
-def _check_path(path: str) -> str:
+def check_path(path: str) -> str:
     """The real path of `path`; raises StorageOpenError where no database can be."""
     if not path or path == ":memory:":
         raise StorageOpenError(f"{path!r} is not the path of a database file")
@@ -130,30 +141,27 @@ def _check_path(path: str) -> str:
     return real_path
 
 
-def _make_directory(directory: str) -> None:
+def _check_one_name(real_path: str, path: str) -> None:
+    if os.path.exists(real_path) and os.stat(real_path).st_nlink > 1:
+        raise StorageOpenError(f"{path} has a second name (a hard link), and a log belongs to one name")
+
+
+def make_directory(directory: str) -> None:
     """Make what is missing of a directory, for this user alone, so that it is there after a power cut."""
     if os.path.isdir(directory):
         return
     parent = os.path.dirname(directory)
-    _make_directory(parent)
+    make_directory(parent)
     with suppress(FileExistsError):
         os.mkdir(directory, 0o700)
-    _sync(parent)
+    sync(parent)
 
 
 def _make_file(real_path: str) -> None:
     """Make the file, if it is not there, readable by this user alone; what SQLite makes beside it is like it."""
     with suppress(FileExistsError):
         os.close(os.open(real_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        _sync(os.path.dirname(real_path))
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(os.path.dirname(real_path))
 
 
 def _check_kind(real_path: str, path: str) -> None:
@@ -170,9 +178,9 @@ def _check_kind(real_path: str, path: str) -> None:
         recognise(connection, path)
 
 
-def _lock(real_path: str, path: str) -> int:
+def lock_database(real_path: str, path: str) -> int:
     """Take the lock that keeps a second server off the file; returns the descriptor that holds it."""
-    lock = os.open(f"{real_path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(real_path + LOCK_SUFFIX, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

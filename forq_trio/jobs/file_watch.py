@@ -1,0 +1,46 @@
+"""The file watch: notices when a file of the database is removed, moved, replaced or linked while the server runs.
+
+The server would go on without an error, and nothing of what it answers would be found after a restart. So sends and all
+else that has to last are refused, until the very files are back in their places. Claims and settlements go on: nobody
+else can hand out what is stored, and one that is forgotten is a second delivery at worst. The log is moved into the
+database file at once, as far as both are there: after the end of the process nobody may find it.
+
+That costs a few system calls every few seconds, and no query.
+"""
+
+from collections.abc import Callable
+
+import trio
+
+from forq_trio.jobs.checkpointer import Checkpointer
+from forq_trio.model import limits
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.writer_actor import WriterActor
+
+
+class FileWatch:
+    """A job: `run` until cancelled. files_problem: of the engine's log."""
+
+    name = "files"
+
+    def __init__(
+        self, files_problem: Callable[[], str | None], writer: WriterActor, checkpointer: Checkpointer
+    ) -> None:
+        self._files_problem = files_problem
+        self._writer = writer
+        self._checkpointer = checkpointer
+
+    async def run(self) -> None:
+        while True:
+            self._look()
+            await trio.sleep(limits.FILES_LOOK_SECONDS)
+
+    def _look(self) -> None:
+        """Tell the writer what is wrong, and log it once."""
+        before, problem = self._writer.files_problem, self._files_problem()
+        self._writer.files_problem = problem
+        if problem is None and before is not None:
+            log(LogEvent.FILES_BACK)
+        elif problem is not None and problem != before:
+            log(LogEvent.FILES_LOST, problem=problem)
+            self._checkpointer.hurry()

@@ -1,0 +1,48 @@
+"""Tells whether the files of an open database still have their names.
+
+A process writes to the files that it opened, whatever becomes of their names. When one of them is removed, moved or
+replaced, everything goes on, and the next process finds something else, or nothing, under the name: what was answered
+as stored is not. Without its log, a database file is as it was at some checkpoint. A second name (a hard link) is as
+bad: who opens the database by it looks for a log beside that name, and finds none.
+
+So the device and the number (inode) of each file are kept when it is opened, and compared with what its name leads to.
+The number of an open file is not given to another one. A file that is overwritten in place is not noticed.
+"""
+
+import os
+from collections.abc import Iterable
+
+LOG_SUFFIXES = ("-wal", "-shm")
+LOCK_SUFFIX = ".lock"
+
+
+class FileNames:
+    """The names of open files, each with the file that it led to when this was made. Names of nothing are left out."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        names = filter(os.path.exists, map(os.path.abspath, names))
+        self._opened = {name: _identity(os.stat(name)) for name in names}
+
+    def problem(self) -> str | None:
+        """What is wrong with the first file that has lost its name, or has a second one; None if all is well."""
+        for name, opened in self._opened.items():
+            try:
+                found = os.stat(name)
+            except FileNotFoundError:
+                return f"{name} was removed or moved"
+            except OSError as error:
+                return f"{name} cannot be reached: {error.strerror}"
+            if _identity(found) != opened:
+                return f"{name} was replaced by another file"
+            if found.st_nlink > 1:
+                return f"{name} has a second name (a hard link)"
+        return None
+
+
+def names_of(path: str, real_path: str) -> list[str]:
+    """All names by which a server uses a database: `path`, as it was given, may be a symbolic link."""
+    return [path, real_path, *(real_path + suffix for suffix in (*LOG_SUFFIXES, LOCK_SUFFIX))]
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -1,0 +1,140 @@
+"""Puts a backup in the place of a database: for the command line.
+
+A database is its file and the log beside it, in which the last commits are. A log that stays beside another file is
+read into that one by the next start, and destroys it; that is why a backup is not copied over a database by hand. In
+this order:
+
+1. The backup is checked, and the lock of the database is taken: no server has it, and none can start.
+2. The log of the database that is there is moved into its file, by SQLite. So the file alone is all of it. If SQLite
+   cannot read it, it is left as it is, with its log.
+3. The backup is copied to a temporary file in the same directory, checked again, and synced.
+4. What is there gets a second name with the date in it, so does a log that step 2 left; then nothing but the file
+   itself is left under the names that SQLite looks for.
+5. The copy takes the name of the database, in one step of the file system.
+
+The directory is synced before the next step wherever the order counts. So at whatever point this ends, the name leads
+to the old database or to the new one, and each is whole. Only between 4 and 5 has the old one two names, with which no
+server opens it: restore again, or remove the second name.
+"""
+
+import os
+import pwd
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite.files.check import verify_backup
+from forq_trio.storage.sqlite.files.copy import Progress, copy_database, dated_name, sync
+from forq_trio.storage.sqlite.files.open import check_path, has_log, lock_database, make_directory, open_alone
+from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+
+_WITH_CONTENT = ("", "-wal", "-journal")
+_BESIDE = ("-wal", "-shm", "-journal")
+
+
+class Restored(Struct, frozen=True):
+    """size: of the database now, in bytes. replaced: the name of the one that was there; None if there was none."""
+
+    size: int
+    replaced: str | None
+
+
+def restore_file(backup: str, path: str, progress: Progress | None = None) -> Restored:
+    """Put `backup` in the place of the database at `path`, which is kept under another name.
+
+    progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves what was there: when the
+    backup is not sound, when a server or another program has the database open, when it belongs to another user.
+    """
+    real_path = check_path(path)
+    _check_backup(backup, real_path)
+    with refusing(path):
+        _check_owner(real_path, path)
+        make_directory(os.path.dirname(real_path))
+        lock = lock_database(real_path, path)
+    try:
+        with refusing(path), closing(open_alone(backup)) as source:
+            _move_log_into_file(real_path)
+            replaced = dated_name(real_path, "replaced")
+            size = copy_database(source, real_path, progress, _set_aside(real_path, replaced))
+    finally:
+        os.close(lock)
+    kept = any(os.path.exists(replaced + ending) for ending in _WITH_CONTENT)
+    return Restored(size, replaced if kept else None)
+
+
+def _check_backup(backup: str, real_path: str) -> None:
+    """Raise StorageOpenError unless `backup` is one whole, sound file."""
+    if has_log(backup):
+        raise StorageOpenError(
+            f"{backup} has a log beside it, so it is not all of a database: make one file of the two with "
+            f"`forq backup --db {backup} TARGET`, and restore that"
+        )
+    report = verify_backup(backup)
+    if not report.ok:
+        raise StorageOpenError(f"{backup} is not sound: {report.problems[0]}")
+    if os.path.exists(real_path) and os.path.samefile(backup, real_path):
+        raise StorageOpenError(f"{backup} is the database itself")
+    with closing(open_alone(backup)) as connection:
+        if recognise(connection, backup) is Kind.EMPTY:
+            raise StorageOpenError(f"{backup} holds no queue: there is nothing to restore")
+
+
+def _check_owner(real_path: str, path: str) -> None:
+    """Raise StorageOpenError where the server could not open what this user makes."""
+    place = real_path if os.path.exists(real_path) else _nearest_directory(real_path)
+    owner = os.stat(place).st_uid
+    if owner != os.geteuid() and (place == real_path or os.geteuid() == 0):
+        raise StorageOpenError(f"{place} belongs to {_user(owner)}: restore {path} as that user")
+
+
+def _nearest_directory(real_path: str) -> str:
+    return str(next(parent for parent in Path(real_path).parents if parent.exists()))
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
+
+
+def _move_log_into_file(real_path: str) -> None:
+    """Make the database one file, unless it is damaged. Raises apsw.BusyError where another program has it open."""
+    if not has_log(real_path, ""):
+        return
+    with suppress(apsw.CorruptError, apsw.NotADBError), closing(apsw.Connection(real_path)) as connection:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # closing a damaged file changes nothing
+        connection.pragma("locking_mode", "EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE; COMMIT")
+        connection.pragma("journal_mode", "DELETE")
+
+
+@contextmanager
+def _set_aside(real_path: str, aside: str) -> Iterator[None]:
+    """Give what is there a second name, and leave only the file for the body to replace; undone if that fails."""
+    directory = os.path.dirname(real_path)
+    endings = [ending for ending in _WITH_CONTENT if has_log(real_path, ending)]
+    try:
+        for ending in endings:
+            os.link(real_path + ending, aside + ending)
+        sync(directory)
+        for ending in _BESIDE:
+            Path(real_path + ending).unlink(missing_ok=True)
+        sync(directory)
+        yield
+    except BaseException:
+        for ending in endings:
+            _take_back(aside + ending, real_path + ending)
+        raise
+
+
+def _take_back(aside: str, name: str) -> None:
+    with suppress(FileNotFoundError):
+        if os.path.exists(name):
+            os.unlink(aside)
+        else:
+            os.rename(aside, name)

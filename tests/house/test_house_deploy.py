@@ -1,0 +1,188 @@
+"""docs/deploy.md and docs/from-forq.md: their commands run, and what they configure is there."""
+
+import configparser
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from forq_trio.app import FORCED_EXIT_SECONDS
+from forq_trio.cli.exits import Exit
+from forq_trio.config.load import load
+from forq_trio.config.settings import SETTINGS
+from forq_trio.model import limits
+from forq_trio.telemetry.metric_names import FAMILIES
+from forq_trio.telemetry.rejections import Cause
+from support.old_files import forq_rows, make_forq_file
+from support.real_server import SECRET, RealServer, environment, real_server
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+VARIABLES = {setting.variable for setting in SETTINGS.values()}
+
+
+@pytest.fixture(scope="session")
+def pages(root: Path) -> dict[str, str]:
+    return {
+        name: (root / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("deploy", "from-forq")
+    }
+
+
+def blocks(page: str, heading: str, language: str) -> list[str]:
+    """The code of one language below a heading, up to the next one."""
+    _, _, section = page.partition(f"\n## {heading}\n")
+    assert section, heading
+    return [text for kind, text in BLOCK.findall(section.partition("\n## ")[0]) if kind == language]
+
+
+class Shell:
+    """Runs commands of the pages, with the pages' directories below the test's own."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        for directory in ("var/lib/forq", "var/backups/forq", "mnt/rescued", "bin"):
+            (place / directory).mkdir(parents=True)
+        command = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m forq_trio.cli "$@"\n'
+        (place / "bin" / "forq").write_text(command, encoding="utf-8")
+        (place / "bin" / "forq").chmod(0o755)
+        self.database = place / "var" / "lib" / "forq" / "forq.db"
+
+    def run(self, commands: str, **variables: str) -> str:
+        commands = re.sub(r"(?<=[\s=])(?=/(?:var|mnt)/)", str(self._place), commands)
+        commands = commands.replace("/opt/forq/bin/forq", "forq")
+        done = subprocess.run(
+            ["sh", "-eu", "-c", commands],
+            env=environment(PATH=f"{self._place}/bin:{os.environ['PATH']}", **variables),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def send(server: RealServer, content: str) -> None:
+    response = httpx.post(
+        f"{server.url}/api/v1/queues/q/messages", json={"content": content}, headers={"X-API-Key": SECRET}
+    )
+    assert response.status_code == 204
+
+
+def test_back_up_and_restore(pages: dict[str, str], shell: Shell) -> None:
+    (backup,) = blocks(pages["deploy"], "Back up", "sh")
+    restore, rescue = blocks(pages["deploy"], "Restore", "sh")
+    (crontab,) = blocks(pages["deploy"], "Back up", "")
+    with real_server(shell.database) as server:
+        send(server, "early")
+        assert "is sound: 1 message in 1 queue" in shell.run(backup)
+        send(server, "late")
+        shell.run(crontab.split(" forq ", 1)[1].replace("\\%", "%"))
+        server.process.kill()  # its log stays
+        server.process.wait()
+    for ending in ("", "-wal"):
+        file = Path(f"{shell.database}{ending}")
+        (shell.database.parents[3] / "mnt" / "rescued" / file.name).write_bytes(file.read_bytes())
+    assert "is sound: 1 message in 1 queue" in shell.run(restore)
+    shell.run(rescue)
+    assert "is sound: 2 messages in 1 queue" in shell.run(restore.splitlines()[1])
+    assert len(list((shell.database.parents[3] / "var" / "backups" / "forq").glob("[1-7].db"))) == 1
+
+
+def test_the_move_from_forq_and_the_way_back(pages: dict[str, str], shell: Shell, rng) -> None:
+    (look,) = blocks(pages["from-forq"], "The move", "sh")[:1]
+    start, ask = blocks(pages["from-forq"], "The move", "sh")[1:]
+    (back,) = blocks(pages["from-forq"], "The way back", "sh")
+    make_forq_file(str(shell.database), forq_rows(rng, 40))
+    assert "is sound: 40 messages" in shell.run(look)
+    assert shlex.split(start) == ["FORQ_DB_PATH=/var/lib/forq/forq.db", "forq", "serve"]
+    with real_server(shell.database) as server:
+        said = shell.run(ask.replace("http://localhost:8080", server.url), FORQ_URL=server.url)
+        assert said
+        send(server, "later")
+        assert server.stop() == 0
+    assert "what was there is now" in shell.run(back)
+    assert "is sound: 40 messages" in shell.run(look)
+    assert {file.name.split("-")[0] for file in shell.database.parent.iterdir()} >= {"forq.db.replaced"}
+
+
+def test_the_unit(pages: dict[str, str]) -> None:
+    (text,) = blocks(pages["deploy"], "systemd", "ini")
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # names are written as systemd knows them
+    unit.read_string(text)
+    service = unit["Service"]
+    assert int(service["TimeoutStopSec"]) > FORCED_EXIT_SECONDS
+    assert int(service["RestartPreventExitStatus"]) == Exit.USAGE
+    assert int(service["LimitNOFILE"]) >= limits.CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
+    assert service["Environment"].startswith("FORQ_CONFIG=")
+
+
+def test_the_configuration_file(pages: dict[str, str], tmp_path: Path) -> None:
+    (text,) = blocks(pages["deploy"], "systemd", "toml")
+    file = tmp_path / "forq.toml"
+    file.write_text(text, encoding="utf-8")
+    loaded = load({}, {"FORQ_AUTH_SECRET": SECRET}, file)
+    assert loaded.warnings == ()
+    assert str(loaded.config.db_path) == "/var/lib/forq/forq.db"
+
+
+def test_the_pod(pages: dict[str, str]) -> None:
+    (text,) = blocks(pages["deploy"], "Kubernetes", "yaml")
+    pod = yaml.safe_load(text)["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["terminationGracePeriodSeconds"] > FORCED_EXIT_SECONDS
+    assert {variable["name"] for variable in container["env"]} <= VARIABLES
+    probes = [container[f"{kind}Probe"] for kind in ("startup", "readiness")]
+    assert {probe["httpGet"]["path"] for probe in probes} == {"/healthcheck"}
+    assert container["readinessProbe"]["timeoutSeconds"] > limits.HEALTH_SECONDS_MAX
+    assert "httpGet" not in container["livenessProbe"]
+
+
+def test_the_proxy_waits_long_enough_and_takes_as_much(pages: dict[str, str]) -> None:
+    (text,) = blocks(pages["deploy"], "nginx", "nginx")
+    (seconds,) = re.findall(r"proxy_read_timeout (\d+)s;", text)
+    (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", text)
+    assert int(seconds) * 1_000 > limits.WAIT_MS_MAX
+    assert int(megabytes) * limits.MIB == limits.BODY_BYTES_MAX
+
+
+def test_the_alerts_name_series_and_causes_that_are_there(pages: dict[str, str]) -> None:
+    (text,) = blocks(pages["deploy"], "Prometheus", "yaml")
+    expressions = " ".join(rule["expr"] for rule in yaml.safe_load(text)["groups"][0]["rules"])
+    named = set(re.findall(r"\bforq_\w+", expressions))
+    assert named
+    assert named <= {family.name for family in FAMILIES}
+    (causes,) = re.findall(r'cause=~"(.*?)"', expressions)
+    assert {cause for cause in Cause if re.fullmatch(causes, cause)} == {
+        Cause.STORAGE_FULL,
+        Cause.STORAGE_LOST,
+        Cause.STORAGE_UNAVAILABLE,
+        Cause.OVERLOADED,
+    }
+
+
+@pytest.mark.parametrize("name", ["deploy", "from-forq"])
+def test_every_variable_is_a_setting(pages: dict[str, str], name: str) -> None:
+    found = set(re.findall(r"FORQ_[A-Z_]+", pages[name]))
+    assert found - VARIABLES <= {"FORQ_CONFIG", "FORQ_URL"}
+    if name == "from-forq":
+        forqs = {line.split("|")[1] for line in pages[name].splitlines() if line.startswith("| `FORQ_")}
+        assert set(re.findall(r"FORQ_[A-Z_]+", " ".join(forqs))) == _of_forq(pages)
+
+
+def _of_forq(pages: dict[str, str]) -> set[str]:
+    """The settings of contract F16."""
+    contract = (Path(__file__).parents[2] / "docs" / "compatibility" / "forq.md").read_text(encoding="utf-8")
+    section = contract.partition("### F16 ")[2].partition("*Here:*")[0]
+    return set(re.findall(r"FORQ_[A-Z_]+", section))
