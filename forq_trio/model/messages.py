@@ -107,8 +107,6 @@ class NewMessage(Struct, frozen=True, gc=False):
     stored; its sender is answered with the first one. ttl_ms: how long it lives from when it falls due.
     group: messages of one group keep their order, and the groups of a queue take turns. max_attempts: deliveries
     before it fails; dead_letter_queue: where it goes then, or when it expires ("": it is deleted).
-    default_max_receives: how many deliveries are enough for a claim whose redrive policy names no bound; None: such a
-    claim has none for this message.
     """
 
     content: str
@@ -122,6 +120,20 @@ class NewMessage(Struct, frozen=True, gc=False):
     group: str | None = None
     max_attempts: int | None = None
     dead_letter_queue: str | None = None
+
+    @property
+    def default_max_receives(self) -> int | None:
+        """None; see NewMessageWithPolicy."""
+        return None
+
+
+class NewMessageWithPolicy(NewMessage, frozen=True, gc=False):
+    """A message whose sender's dialect leaves the bound on deliveries to its receivers, with a default (Sasquatch).
+
+    default_max_receives: how many deliveries are enough for a claim whose redrive policy names no bound; None: such a
+    claim has no bound for this message.
+    """
+
     default_max_receives: int | None = None
 
 

@@ -34,7 +34,13 @@ from forq_trio.model.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model.messages import REASON_EXPIRED, REASON_OVERFLOW, MessageFilter, NewMessage, Receipt
+from forq_trio.model.messages import (
+    REASON_EXPIRED,
+    REASON_OVERFLOW,
+    MessageFilter,
+    NewMessageWithPolicy,
+    Receipt,
+)
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
 
 SENT_TO = ("a", "a", "b", "c_lifo")
@@ -56,7 +62,7 @@ def maybe(*values):
 
 
 messages = st.builds(
-    NewMessage,
+    NewMessageWithPolicy,
     content=st.sampled_from(("", "x", "größe")),
     process_after_ms=maybe(-5_000, 0, 1, 1_000, 50_000),
     priority=st.sampled_from((0, 100, 100, 100, 1_000)),

@@ -18,7 +18,15 @@ from forq_trio.model.commands import (
     SweepKind,
     Swept,
 )
-from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
+from forq_trio.model.messages import (
+    Delivery,
+    MessageInfo,
+    NewMessage,
+    NewMessageWithPolicy,
+    Produced,
+    QueueCounts,
+    Receipt,
+)
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import BatchResult, Engine
 from support import batches
@@ -45,7 +53,8 @@ def do(engine: Engine, command: Command[Any], now: int = T0) -> Any:
 
 
 def send(engine: Engine, content: str = "x", *, queue: str = "q", now: int = T0, **fields: Any) -> Produced:
-    return do(engine, Produce(queue, NewMessage(content, **fields)), now)
+    kind = NewMessageWithPolicy if "default_max_receives" in fields else NewMessage
+    return do(engine, Produce(queue, kind(content, **fields)), now)
 
 
 def claim(most: int = 1, *, queue: str = "q", lease_ms: int | None = LEASE_MS, **terms: Any) -> Claim:

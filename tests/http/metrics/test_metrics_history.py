@@ -139,7 +139,7 @@ async def test_messages_lost_to_a_full_dead_letter_queue_are_logged(engine, auto
     policy = RedrivePolicy(max_attempts=1, dead_letter_queue="buried", messages_max=1)
     async with recorded(engine) as (writer, counters):
         for content in ("moved", "lost", "lost too"):
-            await writer.execute(send(content))
+            await writer.execute(send(content, dead_letter_queue=""))
         await writer.execute(claim(most=3, lease_ms=0))
         assert await writer.execute(Claim("q", 10, LEASE_MS, redrive_policy=policy)) == ()
         lost = [record for record in caplog.records if "dead_letters.lost" in record.getMessage()]

@@ -39,7 +39,7 @@ from support.vm_steps import Steps
 
 STORED = 10_000
 BATCH_STEPS_MAX = 40_000
-"""Of a batch with small bounds. The cheapest walk over the queue takes five steps a message, a claim of each a hundred."""
+"""Of a batch with small bounds. A walk over the queue takes five steps a message, a claim of each 100."""
 
 
 @pytest.fixture
