@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forq_trio.cli.output import print_table
+from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import StorageOpenError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def config(example: bool, as_json: bool, file: Path | None, **settings: Any) -> 
         click.echo(report.as_json(loaded))
         return
     print_table(
-        ("section", "setting", "value", "source"),
+        [Column(name) for name in ("section", "setting", "value", "source")],
         [
             (setting.section, setting.name, _text(value), source)
             for setting, value, source in report.rows(loaded)
