@@ -1,6 +1,6 @@
 """The command `forq`: `commands` has the list of all commands, each is in a module of its own.
 
-This module imports nothing before `main` runs, so that Ctrl-C never shows a traceback.
+This module imports nothing before `main` runs, so that Ctrl-C ends it quietly from then on.
 """
 
 
@@ -8,9 +8,9 @@ def main() -> None:
     """The console script."""
     import sys
 
-    try:
-        from forq_trio.cli.streams import drop_unwritten, open_missing_streams
+    from forq_trio.cli.streams import drop_unwritten, open_missing_streams
 
+    try:
         open_missing_streams()
         from forq_trio.cli.commands import run
 
