@@ -211,13 +211,12 @@ def test_ctrl_c_at_any_moment(
                 process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     stored = client.queue_stats(queue).total
-    # Python itself knows no better than to be killed before our first line runs and after our last one did.
-    killed = process.returncode == -signal.SIGINT
-    if not out:
-        assert (killed or process.returncode == 130, stored) == (True, 0), err
+    if not out:  # not even our first line ran: how that ends is Python's matter
+        assert (process.returncode != 0, stored) == (True, 0), err
         return
     summary = json.loads(out)
-    assert killed or process.returncode == 130 or (process.returncode, summary["nextLine"]) == (0, None), err
+    if process.returncode != 130 and process.returncode != -signal.SIGINT:
+        assert (process.returncode, summary["nextLine"]) == (0, None), err
     unknown = summary["unknown"] or {"from": 1, "to": 0}
     assert summary["sent"] <= stored <= summary["sent"] + unknown["to"] - unknown["from"] + 1
     # Without unknown lines, going on makes it whole; with some it is known which of them are there.
