@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from threading import Timer
 
@@ -59,11 +59,14 @@ class Died(ForqError):
     """A commit failed, so the server ended; after a restart the database says what was committed"""
 
 
-def run(config: Config) -> int:
-    """Serve until told to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit."""
+def run(config: Config, on_listening: Callable[[str], None] | None = None) -> int:
+    """Serve until told to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit.
+
+    on_listening: called with the URL of the API once requests are served.
+    """
     log.configure(config.log_level, config.log_format)
     try:
-        trio.run(serve, config)
+        trio.run(serve, config, on_listening)
     except BaseExceptionGroup as group:
         failed = group.subgroup(CommitFailed)
         if failed is None:
@@ -74,7 +77,7 @@ def run(config: Config) -> int:
     return 0
 
 
-async def serve(config: Config) -> None:
+async def serve(config: Config, on_listening: Callable[[str], None] | None = None) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         listeners = await _listen(config.api_addr)
@@ -102,6 +105,8 @@ async def serve(config: Config) -> None:
                     version=_version(),
                     pid=os.getpid(),
                 )
+                if on_listening is not None:
+                    on_listening(_url(config, server.ports[0]))
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break
@@ -111,6 +116,12 @@ def _stop_signals() -> list[signal.Signals]:
     """SIGHUP among them unless it is ignored: a server that was started by nohup outlives its terminal."""
     always = [signal.SIGTERM, signal.SIGINT]
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*always, signal.SIGHUP]
+
+
+def _url(config: Config, port: int) -> str:
+    """Where the API is for who asks from this machine."""
+    host = "localhost" if config.api_addr.host in ("", "0.0.0.0", "::") else config.api_addr.host
+    return f"{'http' if config.tls_cert is None else 'https'}://{Address(host, port)}"
 
 
 def _tune_collector() -> None:

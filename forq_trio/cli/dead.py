@@ -7,24 +7,35 @@ from typing import Any
 
 import click
 
+from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import distinct, filter_of, filter_options
 from forq_trio.cli.dead_redrives import redrive, redrives, report_moves
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import connect, json_option, pair, url_option
+from forq_trio.cli.options import json_option, pair, url_option
 from forq_trio.cli.output import (
     count_of,
     length_of_time,
     on_terminal,
     one_line,
     print_json,
-    print_table,
     visible,
 )
+from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import DeadLetterPage, MessageInfo
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
 _PREVIEW_LENGTH_MAX = 40
+_LISTED = (
+    Column("sequence", Kind.NUMBER, spare=3),
+    Column("id"),
+    Column("age", Kind.NUMBER),
+    Column("from", Kind.TEXT),
+    Column("attempts", Kind.NUMBER, spare=2),
+    Column("reason", Kind.TEXT),
+    Column("last error", Kind.TEXT, spare=1),
+    Column("content", Kind.TEXT),
+)
 _SHOWN = (
     ("id", "id"),
     ("queue", "queue"),
@@ -72,11 +83,7 @@ def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, *
             print_json(message)
     elif page.messages:
         now_ms = time.time_ns() // 1_000_000
-        print_table(
-            ("sequence", "id", "age", "from", "attempts", "reason", "last error", "content"),
-            [_row(message, now_ms) for message in page.messages],
-            numbers=("sequence", "age", "attempts"),
-        )
+        print_table(_LISTED, [_row(message, now_ms) for message in page.messages])
     click.echo(_summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
@@ -208,7 +215,7 @@ def edit(
     The original stays unless --remove is given.
     """
     if content == "-":
-        content = sys.stdin.read()
+        content = _text_of_stdin()
     with connect(url) as client:
         edited = None
         if attributes or dropped:
@@ -223,6 +230,13 @@ def edit(
     else:
         click.echo(f"sent as {copy.id}")
     return Exit.OK
+
+
+def _text_of_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise Failure("the content on stdin is not UTF-8") from None
 
 
 dead.add_command(redrive)

@@ -1,24 +1,31 @@
 """`forq dead redrive` and `forq dead redrives`: moving dead letters back, and the tasks that do it."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import filter_of, filter_options
-from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import connect, json_option, url_option
-from forq_trio.cli.output import count_of, errors_on_terminal, length_of_time, print_json, print_table
-from forq_trio.client.errors import meaning
-from forq_trio.client.sync import ForqClient
+from forq_trio.cli.exits import Exit, did_nothing
+from forq_trio.cli.interrupts import Interrupts
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import count_of, length_of_time, print_json
+from forq_trio.cli.progress import progress_bar
+from forq_trio.cli.tables import Column, numbers, print_table
+from forq_trio.client.errors import ForqClientError, meaning
 from forq_trio.client.types import DeadLetterFilter, MoveResult, RedriveInfo
 from forq_trio.model.limits import MOVE_BATCH_MAX
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
 
 _LOOK_SECONDS_MIN = 0.05
 _LOOK_SECONDS_MAX = 0.5
 _RATE_MAX = 10_000
+_COUNTS = ("searched", "total", "matched", "skipped", "moved")
 
 
 @click.command(short_help="Move dead letters back to where they came from.")
@@ -70,10 +77,10 @@ def redrive(
                 )
             ]
             return report_moves(results, "moved", as_json)
-        task = client.start_redrive(
-            queue, wanted, target=target, rate_per_second=rate_per_second, dry_run=dry_run
-        )
-        return _report(_follow(client, task), as_json)
+        options: Any = {"target": target, "rate_per_second": rate_per_second, "dry_run": dry_run}
+        start = partial(client.start_redrive, queue, wanted, **options)
+        with Interrupts() as interrupts:
+            return _report(_run(client, interrupts, queue, start), as_json)
 
 
 @click.command(short_help="Show the redrives of a queue, or cancel one.")
@@ -90,23 +97,17 @@ def redrives(queue: str, cancelled: str | None, as_json: bool, url: str) -> int:
             print_json(task)
     elif found:
         now_ms = time.time_ns() // 1_000_000
-        numbers = ("searched", "total", "matched", "skipped", "moved", "started")
         print_table(
-            ("id", "state", *numbers),
+            (Column("id"), Column("state"), *numbers(*_COUNTS, "started")),
             [
                 (
                     task.id,
                     f"{task.state} (dry run)" if task.dry_run else task.state,
-                    task.searched,
-                    task.total,
-                    task.matched,
-                    task.skipped,
-                    task.moved,
+                    *(getattr(task, name) for name in _COUNTS),
                     f"{length_of_time(now_ms - task.started_at)} ago",
                 )
                 for task in found
             ],
-            numbers=numbers,
         )
     else:
         click.echo(f"No redrive of {queue} is known.", err=True)
@@ -134,28 +135,38 @@ def _why_not(code: str | None) -> str:
     return meaning(code or "internal")
 
 
-def _follow(client: ForqClient, task: RedriveInfo) -> RedriveInfo:
-    """Wait until a redrive has ended, showing how far it is; Ctrl-C cancels it."""
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[status]}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not errors_on_terminal(),
-    )
-    pause = _LOOK_SECONDS_MIN
+def _run(
+    client: "ForqClient", interrupts: Interrupts, queue: str, start: Callable[[], RedriveInfo]
+) -> RedriveInfo:
+    """Start a redrive and wait until it has ended; Ctrl-C cancels it. However that ends, it is said what goes on."""
+    hint = f"`forq dead redrives {queue}` shows it"
     try:
-        with progress:
-            shown = progress.add_task(task.queue, total=task.total or None, status="")
-            while task.state == "running":
-                time.sleep(pause)
-                pause = min(2 * pause, _LOOK_SECONDS_MAX)
-                task = client.redrive_info(task.queue, task.id)
-                progress.update(shown, completed=_dealt_with(task), status=_how_far(task))
-    except KeyboardInterrupt:
-        task = client.cancel_redrive(task.queue, task.id)
+        task = start()
+    except (KeyboardInterrupt, ForqClientError) as problem:
+        if not did_nothing(problem):
+            click.echo(f"forq: whether the redrive was started is not known: {hint}", err=True)
+        raise
+    try:
+        try:
+            with interrupts.allowed():
+                return _follow(client, task)
+        except KeyboardInterrupt:
+            return client.cancel_redrive(queue, task.id)
+    except (KeyboardInterrupt, ForqClientError):
+        stop = f"`forq dead redrives {queue} --cancel {task.id}` stops it"
+        click.echo(f"forq: redrive {task.id} may go on in the server: {hint}, {stop}", err=True)
+        raise
+
+
+def _follow(client: "ForqClient", task: RedriveInfo) -> RedriveInfo:
+    """Wait until a redrive has ended, showing how far it is."""
+    pause = _LOOK_SECONDS_MIN
+    with progress_bar(task.queue, task.total or None) as show:
+        while task.state == "running":
+            time.sleep(pause)
+            pause = min(2 * pause, _LOOK_SECONDS_MAX)
+            task = client.redrive_info(task.queue, task.id)
+            show(_dealt_with(task), None, _how_far(task))
     return task
 
 

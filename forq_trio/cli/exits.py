@@ -19,6 +19,14 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+_CODES = {
+    403: Exit.NOT_AUTHORISED,
+    404: Exit.NOTHING,
+    429: Exit.NOT_AUTHORISED,
+}
+_SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold its secret or an access token"
+
+
 class Failure(Exception):
     """Ends a command with one sentence on stderr and an exit code."""
 
@@ -29,6 +37,7 @@ class Failure(Exception):
 
 def explain(problem: Exception) -> tuple[list[str], int]:
     """The lines for stderr and the exit code of an error that ended a command. Unexpected errors are raised again."""
+    from forq_trio.client.address import DEFAULT_URL
     from forq_trio.client.errors import ForqApiError, ForqClientError, ForqUnreachable
     from forq_trio.config.errors import ConfigError
 
@@ -46,14 +55,36 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return ["forq: the configuration is not valid:", *(f"  {line}" for line in problems)], Exit.USAGE
         case Failure(code=code):
             return [f"forq: {problem}"], code
+        case ForqApiError(code="unauthorized"):
+            return [f"forq: {problem}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
+        case ForqApiError(code=None) | ForqApiError(code="not_found.path"):
+            return [f"forq: {problem}"], Exit.FAILED
         case ForqApiError(status=status):
-            codes = {401: Exit.NOT_AUTHORISED, 403: Exit.NOT_AUTHORISED, 429: Exit.NOT_AUTHORISED}
-            return [f"forq: {problem}"], Exit.NOTHING if status == 404 else codes.get(status, Exit.FAILED)
+            return [f"forq: {problem}"], _CODES.get(status, Exit.FAILED)
         case ForqUnreachable():
-            return [f"forq: {problem}"], Exit.UNREACHABLE
+            advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
+            return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
         case ForqClientError() | ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
-            file = f": {problem.filename}" if problem.filename is not None else ""
-            return [f"forq: {problem.strerror or type(problem).__name__}{file}"], Exit.FAILED
+            reason = problem.strerror or type(problem).__name__
+            # What is read has a name; stdin's errors are told where it is read.
+            words = "cannot write the output" if problem.filename is None else problem.filename
+            return [f"forq: {words}: {reason}"], Exit.FAILED
+        case UnicodeEncodeError(encoding=encoding):
+            return [
+                f"forq: the output has characters that {encoding} lacks; PYTHONUTF8=1 makes it UTF-8"
+            ], Exit.FAILED
     raise problem
+
+
+def did_nothing(problem: BaseException) -> bool:
+    """True if a request that ended with this error certainly changed nothing."""
+    from forq_trio.client.errors import ForqApiError, ForqUnreachable
+
+    match problem:
+        case ForqUnreachable(sent=sent):
+            return not sent
+        case ForqApiError(status=status, code=code):
+            return status < 500 or (status == 503 and code is not None)
+    return False

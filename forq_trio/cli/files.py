@@ -1,16 +1,13 @@
 """`forq check`, `forq verify`, `forq backup` and `forq restore`: work on database files, without a server."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import db_option, json_option
-from forq_trio.cli.output import count_of, errors_on_terminal, print_json
+from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from forq_trio.storage.sqlite.files.check import CheckReport
@@ -49,8 +46,8 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
     from forq_trio.storage.sqlite.files.check import backup_file
 
     source = str(load_db_path(db_path))
-    with ExitStack() as stack:
-        copied_bytes = backup_file(source, target, _progress(stack), overwrite=overwrite)
+    with progress_bar("copying") as show:
+        copied_bytes = backup_file(source, target, show, overwrite=overwrite)
     if as_json:
         print_json({"source": source, "target": target, "bytes": copied_bytes})
     else:
@@ -68,8 +65,8 @@ def restore(backup: str, database: str | None, as_json: bool) -> int:
     from forq_trio.storage.sqlite.files.restore import restore_file
 
     path = str(load_db_path(database))
-    with ExitStack() as stack:
-        restored = restore_file(backup, path, _progress(stack))
+    with progress_bar("copying") as show:
+        restored = restore_file(backup, path, show)
     if as_json:
         print_json(
             {"backup": backup, "database": path, "bytes": restored.size, "replaced": restored.replaced}
@@ -79,22 +76,6 @@ def restore(backup: str, database: str | None, as_json: bool) -> int:
     if restored.replaced is not None:
         click.echo(f"what was there is now {restored.replaced}")
     return Exit.OK
-
-
-def _progress(stack: ExitStack) -> Callable[[int, int], None] | None:
-    """A progress bar on a terminal, as what to call with (pages done, pages in all)."""
-    if not errors_on_terminal():
-        return None
-    progress = Progress(
-        TextColumn("copying"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = stack.enter_context(progress).add_task("copying", total=None)
-    return lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _report(path: str, report: "CheckReport", as_json: bool) -> int:

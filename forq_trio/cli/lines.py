@@ -7,9 +7,16 @@ code for it, and the next lines are not affected.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from forq_trio.client.errors import meaning
+
 LINE_BYTES_MAX = 256 * 1024
 TOO_LONG = "bad_request.body.content.exceeds_limit"
 NOT_UTF8 = "bad_request.body.invalid"
+
+
+def why_not_sent(code: str) -> str:
+    """The code of a line that cannot be sent, or that the server refused, in words."""
+    return "it is not UTF-8" if code == NOT_UTF8 else meaning(code)
 
 
 class Line(NamedTuple):

@@ -4,12 +4,22 @@ import time
 
 import click
 
+from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import connect, json_option, url_option
-from forq_trio.cli.output import length_of_time, one_line, print_json, print_table
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import length_of_time, one_line, print_json
+from forq_trio.cli.tables import Column, Kind, numbers, print_table
 
 _PREVIEW_LENGTH_MAX = 60
 _COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")
+_PEEKED = (
+    Column("sequence", Kind.NUMBER),
+    Column("id"),
+    Column("priority", Kind.NUMBER, spare=1),
+    Column("age", Kind.NUMBER),
+    Column("attempts", Kind.NUMBER, spare=2),
+    Column("content", Kind.TEXT),
+)
 
 
 @click.command(short_help="List all queues.")
@@ -24,12 +34,11 @@ def queues(as_json: bool, url: str) -> int:
             print_json(each)
     elif found:
         print_table(
-            ("queue", *_COUNTS, "paused"),
+            (Column("queue"), *numbers(*_COUNTS), Column("paused")),
             [
                 (each.queue, *(getattr(each, name) for name in _COUNTS), "yes" if each.paused else "no")
                 for each in found
             ],
-            numbers=_COUNTS,
         )
     else:
         click.echo("There is no queue yet; sending a message makes one.", err=True)
@@ -59,7 +68,7 @@ def peek(queue: str, limit: int, shuffle: bool, as_json: bool, url: str) -> int:
             print_json(message)
     elif messages:
         print_table(
-            ("sequence", "id", "priority", "age", "attempts", "content"),
+            _PEEKED,
             [
                 (
                     message.sequence,
@@ -71,7 +80,6 @@ def peek(queue: str, limit: int, shuffle: bool, as_json: bool, url: str) -> int:
                 )
                 for message in messages
             ],
-            numbers=("sequence", "priority", "age", "attempts"),
         )
     else:
         click.echo(f"No message of {queue} is ready.", err=True)

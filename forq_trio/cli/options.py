@@ -1,22 +1,17 @@
-"""Options and arguments that several commands share, and the client that they connect."""
+"""Options and arguments that several commands share."""
 
-import os
 import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import click
 
-from forq_trio.cli.exits import Exit, Failure
-from forq_trio.client.protocol import DEFAULT_URL
-from forq_trio.client.sync import ForqClient
+from forq_trio.client.address import DEFAULT_URL
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-RETRY_SECONDS = 1.0
 
 
 def duration_ms(text: str) -> int:
@@ -67,25 +62,3 @@ def db_option(command: CommandT) -> CommandT:
     return click.option(
         "--db-path", "--db", "db_path", metavar="FILE", help="The database file.  [env var: FORQ_DB_PATH]"
     )(command)
-
-
-def _is_server_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> ForqClient:
-    """A client of the server at `url`, with the secret of FORQ_AUTH_SECRET. Raises Failure when one is not valid."""
-    if not _is_server_url(url):
-        raise Failure(f"{url!r} is not the URL of a server, such as {DEFAULT_URL}", Exit.USAGE)
-    secret = os.environ.get("FORQ_AUTH_SECRET", "")
-    if not secret:
-        raise Failure(
-            "FORQ_AUTH_SECRET is not set; it has to hold the server's secret or an access token", Exit.USAGE
-        )
-    if not (secret.isascii() and secret.isprintable()):
-        raise Failure("FORQ_AUTH_SECRET has characters that an HTTP header cannot carry", Exit.USAGE)
-    return ForqClient(url, secret, retry_seconds=retry_seconds)

@@ -1,17 +1,13 @@
-"""Printing: tables on a terminal, tab-separated text into a pipe, JSON with --json.
+"""Printing: text for people, or JSON with --json.
 
 Data goes to stdout; progress, hints and errors go to stderr.
 """
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 _UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
@@ -23,30 +19,9 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def errors_on_terminal() -> bool:
-    """True if stderr is a terminal, which can show a progress bar."""
-    return sys.stderr.isatty()
-
-
 def print_json(value: Any) -> None:
     """One JSON object on a line of its own, flushed."""
     click.echo(msgspec.json.encode(value))
-
-
-def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Sequence[str] = ()
-) -> None:
-    """A table; `numbers` names the columns that are set flush right. Without a terminal: lines with tabs between."""
-    if not on_terminal():
-        for row in (columns, *rows):
-            click.echo("\t".join(str(cell).replace("\t", " ").replace("\n", " ") for cell in row))
-        return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(visible(str(cell))) for cell in row))
-    Console(highlight=False).print(table)
 
 
 def visible(text: str) -> str:

@@ -1,17 +1,21 @@
 """`forq queue …`: the settings of one queue, and commands on it as a whole."""
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import connect, json_option, url_option
-from forq_trio.cli.output import count_of, print_json, print_table
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import count_of, print_json
 from forq_trio.cli.queue_options import SETTINGS, setting_options
-from forq_trio.client.sync import ForqClient
+from forq_trio.cli.tables import Column, print_table
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
 
 
 @click.group(cls=CommandGroup, short_help="Set up, pause, empty or remove a queue.")
@@ -34,7 +38,7 @@ def show(queue: str, as_json: bool, url: str) -> int:
     for setting in SETTINGS:
         source = "default" if getattr(found.settings, setting.member) is None else "set"
         rows.append((setting.name, setting.text(getattr(found.effective, setting.member)), source))
-    print_table(("setting", "value", "source"), rows)
+    print_table((Column("setting"), Column("value"), Column("source")), rows)
     if found.effective.paused:
         click.echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
     return Exit.OK
@@ -125,7 +129,7 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
     return Exit.OK
 
 
-def _confirm_purge(client: ForqClient, queue: str) -> None:
+def _confirm_purge(client: "ForqClient", queue: str) -> None:
     """Return if somebody says yes; raises Failure or UsageError."""
     if not sys.stdin.isatty():
         raise click.UsageError("without a terminal to ask on, purging needs --yes")

@@ -3,24 +3,28 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
+from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import RETRY_SECONDS, connect, duration_ms, json_option, url_option
+from forq_trio.cli.options import duration_ms, json_option, url_option
 from forq_trio.cli.output import (
     count_of,
-    errors_on_terminal,
     length_of_time,
     on_terminal,
     print_json,
     visible,
 )
+from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.errors import ForqClientError, ForqUnreachable
 from forq_trio.client.retry import Retries
-from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import Delivery, MessageInfo
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
 
 _OUTLIVE_SECONDS = 30.0
 
@@ -142,7 +146,7 @@ def _follow(claim: Claim, left: int | None) -> Iterator[list[Delivery]]:
 
 
 def _hand_over(
-    client: ForqClient, queue: str, deliveries: list[Delivery], *, ack: bool, as_json: bool
+    client: "ForqClient", queue: str, deliveries: list[Delivery], *, ack: bool, as_json: bool
 ) -> bool:
     """Print messages, then acknowledge them if that is wanted; True if all went well.
 
@@ -166,7 +170,7 @@ def _hand_over(
     return not refused
 
 
-def _acknowledge(client: ForqClient, queue: str, receipts: list[str]) -> int:
+def _acknowledge(client: "ForqClient", queue: str, receipts: list[str]) -> int:
     """Acknowledge printed messages, also across a restart of the server; returns how many were refused."""
     retries: Retries | None = None
     while True:
@@ -188,7 +192,7 @@ def _pause(retries: Retries, problem: ForqUnreachable) -> None:
     time.sleep(pause)
 
 
-def _give_back(client: ForqClient, queue: str, deliveries: list[Delivery]) -> None:
+def _give_back(client: "ForqClient", queue: str, deliveries: list[Delivery]) -> None:
     try:
         client.release(queue, [delivery.receipt for delivery in deliveries])
     except ForqClientError as problem:

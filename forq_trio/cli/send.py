@@ -1,26 +1,33 @@
-"""`forq send`: one message from the command line, or one for each line of a file or of stdin."""
+"""`forq send`: one message from the command line, or one for each line of a file or of stdin.
+
+However sending lines ends, the command says how many were sent, which were not, which may be stored or not, and the
+line from which a second call can go on.
+"""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Unpack
+from typing import IO, TYPE_CHECKING, Unpack
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from forq_trio.cli.exits import Exit
-from forq_trio.cli.lines import Line, LineCutter
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit, Failure, did_nothing
+from forq_trio.cli.interrupts import Interrupts
+from forq_trio.cli.lines import Line, LineCutter, why_not_sent
 from forq_trio.cli.message_options import message_options
-from forq_trio.cli.options import connect, json_option, url_option
-from forq_trio.cli.output import count_of, errors_on_terminal, print_json
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.progress import progress_bar
 from forq_trio.client.batches import batches
-from forq_trio.client.errors import ForqUnreachable, meaning
-from forq_trio.client.sync import ForqClient
+from forq_trio.client.errors import ForqClientError
 from forq_trio.client.types import MessageOptions, NewMessage, Rejected
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
 
 _CHUNK_BYTES = 1024 * 1024
 _REJECTIONS_SHOWN_MAX = 10
@@ -35,6 +42,12 @@ _REJECTIONS_SHOWN_MAX = 10
     metavar="FILE",
     help="Send each line of this file.",
 )
+@click.option(
+    "--from-line",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="Leave out the lines before this one: go on where an earlier call ended.  [default: 1]",
+)
 @message_options
 @json_option
 @url_option
@@ -42,6 +55,7 @@ def send(
     queue: str,
     content: str | None,
     file: Path | None,
+    from_line: int | None,
     as_json: bool,
     url: str,
     **options: Unpack[MessageOptions],
@@ -56,13 +70,25 @@ def send(
         raise click.UsageError("--process-after and --delay exclude each other")
     if content == "-":
         content = None
+    if content is not None and from_line is not None:
+        raise click.UsageError("--from-line is for lines of stdin or of a file")
     if content is None and options["deduplication_id"] is not None:
         raise click.UsageError("--dedup-id is for one message: only the first line would be stored")
 
-    with connect(url) as client:
+    with connect(url) as client, Interrupts() as interrupts:
         if content is None:
-            return _send_lines(client, queue, file, options, as_json)
+            sending = _Sending(client, interrupts, queue, options, from_line or 1)
+            return _send_lines(sending, file, as_json)
+        return _send_one(client, queue, content, options, as_json)
+
+
+def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOptions, as_json: bool) -> int:
+    try:
         produced = client.produce(queue, content, **options)
+    except (KeyboardInterrupt, ForqClientError) as problem:
+        if not did_nothing(problem):
+            click.echo("forq: whether the message is stored is not known", err=True)
+        raise
     if as_json:
         print_json(produced)
     else:
@@ -72,89 +98,133 @@ def send(
 
 
 @dataclass
-class _Tally:
-    """The results of the lines so far."""
+class _Sending:
+    """Sends lines, and knows what became of them.
 
+    next_line: the first line that was not dealt with. under_way: the first and last line of a batch whose answer did
+    not come yet. rejected: the numbers of lines that are not sent, with the codes of the reasons.
+    """
+
+    client: "ForqClient"
+    interrupts: Interrupts
+    queue: str
+    options: MessageOptions
+    next_line: int
     sent: int = 0
+    under_way: tuple[int, int] | None = None
     rejected: list[tuple[int, str]] = field(default_factory=list)
+    complete: bool = False
 
+    def read(self, stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
+        """The lines of each chunk from `next_line` on, with its size; a chunk is what the stream has ready."""
+        cutter = LineCutter()
+        first = self.next_line
+        while True:
+            with self.interrupts.allowed():
+                chunk = _read(stream)
+            lines = cutter.feed(chunk) if chunk else cutter.finish()
+            yield [line for line in lines if line.number >= first], len(chunk)
+            if not chunk:
+                return
 
-def _send_lines(
-    client: ForqClient, queue: str, file: Path | None, options: MessageOptions, as_json: bool
-) -> int:
-    counters = _Tally()
-    started = time.monotonic()
-    with ExitStack() as stack:
-        stream: IO[bytes] = sys.stdin.buffer if file is None else stack.enter_context(open(file, "rb"))
-        # The summary is printed at any end, also Ctrl-C or an error, after the progress bar is removed.
-        stack.callback(lambda: _summarise(queue, counters, time.monotonic() - started, as_json))
-        advance = _progress(stack, queue, file)
-        for lines, chunk_bytes in _read(stream):
-            _send_chunk(client, queue, lines, options, counters)
-            advance(chunk_bytes, counters.sent)
-    return Exit.FAILED if counters.rejected else Exit.OK
+    def send(self, lines: list[Line]) -> None:
+        """Send lines in batches. Between two batches Ctrl-C ends it."""
+        texts = [(line.number, line.text) for line in lines if line.text is not None]
+        numbers = iter([number for number, _ in texts])
+        bad = [(line.number, line.code) for line in lines if line.code is not None]
+        for batch in batches(NewMessage(text, **self.options) for _, text in texts):
+            with self.interrupts.allowed():
+                pass
+            batch_numbers = [next(numbers) for _ in batch]
+            self._send_batch(batch_numbers, batch, [each for each in bad if each[0] < batch_numbers[-1]])
+            bad = [each for each in bad if each[0] > batch_numbers[-1]]
+        self.rejected += bad
+        self.next_line = max([self.next_line, *(line.number + 1 for line in lines)])
 
-
-def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
-    """The lines of each chunk, with its size; a chunk is what the stream has ready."""
-    cutter = LineCutter()
-    while chunk := stream.read1(_CHUNK_BYTES):  # type: ignore[attr-defined]  # all binary streams we open have it
-        yield list(cutter.feed(chunk)), len(chunk)
-    yield list(cutter.finish()), 0
-
-
-def _send_chunk(
-    client: ForqClient, queue: str, lines: list[Line], options: MessageOptions, counters: _Tally
-) -> None:
-    counters.rejected += [(line.number, line.code) for line in lines if line.code is not None]
-    texts = [(line.number, line.text) for line in lines if line.text is not None]
-    numbers = iter([number for number, _ in texts])
-    for batch in batches(NewMessage(text, **options) for _, text in texts):
-        batch_numbers = [next(numbers) for _ in batch]
+    def _send_batch(
+        self, numbers: list[int], batch: list[NewMessage], rejected: list[tuple[int, str]]
+    ) -> None:
+        """rejected: the lines before and between those of the batch that cannot be sent."""
+        self.under_way = (numbers[0], numbers[-1])
         try:
-            results = client.produce_many(queue, batch)
-        except ForqUnreachable as problem:
-            if problem.sent:
-                span = f"lines {batch_numbers[0]} to {batch_numbers[-1]}"
-                click.echo(f"forq: whether {span} are stored is not known", err=True)
+            results = self.client.produce_many(self.queue, batch)
+        except ForqClientError as problem:
+            if did_nothing(problem):
+                self.under_way = None
             raise
-        for number, result in zip(batch_numbers, results, strict=True):
-            if isinstance(result, Rejected):
-                counters.rejected.append((number, result.code))
-            else:
-                counters.sent += 1
+        answers = list(zip(numbers, results, strict=True))
+        refused = [(number, result.code) for number, result in answers if isinstance(result, Rejected)]
+        # A second Ctrl-C may end this anywhere: until the last line the batch counts as not known.
+        self.rejected += rejected + refused
+        self.sent += len(answers) - len(refused)
+        self.next_line = numbers[-1] + 1
+        self.under_way = None
 
 
-def _progress(stack: ExitStack, queue: str, file: Path | None) -> Callable[[int, int], None]:
-    """Show progress on a terminal; returns what to call with (more bytes, messages sent in all)."""
+def _read(stream: IO[bytes]) -> bytes:
+    try:
+        return stream.read1(_CHUNK_BYTES)  # type: ignore[attr-defined, no-any-return]  # all streams we open have it
+    except OSError as problem:
+        raise Failure(f"the lines cannot be read: {problem.strerror}") from None
+
+
+def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:
     typed = file is None and sys.stdin.isatty()
-    if typed or not errors_on_terminal():
-        if typed:
-            click.echo("Each line you type is sent as one message; end with Ctrl-D.", err=True)
-        return lambda chunk_bytes, sent: None
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(show_speed=False),
-        TextColumn("{task.fields[sent]} sent"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
+    if typed:
+        click.echo("Each line you type is sent as one message; end with Ctrl-D.", err=True)
+    with nullcontext(sys.stdin.buffer) if file is None else open(file, "rb") as stream:
+        started, first_line, done_bytes = time.monotonic(), sending.next_line, 0
+        try:
+            size = file.stat().st_size if file else None
+            with progress_bar(sending.queue, size, hidden=typed) as show:
+                for lines, chunk_bytes in sending.read(stream):
+                    sending.send(lines)
+                    done_bytes += chunk_bytes
+                    show(done_bytes, None, f"{sending.sent:,} sent")
+            sending.complete = True
+        finally:
+            seconds = time.monotonic() - started
+            if as_json:
+                _print_summary(sending)
+            else:
+                _tell_rejected(sending.rejected)
+                _tell_where_to_go_on(sending, first_line)
+                rate = f" ({sending.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
+                click.echo(
+                    f"sent {count_of(sending.sent, 'message')} to {sending.queue} in {seconds:.1f} s{rate}"
+                )
+    return Exit.FAILED if sending.rejected else Exit.OK
+
+
+def _print_summary(sending: _Sending) -> None:
+    rejected = [{"line": number, "code": code} for number, code in sorted(sending.rejected)]
+    unknown = sending.under_way and {"from": sending.under_way[0], "to": sending.under_way[1]}
+    next_line = None if sending.complete else sending.next_line
+    print_json(
+        {
+            "queue": sending.queue,
+            "sent": sending.sent,
+            "rejected": rejected,
+            "unknown": unknown,
+            "nextLine": next_line,
+        }
     )
-    stack.enter_context(progress)
-    task = progress.add_task(queue, total=file.stat().st_size if file else None, sent="0")
-    return lambda chunk_bytes, sent: progress.update(task, advance=chunk_bytes, sent=f"{sent:,}")
 
 
-def _summarise(queue: str, counters: _Tally, seconds: float, as_json: bool) -> None:
-    counters.rejected.sort()
-    if as_json:
-        rejected = [{"line": number, "code": code} for number, code in counters.rejected]
-        print_json({"queue": queue, "sent": counters.sent, "rejected": rejected})
-        return
-    for number, code in counters.rejected[:_REJECTIONS_SHOWN_MAX]:
-        click.echo(f"forq: line {number} was not sent: {meaning(code)}", err=True)
-    if len(counters.rejected) > _REJECTIONS_SHOWN_MAX:
-        click.echo(f"forq: … {count_of(len(counters.rejected), 'line')} in all were not sent", err=True)
-    rate = f" ({counters.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
-    click.echo(f"sent {count_of(counters.sent, 'message')} to {queue} in {seconds:.1f} s{rate}")
+def _tell_rejected(rejected: list[tuple[int, str]]) -> None:
+    for number, code in sorted(rejected)[:_REJECTIONS_SHOWN_MAX]:
+        click.echo(f"forq: line {number} was not sent: {why_not_sent(code)}", err=True)
+    if len(rejected) > _REJECTIONS_SHOWN_MAX:
+        click.echo(f"forq: … {count_of(len(rejected), 'line')} in all were not sent", err=True)
+
+
+def _tell_where_to_go_on(sending: _Sending, first_line: int) -> None:
+    if sending.under_way is not None:
+        first, last = sending.under_way
+        click.echo(
+            f"forq: whether lines {first} to {last} are stored is not known: --from-line {first} sends them"
+            f" again, --from-line {last + 1} leaves them out",
+            err=True,
+        )
+    elif not sending.complete and sending.next_line > first_line:
+        click.echo(f"forq: --from-line {sending.next_line} goes on where this ended", err=True)

@@ -3,13 +3,13 @@
 The settings are imported only when a command needs them: they import pydantic, for which `forq --help` would wait.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from forq_trio.cli.output import print_table
+from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import StorageOpenError
 
 if TYPE_CHECKING:
@@ -66,8 +66,14 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
 
 
 @click.command(cls=_WithSettings, short_help="Run the server.")
+@click.option(
+    "--url-file",
+    metavar="FILE",
+    type=Path,
+    help="Write the server's URL to this file once it listens; before that the file is empty.",
+)
 @_file_option
-def serve(file: Path | None, **settings: Any) -> int:
+def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     """Run the server until SIGTERM, SIGINT or SIGHUP.
 
     Its secret comes from FORQ_AUTH_SECRET or the TOML file. `forq config` shows the effective settings.
@@ -77,11 +83,22 @@ def serve(file: Path | None, **settings: Any) -> int:
     from forq_trio.config.load import DEFAULT
 
     try:
-        return app.run(loaded.config)
+        if url_file is None:
+            return app.run(loaded.config)
+        with open(url_file, "w", encoding="utf-8") as told:
+            return app.run(loaded.config, partial(_tell, told))
     except StorageOpenError as error:
         if loaded.sources["db_path"] == DEFAULT and not loaded.config.memory:
             raise StorageOpenError(f"{error}; FORQ_DB_PATH or --db names another place") from error
         raise
+
+
+def _tell(told: TextIO, url: str) -> None:
+    try:
+        told.write(f"{url}\n")
+        told.close()
+    except OSError as problem:
+        click.echo(f"forq: {told.name}: {problem.strerror}", err=True)
 
 
 @click.command(cls=_WithSettings, short_help="Print the settings in effect, or an example file.")
@@ -100,7 +117,7 @@ def config(example: bool, as_json: bool, file: Path | None, **settings: Any) -> 
         click.echo(report.as_json(loaded))
         return
     print_table(
-        ("section", "setting", "value", "source"),
+        [Column(name) for name in ("section", "setting", "value", "source")],
         [
             (setting.section, setting.name, _text(value), source)
             for setting, value, source in report.rows(loaded)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.options import CommandT, connect, duration_ms, json_option, url_option
+from forq_trio.cli.options import CommandT, duration_ms, json_option, url_option
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.client.errors import meaning
 from forq_trio.client.types import ReceiptResult

@@ -4,10 +4,12 @@ import time
 
 import click
 
+from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import connect, duration_ms, json_option, url_option
-from forq_trio.cli.output import length_of_time, print_json, print_table
+from forq_trio.cli.options import duration_ms, json_option, url_option
+from forq_trio.cli.output import length_of_time, print_json
+from forq_trio.cli.tables import Column, print_table
 from forq_trio.client.types import Scope, TokenInfo
 
 _SCOPES: tuple[Scope, ...] = ("produce", "consume", "browse", "redrive", "admin")
@@ -73,7 +75,7 @@ def list_(as_json: bool, url: str) -> int:
     elif found:
         now_ms = _now_ms()
         print_table(
-            ("name", "scopes", "queues", "created", "expires", "last used"),
+            [Column(name) for name in ("name", "scopes", "queues", "created", "expires", "last used")],
             [
                 (
                     each.name,

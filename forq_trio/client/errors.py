@@ -88,7 +88,9 @@ class ForqApiError(ForqClientError):
 
     def __str__(self) -> str:
         if self.code is None:
-            return f"the server, or something before it, answered HTTP {self.status}"
+            leads = "" if self.detail is None else f", which leads to {self.detail}"
+            answer = f"the server, or something before it, answered HTTP {self.status}{leads}"
+            return f"{answer}; is this the URL of a Forq server?"
         words = meaning(self.code)
         answer = str(self.status) if words == self.code else f"{self.status} {self.code}"
         detail = "" if self.detail is None else f": {self.detail}"

@@ -1,6 +1,5 @@
 """Builds requests to Forq's API and reads its answers. No I/O in here."""
 
-import re
 import ssl
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
@@ -10,14 +9,13 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from forq_trio.client.errors import ForqApiError, ForqProtocolError, ForqUnreachable
+from forq_trio.client.errors import ForqApiError, ForqProtocolError
 from forq_trio.client.types import DeadLetterFilter, Delivery, Produced, QueueInfo, Rejected
 from forq_trio.wire.messages import SendResult
 
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
 
-DEFAULT_URL = "http://localhost:8080"
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
@@ -25,8 +23,9 @@ CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 
 TOKENS = "/api/v1/tokens"
-# InvalidURL and LocalProtocolError come from a URL or secret that cannot be used.
-TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL)
+NOT_UTF8 = "it has text that is not UTF-8"
+# InvalidURL, LocalProtocolError and UnicodeError come from a URL or secret that cannot be used.
+TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL, UnicodeError)
 
 
 class Deliveries(Struct):
@@ -83,7 +82,7 @@ def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]
     try:
         content = msgspec.json.encode(body)
     except UnicodeEncodeError:
-        raise ForqApiError(400, "bad_request.body.invalid") from None
+        raise ForqApiError(400, "bad_request.body.invalid", NOT_UTF8) from None
     return {"timeout": timeout, "content": content, "headers": {"Content-Type": "application/json"}}
 
 
@@ -149,7 +148,7 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
     try:
         return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
     except UnicodeEncodeError:
-        raise ForqApiError(400, "bad_request.body.invalid") from None
+        raise ForqApiError(400, "bad_request.body.invalid", NOT_UTF8) from None
 
 
 def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
@@ -180,19 +179,12 @@ def refusal(response: httpx.Response) -> ForqApiError:
     try:
         error = msgspec.json.decode(response.content, type=_Error)
     except (msgspec.MsgspecError, RecursionError):
-        return ForqApiError(response.status_code, None)
+        return ForqApiError(response.status_code, None, response.headers.get("Location"))
     return ForqApiError(response.status_code, error.code, error.message or error.field or error.scope)
 
 
 def unreadable(problem: Exception) -> ForqProtocolError:
     """The error for an answer that nothing can be made of."""
-    return ForqProtocolError(f"the answer is not one of Forq's: {problem}")
-
-
-def unreachable(url: str, problem: Exception) -> ForqUnreachable:
-    """The error for a request that got no answer."""
-    # The problem's own words without an error number, else its name.
-    reason = re.sub(r"^\[Errno -?\d+\] ", "", str(problem)) or type(problem).__name__
-    if isinstance(problem, httpx.ConnectError | httpx.ConnectTimeout):
-        return ForqUnreachable(f"no server can be reached at {url} ({reason})", sent=False)
-    return ForqUnreachable(f"the server at {url} did not answer ({reason})", sent=True)
+    return ForqProtocolError(
+        f"the answer is not one of Forq's, so the URL may be another service's ({problem})"
+    )

@@ -5,8 +5,10 @@ before doing anything. After a connection that breaks later, the message may be 
 """
 
 import time
+from typing import TYPE_CHECKING
 
-import httpx
+if TYPE_CHECKING:
+    import httpx
 
 _FIRST_DELAY_SECONDS = 0.1
 _DELAY_SECONDS_MAX = 5.0
@@ -25,7 +27,7 @@ class Retries:
         self._next_delay = min(2 * delay, _DELAY_SECONDS_MAX)
         return self._within_budget(delay)
 
-    def after_answer(self, response: httpx.Response) -> float | None:
+    def after_answer(self, response: "httpx.Response") -> float | None:
         """Seconds to wait before the next try; None when the call is not to be repeated."""
         after = response.headers.get("Retry-After", "")
         if response.status_code != 503 or not (after.isascii() and after.isdigit()):

@@ -11,6 +11,7 @@ from typing import Any, Self, Unpack, cast
 import httpx
 
 from forq_trio.client import protocol
+from forq_trio.client.address import DEFAULT_URL
 from forq_trio.client.errors import ForqApiError
 from forq_trio.client.protocol import AnswerT, Deliveries, Queues, Results
 from forq_trio.client.retry import Retries
@@ -34,6 +35,7 @@ from forq_trio.client.types import (
     SettingsChange,
     TokenInfo,
 )
+from forq_trio.client.unreachable import unreachable
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
     RedriveList,
@@ -62,7 +64,7 @@ class ForqClient:
 
     def __init__(
         self,
-        url: str = protocol.DEFAULT_URL,
+        url: str = DEFAULT_URL,
         secret: str = "",
         *,
         retry_seconds: float = 10.0,
@@ -324,9 +326,9 @@ class ForqClient:
             except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
                 delay = retries.next_pause()
                 if delay is None:
-                    raise protocol.unreachable(self._url, problem) from problem
+                    raise unreachable(self._url, problem) from problem
             except protocol.TRANSPORT_ERRORS as problem:
-                raise protocol.unreachable(self._url, problem) from problem
+                raise unreachable(self._url, problem) from problem
             except httpx.DecodingError as problem:
                 raise protocol.unreadable(problem) from problem
             else:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from forq_trio.cli import forq
+from forq_trio.cli.commands import forq
 from forq_trio.cli.exits import Exit
 from forq_trio.config.settings import SETTINGS
 

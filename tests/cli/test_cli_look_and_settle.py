@@ -11,7 +11,7 @@ import pytest
 
 from client.fake_time import Clock
 from forq_trio.cli import look
-from forq_trio.cli.options import RETRY_SECONDS
+from forq_trio.cli.connection import RETRY_SECONDS
 from forq_trio.client import Delivery, ForqApiError, ForqClient, NewMessage
 from support.in_process import in_process_server
 from support.proxy import Answer, Proxy
@@ -183,10 +183,12 @@ def test_a_server_that_fails(connected: Forq, proxy: Proxy, arguments: tuple[str
     proxy.spoiled += [Answer.error(500, "internal"), Answer(200, b"<html>")]
     outcome = connected(*arguments)
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err == "forq: the server met an error of its own; its log tells more (500 internal)\n"
+    told = "forq: the server met an error of its own; its log tells more (500 internal)\n"
+    unknown = "forq: whether the message is stored is not known\n" if arguments[0] == "send" else ""
+    assert outcome.err == unknown + told
     outcome = connected(*arguments)
     assert outcome.code == 1
-    assert outcome.err.startswith("forq: the answer is not one of Forq's")
+    assert outcome.err.startswith(f"{unknown}forq: the answer is not one of Forq's")
 
 
 @EVERY_COMMAND
@@ -195,7 +197,8 @@ def test_a_wrong_secret(connected: Forq, arguments: tuple[str, ...], monkeypatch
     outcome = connected(*arguments)
     assert (outcome.code, outcome.err) == (
         4,
-        "forq: the server does not accept the secret (401 unauthorized)\n",
+        "forq: the server does not accept the secret (401 unauthorized);"
+        " FORQ_AUTH_SECRET has to hold its secret or an access token\n",
     )
     for secret, sentence in (("", "FORQ_AUTH_SECRET is not set"), ("é", "that an HTTP header cannot carry")):
         monkeypatch.setenv("FORQ_AUTH_SECRET", secret)

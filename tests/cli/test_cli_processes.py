@@ -114,7 +114,10 @@ def test_an_output_that_is_full(url: str):
         arguments, env = command("queues"), environment(FORQ_URL=url)
         of_stdout = subprocess.run(arguments, env=env, stdout=full, stderr=subprocess.PIPE, timeout=120)
         of_stderr = subprocess.run([*arguments, "--no"], env=env, stderr=full, timeout=120)
-    assert (of_stdout.returncode, of_stdout.stderr) == (1, b"forq: No space left on device\n")
+    assert (of_stdout.returncode, of_stdout.stderr) == (
+        1,
+        b"forq: cannot write the output: No space left on device\n",
+    )
     assert of_stderr.returncode == 2
 
 

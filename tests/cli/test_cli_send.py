@@ -67,7 +67,13 @@ def test_lines_of_a_file_in_batches(
     file = tmp_path / "lines"
     file.write_text("\n".join(lines))
     outcome = connected("send", queue, "--file", str(file), "--json")
-    assert json.loads(outcome.out) == {"queue": queue, "sent": 2_001, "rejected": []}
+    assert json.loads(outcome.out) == {
+        "queue": queue,
+        "sent": 2_001,
+        "rejected": [],
+        "unknown": None,
+        "nextLine": None,
+    }
     assert [len(body["messages"]) for body in proxy.sent("batch")] == [1_000, 1_000, 1]
     received = [message.content for _ in range(21) for message in client.receive(queue, max_messages=100)]
     assert received == lines
@@ -89,7 +95,7 @@ def test_lines_that_cannot_be_sent_are_told_and_the_others_sent(
     assert contents(client, queue) == ["a", "b", "c"]
     assert outcome.code == 1
     assert outcome.err.splitlines() == [
-        "forq: line 2 was not sent: the request's body is not what the server expects",
+        "forq: line 2 was not sent: it is not UTF-8",
         "forq: line 4 was not sent: the content is longer than 256 KiB of UTF-8",
     ]
     assert outcome.out.startswith(f"sent 3 messages to {queue} in ")
@@ -105,6 +111,8 @@ def test_what_the_server_rejects_is_told_by_line(connected: Forq, queue: str):
             {"line": 3, "code": "bad_request.body.processAfter.in_past"},
             {"line": 4, "code": NOT_UTF8},
         ],
+        "unknown": None,
+        "nextLine": None,
     }
     assert outcome.code == 1
 
@@ -122,7 +130,11 @@ def test_when_the_server_goes_away_it_is_said_how_far_it_got(
     outcome = connected("send", queue, stdin=b"x\n" * 1_500)
     assert outcome.code == 1
     assert outcome.out.startswith(f"sent 1,000 messages to {queue} in ")
-    assert outcome.err == "forq: the server met an error of its own; its log tells more (500 internal)\n"
+    assert outcome.err == (
+        "forq: whether lines 1001 to 1500 are stored is not known: --from-line 1001 sends them again,"
+        " --from-line 1501 leaves them out\n"
+        "forq: the server met an error of its own; its log tells more (500 internal)\n"
+    )
     assert client.queue_stats(queue).total == 1_000
 
 
@@ -253,7 +265,10 @@ def test_a_batch_whose_answer_is_lost_is_told_by_its_lines(
     proxy.spoiled.append(LOST)
     outcome = connected("send", queue, stdin=b"\na\nb\n")
     assert outcome.code == 3
-    assert outcome.err.startswith("forq: whether lines 2 to 3 are stored is not known\nforq: the server at ")
+    assert outcome.err.startswith(
+        "forq: whether lines 2 to 3 are stored is not known: --from-line 2 sends them again,"
+        " --from-line 4 leaves them out\nforq: the server at "
+    )
     assert outcome.out.startswith("sent 0 messages")
     assert contents(client, queue) == ["a", "b"]
 

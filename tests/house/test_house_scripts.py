@@ -1,15 +1,18 @@
 """The scripts that set up and start a server: what they print can be pasted, and a stopped run hinders no other."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+OFFLINE = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1"}
 SECRET = "a-secret-that-is-long-enough-for-it"
 
 
@@ -46,10 +49,8 @@ def taken_port() -> Iterator[int]:
 
 def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command in `folder` as somebody who is offline and has set nothing but `environment`."""
-    offline = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1", "HOME": str(folder)}
-    return subprocess.run(
-        command, cwd=folder, env=offline | environment, capture_output=True, text=True, timeout=120
-    )
+    env = OFFLINE | {"HOME": str(folder)} | environment
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.tier2
@@ -60,22 +61,60 @@ def test_an_environment_without_pip_is_made_again(folder) -> None:
     assert pip.stdout.startswith("pip "), pip.stderr
 
 
-def test_server_prints_commands_for_its_secret_and_address(installed, taken_port) -> None:
+@contextmanager
+def started(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
+    """What script/server prints until it is known how to reach it."""
+    command = ["script/server", "--api-addr", "127.0.0.1:0", *arguments]
+    env = OFFLINE | {"HOME": str(folder)} | environment
+    with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            printed = ""
+            while "\n  forq queues\n" not in printed:
+                line = process.stderr.readline()
+                assert line, f"the server did not start: {printed}"
+                printed += line
+            yield printed
+        finally:
+            process.terminate()
+            process.communicate(timeout=120)
+
+
+def test_server_tells_nothing_to_paste_before_it_listens(installed, taken_port) -> None:
     outcome = run(installed, "script/server", "--api-addr", f"127.0.0.1:{taken_port}")
+    assert outcome.returncode == 1
     assert f"127.0.0.1:{taken_port}: Address already in use" in outcome.stderr
-    assert "from another terminal in this directory:" in outcome.stderr
-    url = f"http://127.0.0.1:{taken_port}/api/v1/queues/emails/messages"
-    assert outcome.stderr.count(f'curl -H "X-API-Key: $(cat data/secret)" {url}') == 2
+    assert "curl" not in outcome.stderr
+    assert not (installed / "data/env").exists()
     assert len((installed / "data/secret").read_text(encoding="utf-8").strip()) >= 32
 
 
-def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed, taken_port) -> None:
-    outcome = run(
-        installed, "script/server", "--api-addr", f"127.0.0.1:{taken_port}", FORQ_AUTH_SECRET=SECRET
-    )
-    assert "from another terminal where FORQ_AUTH_SECRET is the server's secret:" in outcome.stderr
-    assert 'curl -H "X-API-Key: $FORQ_AUTH_SECRET" ' in outcome.stderr
-    assert SECRET not in outcome.stderr
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the commands use curl")
+def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
+    """Those of the README, and those that are printed."""
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    in_readme = re.findall(r"^```sh\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)[1:3]
+    assert [block.split()[0] for block in in_readme] == [".", "forq"]
+    with started(installed) as printed:
+        pasted = run(installed, "bash", "-ec", "".join(in_readme))
+        assert pasted.stdout.count("HTTP/1.1 200 OK") + pasted.stdout.count("HTTP/1.1 204 No Content") == 2
+        assert '"content":"I am going on an adventure!"' in pasted.stdout
+        assert '"results":[{"receipt":' in pasted.stdout
+        assert pasted.stdout.splitlines()[-4] == "hello"
+        assert (pasted.returncode, (installed / "data/copy.db").exists()) == (0, True), pasted.stderr
+        commands = [line for line in printed.splitlines() if line.startswith("  ")]
+        outcome = run(installed, "bash", "-ec", "\n".join(commands))
+        assert outcome.returncode == 0, outcome.stderr
+        assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\n")
+
+
+def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed) -> None:
+    with started(installed, FORQ_AUTH_SECRET=SECRET) as printed:
+        assert (
+            "from another terminal in this directory where FORQ_AUTH_SECRET is the server's secret:"
+            in printed
+        )
+        assert 'curl -H "X-API-Key: $FORQ_AUTH_SECRET" ' in printed
+        assert SECRET not in printed + (installed / "data/env").read_text(encoding="utf-8")
     assert not (installed / "data/secret").exists()
 
 

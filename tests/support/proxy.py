@@ -5,7 +5,7 @@ It is for what a sound server never does: break off, lose an answer, or fail at 
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,16 +35,26 @@ LOST = Answer(200, b"")
 
 
 class Proxy:
-    """requests: the last word of the path, and the body. spoiled: answers to the next ones, None for a real one."""
+    """requests: the last word of the path, and the body. spoiled: answers to the next ones, None for a real one.
+
+    at: called with "asked" before a request is passed on and with "answered" before its answer is.
+    """
 
     def __init__(self, server_url: str) -> None:
         self._address = urlsplit(server_url).netloc
         self.requests: list[tuple[str, dict[str, object]]] = []
         self.spoiled: deque[Answer | None] = deque()
+        self.at: Callable[[str], None] = lambda moment: None
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
         """The answer to a request."""
+        answer = self._ask(method, target, headers, body)
+        self.at("answered")
+        return answer
+
+    def _ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
         self.requests.append((target.rpartition("/")[2], msgspec.json.decode(body) if body else {}))
+        self.at("asked")
         spoiled = self.spoiled.popleft() if self.spoiled else None
         if spoiled is not None and spoiled is not LOST:
             return spoiled

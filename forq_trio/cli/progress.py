@@ -1,0 +1,45 @@
+"""A progress bar on stderr, where that is a terminal."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Show(Protocol):
+    """Shows how much is done, of how much (None: as before), and a few words about it."""
+
+    def __call__(self, done: int, total: int | None = None, status: str = "") -> None: ...
+
+
+def errors_on_terminal() -> bool:
+    """True if stderr is a terminal."""
+    return sys.stderr.isatty()
+
+
+def _show_nothing(done: int, total: int | None = None, status: str = "") -> None:
+    pass
+
+
+@contextmanager
+def progress_bar(description: str, total: int | None = None, *, hidden: bool = False) -> Iterator[Show]:
+    """A bar while the body runs, and what to call as it goes on. total: None as long as it is not known."""
+    if hidden or not errors_on_terminal():
+        yield _show_nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(show_speed=False),
+        TextColumn("{task.fields[status]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task(description, total=total, status="")
+        yield lambda done, total=None, status="": progress.update(
+            task, completed=done, total=total, status=status
+        )

@@ -1,0 +1,145 @@
+"""What a command says when it fails: the real reason, and what to do about it. Nobody sees a traceback."""
+
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+
+from client.fake_time import Clock
+from support.in_process import in_process_server
+from support.proxy import Answer, Proxy
+from support.real_server import environment
+
+from .conftest import NOWHERE, Forq
+from .test_cli_processes import command
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that cannot be reached is tried again for a second, which passes at once. No proxy is set."""
+    Clock(monkeypatch)
+    for name in (
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        *(f"{kind}_proxy" for kind in ("http", "https", "all", "no")),
+    ):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server with TLS, and the certificate of who issued its own."""
+    authority, trusted = trustme.CA(), tmp_path_factory.mktemp("tls") / "ca.pem"
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(trusted)
+    with in_process_server(ssl_context=context) as url:
+        yield url, trusted
+
+
+def told(forq: Forq, url: str) -> tuple[int, str]:
+    outcome = forq("queues", "--url", url)
+    assert outcome.out == ""
+    return outcome.code, outcome.err
+
+
+def test_certificates(forq: Forq, encrypted: tuple[str, Path], monkeypatch: pytest.MonkeyPatch):
+    url, trusted = encrypted
+    code, sentence = told(forq, url)
+    assert code == 3
+    assert sentence.startswith(f"forq: the certificate of the server at {url} is not trusted (")
+    assert sentence.endswith("; SSL_CERT_FILE can name the authorities to trust\n")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    assert told(forq, url.replace("127.0.0.1", "localhost"))[1].count("not valid for 'localhost'") == 1
+    assert forq("queues", "--url", url).code == 0
+    for useless in ("/does/not/exist", __file__):
+        monkeypatch.setenv("SSL_CERT_FILE", useless)
+        code, sentence = told(forq, url)
+        assert code == 2
+        assert sentence.startswith("forq: SSL_CERT_FILE or SSL_CERT_DIR names no certificates (")
+
+
+def test_the_wrong_one_of_http_and_https(forq: Forq, url: str, encrypted: tuple[str, Path]):
+    code, sentence = told(forq, encrypted[0].replace("https", "http"))
+    assert (code, sentence.partition("; ")[2]) == (3, "one with TLS has a URL with https\n")
+    code, sentence = told(forq, url.replace("http", "https"))
+    assert code == 3
+    assert sentence.startswith("forq: no TLS connection can be made to https://")
+    assert sentence.endswith("; is it http://?\n")
+
+
+def test_hosts_that_are_not_known(forq: Forq):
+    code, sentence = told(forq, "http://nowhere.invalid")
+    assert code == 3
+    assert sentence.startswith(
+        "forq: no server can be reached at http://nowhere.invalid: the host is not known ("
+    )
+    code, sentence = told(forq, "http://a..b")
+    assert code == 3
+    assert sentence.startswith("forq: no request can be made to http://a..b (")
+    assert told(forq, "http://ä b")[0] == 2
+
+
+def test_nobody_at_the_default_address_is_told_with_how_to_name_another(
+    forq: Forq, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HTTP_PROXY", f"http://me:password@{NOWHERE.removeprefix('http://')}")
+    code, sentence = told(forq, "http://localhost:8080")
+    assert code == 3
+    assert sentence == (
+        f"forq: no server can be reached at http://localhost:8080 through the proxy {NOWHERE} (Connection refused);"
+        " FORQ_URL or --url names another place\n"
+    )
+
+
+def test_proxies(forq: Forq, url: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTPS_PROXY", url)
+    code, sentence = told(forq, "https://example.org")
+    assert code == 3
+    assert sentence.startswith(f"forq: the proxy {url} makes no connection to https://example.org (")
+    assert sentence.endswith("; NO_PROXY names hosts without one\n")
+    for useless in ("ftp://127.0.0.1:1", "socks5://127.0.0.1:1"):
+        monkeypatch.setenv("HTTP_PROXY", useless)
+        code, sentence = told(forq, url)
+        assert code == 2
+        assert sentence.startswith("forq: the proxy of the environment cannot be used: ")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (Answer(200, b"<html>"), "the answer is not one of Forq's, so the URL may be another service's"),
+        (Answer(404, b"<html>"), "answered HTTP 404; is this the URL of a Forq server?"),
+        (Answer(401, b"<html>"), "answered HTTP 401; is this the URL of a Forq server?"),
+    ],
+)
+def test_something_else_answers(connected: Forq, proxy: Proxy, answer: Answer, sentence: str):
+    proxy.spoiled.append(answer)
+    outcome = connected("queues")
+    assert outcome.code == 1
+    assert sentence in outcome.err
+
+
+def test_a_path_that_the_server_does_not_have(forq: Forq, url: str):
+    """It is not that nothing was found."""
+    assert told(forq, f"{url}/sub") == (1, "forq: the server has nothing at this path (404 not_found.path)\n")
+
+
+def test_text_that_is_not_utf8(connected: Forq, queue: str):
+    outcome = connected("send", queue, "\udcff")
+    assert (outcome.code, "it has text that is not UTF-8" in outcome.err) == (1, True)
+    outcome = connected("dead", "edit", f"{queue}-dlq", "x", "--content", "-", stdin=b"\xff")
+    assert (outcome.code, outcome.err) == (1, "forq: the content on stdin is not UTF-8\n")
+
+
+@pytest.mark.process
+def test_an_output_that_cannot_show_it(url: str, queue: str):
+    env = environment(FORQ_URL=url, PYTHONIOENCODING="latin-1:strict")
+    subprocess.run(command("send", queue, "10 €"), env=env, check=True, timeout=60)
+    done = subprocess.run(command("receive", queue), env=env, capture_output=True, text=True, timeout=60)
+    sentence = "forq: the output has characters that latin-1 lacks; PYTHONUTF8=1 makes it UTF-8\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
