@@ -86,6 +86,7 @@ class Books:
             for seq in after.keys() - before.keys():
                 self._appeared(after[seq], others, deeds, rules)
             self._check_deliveries(deeds, causes, before, after)
+            causes.of_groups()
             check_order(deeds, after)
             self._count_deeds(deeds, parked)
             self._check_events(result, before, after, deeds)

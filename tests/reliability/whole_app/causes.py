@@ -3,6 +3,7 @@
 This is no second engine: it does not say what a batch must do, only what it may do to each message.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from forq_trio.model.commands import Extend
@@ -44,7 +45,9 @@ class Causes:
         if NO_DEAD_LETTERS in self._targets(row):
             if row.expires_after <= deeds.now_ms:
                 return "expired"
-            if deeds.swept and (row.status == Status.FAILED or self._used_up(row)):
+            if deeds.swept and row.status == Status.FAILED:
+                return "failed"
+            if self._used_up(row) and (deeds.swept or row.queue in deeds.claimed_from):
                 return "failed"
         hold(Clause.LOST, self._sent_to(row.queue) and self._overflows(row), "{} is gone", row)
         return "overflow"
@@ -94,18 +97,16 @@ class Causes:
         hold(Clause.EARLY, not held_to.paused, "handed out from a paused queue: {}", new)
         failed = row is not None and row.status == Status.FAILED and row.queue == new.queue
         hold(Clause.ATTEMPTS, not failed, "handed out after it had failed: {}", new)
-        bound = held_to.group_in_flight_max
-        if new.group and bound is not None:
-            before, after = (_in_process(table, new) for table in (self._before, self._after))
-            hold(
-                Clause.EARLY,
-                after <= max(bound, before),
-                "{} of group {}, {} may be: {}",
-                after,
-                new.group,
-                bound,
-                new,
-            )
+        attempts_max = held_to.max_attempts if new.max_attempts is None else new.max_attempts
+        hold(Clause.ATTEMPTS, new.attempts <= attempts_max, "{} may be tried: {}", attempts_max, new)
+
+    def of_groups(self) -> None:
+        """Raise Violation if a group got above its limit; it may have been, when that was lowered."""
+        before, after = _in_process(self._before), _in_process(self._after)
+        for (queue, group), count in after.items():
+            bound = self.rules(queue)[-1].group_in_flight_max
+            within = bound is None or count <= max(bound, before[queue, group])
+            hold(Clause.EARLY, within, "{} of group {} are in process, {} may be", count, group, bound)
 
     def _held(self, row: Stored) -> bool:
         """Whether somebody holds it, and neither gave it back in this batch nor is somebody else entitled to act."""
@@ -178,8 +179,8 @@ class Causes:
         hold(Clause.LATE, not waits, "{} was put off: {}", row, new)
 
 
-def _in_process(table: Table, row: Stored) -> int:
-    return sum(
-        each.status == Status.PROCESSING and each.group == row.group and each.queue == row.queue
-        for each in table.values()
+def _in_process(table: Table) -> Counter[tuple[str, str]]:
+    """How many messages are in process, by queue and group."""
+    return Counter(
+        (row.queue, row.group) for row in table.values() if row.group and row.status == Status.PROCESSING
     )

@@ -24,7 +24,7 @@ from forq_trio.model.commands import (
     Sweep,
 )
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
-from forq_trio.storage.engine import Batch, BatchResult
+from forq_trio.storage.engine import DEFERRED, Batch, BatchResult
 from reliability.whole_app.stores import Table
 
 SETTLING = (Ack, Nack, Extend, Release)
@@ -59,7 +59,7 @@ class Deeds:
     """What one batch did. settled: everything about receipts; of a sequence: those that worked.
 
     by_id: (queue, id) of messages that were settled without a receipt, and by what. moved_by_hand: ids that were
-    redriven; removed: ids that were deleted, or replaced by an edited copy.
+    redriven; claimed_from: queues that somebody claimed from, or waited for; removed: ids that were deleted, or replaced by an edited copy.
     """
 
     def __init__(self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], before: Table) -> None:
@@ -75,8 +75,10 @@ class Deeds:
         self.swept = False
         self.reconfigured: set[str] = set()
         self.handed: list[Handed] = []
+        claims = [command.queue for command in batch.commands if isinstance(command, Claim)]
+        self.claimed_from = {*claims, *batch.receivers}
         for command, outcome in zip(batch.commands, result.outcomes, strict=True):
-            if not isinstance(outcome, Exception):
+            if not isinstance(outcome, Exception) and outcome is not DEFERRED:
                 self._note(command, outcome)
         # A batch runs kind by kind, not in the order in which it was asked.
         self.sent.sort(key=lambda sent: (sent.produced.sequence, sent.produced.duplicate))
