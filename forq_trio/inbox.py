@@ -3,7 +3,7 @@
 The calls of others wait in a bounded memory channel: when it stays full, the caller gets Overloaded, which is the
 back-pressure of the whole queue. Posted calls, without a caller (the release of an abandoned claim, a tick of the
 timer), may go into `_urgent`, which is taken first. It cannot grow without bound: every entry comes from a call that
-was taken, or from one job.
+was taken, or from one job. Large calls that small ones have passed are in `_passed`.
 """
 
 from collections import deque
@@ -16,6 +16,32 @@ from forq_trio.model.commands import content_bytes, message_count
 from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 
+_SHARE_OF_PASSED = 0.75
+"""How much of a commit may be taken by calls that were passed before: the rest is for new ones."""
+
+
+class _Batch:
+    """Calls of one commit, with the messages and bytes that they may come to."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call[Any]] = []
+        self._messages = 0
+        self._bytes = 0
+        self._bytes_max: float = limits.COMMIT_BYTES_MAX
+
+    def add(self, call: Call[Any], share: float = 1.0) -> bool:
+        """Add a call if it is the first, or fits into this share of a commit; False if it does not."""
+        messages = self._messages + message_count(call.command)
+        size = self._bytes + content_bytes(call.command)
+        if self._bytes == 0:
+            # However large the first one with content is, it fits, and leaves space for others.
+            self._bytes_max = max(self._bytes_max, size + (1 - _SHARE_OF_PASSED) * self._bytes_max)
+        if self.calls and (messages > share * limits.COMMIT_MESSAGES_MAX or size > share * self._bytes_max):
+            return False
+        self.calls.append(call)
+        self._messages, self._bytes = messages, size
+        return True
+
 
 class Inbox:
     """Calls that wait to be taken into a batch."""
@@ -23,11 +49,10 @@ class Inbox:
     def __init__(self, calls_max: int) -> None:
         self._send, self._receive = trio.open_memory_channel[Call[Any]](calls_max)
         self._urgent: deque[Call[Any]] = deque()
-        self._next: Call[Any] | None = None
+        self._passed: deque[Call[Any]] = deque()
 
     def __len__(self) -> int:
-        waiting = self._receive.statistics().current_buffer_used + len(self._urgent)
-        return waiting + (self._next is not None)
+        return self._receive.statistics().current_buffer_used + len(self._urgent) + len(self._passed)
 
     async def put(self, call: Call[Any]) -> None:
         """Add a call; no checkpoint if the inbox has space.
@@ -62,11 +87,12 @@ class Inbox:
         self._urgent.append(call)
 
     async def take(self) -> list[Call[Any]] | None:
-        """Wait for a call and take all that wait, up to the bounds of one commit. None: closed and empty.
+        """Wait for a call and take those that wait, up to the bounds of one commit. None: closed and empty.
 
-        A call that is itself above a bound is taken alone.
+        A large call that does not fit waits for the next commit, and small ones pass it. Those that wait for the second
+        time come first, and leave a part of the commit to others. A call that is itself above a bound is taken anyway.
         """
-        if self._urgent or self._next is not None:
+        if self._urgent or self._passed:
             await trio.lowlevel.checkpoint()
             call = self._take_one()
         else:
@@ -74,24 +100,19 @@ class Inbox:
                 call = await self._receive.receive()
             except trio.EndOfChannel:
                 call = self._take_one()
-        calls: list[Call[Any]] = []
-        messages = size = 0
+        batch = _Batch()
+        while self._passed and batch.add(self._passed[0], _SHARE_OF_PASSED):
+            self._passed.popleft()
         while call is not None:
-            messages += message_count(call.command)
-            size += content_bytes(call.command)
-            if calls and (messages > limits.COMMIT_MESSAGES_MAX or size > limits.COMMIT_BYTES_MAX):
-                self._next = call
-                break
-            calls.append(call)
-            call = self._take_one() if len(calls) < limits.COMMIT_CALLS_MAX else None
-        return calls or None
+            if not batch.add(call):
+                self._passed.append(call)
+            full = len(batch.calls) == limits.COMMIT_CALLS_MAX or len(self._passed) >= limits.COMMIT_CALLS_MAX
+            call = None if full else self._take_one()
+        return batch.calls or None
 
     def _take_one(self) -> Call[Any] | None:
         if self._urgent:
             return self._urgent.popleft()
-        if self._next is not None:
-            call, self._next = self._next, None
-            return call
         try:
             return self._receive.receive_nowait()
         except (trio.WouldBlock, trio.EndOfChannel):
@@ -103,7 +124,8 @@ class Inbox:
 
     def take_rest(self) -> list[Call[Any]]:
         """All calls that are left, without waiting."""
-        rest = []
+        rest = list(self._passed)
+        self._passed.clear()
         while (call := self._take_one()) is not None:
             rest.append(call)
         return rest

@@ -20,7 +20,7 @@ async def test_one_commit_takes_no_more_bytes_than_its_cap(engine, autojump_cloc
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         calls = [Pending(nursery, writer, send(HALF)) for _ in range(5)]
         await trio.testing.wait_all_tasks_blocked()
-        assert [len(batch.commands) for batch in engine.batches if batch.commands] == [2, 2, 1]
+        assert [len(batch.commands) for batch in engine.batches if batch.commands] == [2, 1, 1, 1]
         assert sorted([(await call.finished()).sequence for call in calls]) == [1, 2, 3, 4, 5]
 
 
@@ -35,10 +35,17 @@ async def test_a_text_counts_as_the_bytes_it_may_have(engine, autojump_clock) ->
 async def test_a_call_above_the_cap_is_taken_alone(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
         large = some(3, HALF)
-        for command in (send(), large, send()):
-            Pending(nursery, writer, command)
-        await trio.testing.wait_all_tasks_blocked()
-        assert [batch.commands for batch in engine.batches if large in batch.commands] == [[large]]
+        calls = [Pending(nursery, writer, large) for _ in range(2)]
+        assert [len(await call.finished()) for call in calls] == [3, 3]
+        assert [batch.commands for batch in engine.batches if large in batch.commands] == [[large], [large]]
+
+
+async def test_small_calls_pass_large_ones(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer:
+        await writer.execute_each([some(1, HALF * 2)] * 5 + [send("small")])
+        batches = [batch.commands for batch in engine.batches if batch.commands]
+        assert [send("small") in commands for commands in batches] == [True, False, False, False, False]
+        assert [len(commands) for commands in batches] == [2, 1, 1, 1, 1]
 
 
 async def test_a_call_that_has_to_wait_for_the_next_batch_can_be_withdrawn(engine, autojump_clock) -> None:

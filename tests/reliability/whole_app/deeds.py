@@ -59,7 +59,7 @@ class Deeds:
     """What one batch did. settled: everything about receipts; of a sequence: those that worked.
 
     by_id: (queue, id) of messages that were settled without a receipt, and by what. moved_by_hand: ids that were
-    redriven; claimed_from: queues that somebody claimed from, or waited for; removed: ids that were deleted, or replaced by an edited copy.
+    redriven; removed: ids that were deleted, or replaced by an edited copy. claimed_from: queues with claims.
     """
 
     def __init__(self, batch: Batch, result: BatchResult, parked: Mapping[int, Claim], before: Table) -> None:
