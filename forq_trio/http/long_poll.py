@@ -72,7 +72,7 @@ async def _while_connected(
     nothing: FoundT,
     give_back: Callable[[FoundT], None] = _give_back_nothing,
 ) -> FoundT:
-    """Return or raise what `wait` does; `nothing` when the client disconnected first.
+    """Return or raise what `wait` does; `nothing` when a disconnect could no longer be noticed.
 
     Cancelled, also by a disconnect: `give_back` gets what `wait` returned all the same.
     """

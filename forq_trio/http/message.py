@@ -67,6 +67,7 @@ class Request:
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client disconnects.
 
+        A transport that can no longer notice a disconnect cancels the body alone, and the handler goes on behind it.
         Outside of it a disconnect is only noticed when the response is written, which costs short requests nothing.
         """
         return self.watch()

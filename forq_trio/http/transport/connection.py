@@ -260,12 +260,15 @@ class Connection:
                 continue
 
     async def _watch_client(self) -> None:
-        """Receive until the client disconnects, which ends this connection, or has sent all it may send ahead."""
+        """Receive until the client disconnects, which ends this connection, or has sent as much as is read ahead."""
         ahead_bytes_max = self._services.config.receive_chunk_bytes
         while len(self._unparsed) < ahead_bytes_max:
             received = await self._wire.receive(ahead_bytes_max - len(self._unparsed))
             if not received:
-                self._client_left = True
-                self._scope.cancel()
-                return
+                break
             self._unparsed += received
+        else:
+            if not self._wire.peer_closed():
+                return
+        self._client_left = True
+        self._scope.cancel()

@@ -4,6 +4,7 @@ Plain sockets have a class of their own because trio's SocketStream spends sever
 checks that a connection with one reading and one writing task does not need.
 """
 
+import select
 import socket
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from forq_trio.model import limits
 # How long sending the end of a TLS connection (close_notify) may take.
 CLOSE_SECONDS = 1.0
 EAGER_AFTER_WAITS = 8
+# Linux says that the peer has closed its side also while bytes that it sent before are still to be read.
+_HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
 
 class ConnectionLost(Exception):
@@ -100,11 +103,15 @@ class SocketWire:
 
     def peer_closed(self) -> bool:
         try:
-            return not self.socket.recv(1, socket.MSG_PEEK)
+            if not self.socket.recv(1, socket.MSG_PEEK):
+                return True
         except BlockingIOError:
             return False
         except OSError:
             return True
+        poll = select.poll()
+        poll.register(self.socket, _HUNG_UP)
+        return bool(poll.poll(0))
 
     def send_eof(self) -> None:
         try:
