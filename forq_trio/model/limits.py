@@ -144,6 +144,8 @@ READ_DEADLINE_SECONDS = 5.0
 READ_INTERRUPT_SECONDS = 0.01
 READER_POOL_SIZE_MAX = 64
 BROWSE_PAGE_MAX = 100
+BROWSE_PAGE_BYTES_MAX = 4 * MIB  # of content, attributes and reasons; a page has at least one message
+QUEUES_PAGE_MAX = 1_000
 
 # HTTP.
 HEADER_BYTES_MAX = 16 * KIB
