@@ -13,6 +13,7 @@ from math import inf
 import trio
 
 from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
@@ -34,6 +35,7 @@ class Services:
     ssl_context: ssl.SSLContext | None
     encoder: ResponseEncoder
     budget: BodyBudget
+    answers: AnswerBudget
     watchers: DisconnectWatchers
     hypercorn: Hypercorn
     now: Callable[[], float]
@@ -43,8 +45,7 @@ class Services:
     def error_response(self, status: int) -> Response:
         """The transport's own answer with this status."""
         self.on_refused(status)
-        headers = ((b"retry-after", b"1"),) if status == 503 else ()
-        return Response(status, self.config.error_bodies.get(status, b""), headers=headers)
+        return self.config.error_response(status)
 
 
 class Connection:
@@ -160,7 +161,7 @@ class Connection:
     async def _hand_over(self, stream: Http2Stream) -> None:
         self.deadline = inf
         self._handed_over = stream
-        await self._services.hypercorn.serve(stream)
+        await self._services.hypercorn.serve(stream, self.cut)
 
     async def _serve(self) -> None:
         config = self._services.config
@@ -227,20 +228,25 @@ class Connection:
             response = services.error_response(500)
         if self._closing:
             connection = CLOSE
+        response = services.answers.admit(request.method, response, services.error_response)
+        body_bytes, on_unsent = len(response.body), response.on_unsent
         try:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
-            if self._client_left or (response.on_unsent is not None and self._wire.peer_closed()):
+            if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
             data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
+            del response  # `data` has its body: it must not be there twice while a slow client reads
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):
-                await self._send(data[sent_bytes:])
+                await self._send(memoryview(data)[sent_bytes:])
         except BaseException:
-            if response.on_unsent is not None:
-                response.on_unsent()
+            if on_unsent is not None:
+                on_unsent()
             raise
+        finally:
+            services.answers.end(body_bytes)
 
-    async def _send(self, data: bytes) -> None:
+    async def _send(self, data: bytes | memoryview) -> None:
         self._sending = True
         self.deadline = self._services.now() + self._services.config.send_seconds
         await self._wire.send_all(data)

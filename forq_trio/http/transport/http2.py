@@ -8,6 +8,7 @@ signal handlers and writes no logs here. Three of its behaviours are corrected f
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import trio
@@ -18,6 +19,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 
 from forq_trio.http.message import Handler
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.asgi import EXCHANGE, HandlerApp
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
@@ -127,19 +129,22 @@ class Hypercorn:
         handler: Handler,
         config: TransportConfig,
         budget: BodyBudget,
+        answers: AnswerBudget,
         on_error: Callable[[Exception], None],
         on_refused: Callable[[int], None],
     ) -> None:
-        # Hypercorn has a type for each ASGI event.
-        app: Any = HandlerApp(handler, config, budget, on_error, on_refused)
-        self._app = ASGIWrapper(app)
+        self._app = HandlerApp(handler, config, budget, answers, on_error, on_refused)
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)
 
-    async def serve(self, stream: Http2Stream) -> None:
-        """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well."""
+    async def serve(self, stream: Http2Stream, cut: Callable[[], None]) -> None:
+        """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well.
+
+        cut: called (synchronously) to have that done, because the client does not read an answer.
+        """
         as_tls: Any = stream  # The annotation is a TLS stream, but any stream with these methods works.
-        server = TCPServer(self._app, self._config, self._context, {}, as_tls)
+        app: Any = partial(self._app, cut)  # Hypercorn has a type for each ASGI event.
+        server = TCPServer(ASGIWrapper(app), self._config, self._context, {}, as_tls)
         stream.send_lock = server.send_lock
         await server.run()
 

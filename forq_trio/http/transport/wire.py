@@ -34,7 +34,7 @@ class Wire(Protocol):
         """Send what can be sent without waiting and say how many bytes that was. Raises ConnectionLost."""
         ...
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | memoryview) -> None:
         """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
         ...
 
@@ -93,7 +93,7 @@ class SocketWire:
         except OSError as error:
             raise ConnectionLost from error
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | memoryview) -> None:
         remaining = memoryview(data)
         while True:
             remaining = remaining[self.send_now(remaining) :]
@@ -146,9 +146,15 @@ class StreamWire:
     def send_now(self, data: bytes | memoryview) -> int:
         return 0
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | memoryview) -> None:
+        remaining = memoryview(data)
         try:
-            await self.stream.send_all(data)
+            while remaining:  # in portions, because TLS has a copy of what it is given
+                portion, remaining = (
+                    remaining[: limits.SEND_PORTION_BYTES],
+                    remaining[limits.SEND_PORTION_BYTES :],
+                )
+                await self.stream.send_all(portion)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise ConnectionLost from error
 
