@@ -16,7 +16,8 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     bodies_bytes_max: all bodies that are being received at once; beyond it a request is answered 503.
     answers_bytes_max: all answers that clients have not read yet; see `answer_budget`.
     idle_seconds: how long a connection may stay open without a request. pipelined_requests_max: requests of one
-    connection that are read ahead of their answers. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
+    connection that are read ahead of their answers. http2: speak it where a client begins with its preface, or has
+    negotiated it. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
     error_bodies: by status, the JSON body of answers of the transport itself; a status without one has no body.
     """
 
@@ -34,6 +35,7 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     connections_max: int = limits.CONNECTIONS_MAX
     pipelined_requests_max: int = limits.PIPELINED_REQUESTS_MAX
     receive_chunk_bytes: int = limits.RECEIVE_CHUNK_BYTES
+    http2: bool = True
     hsts: bool = False
     error_bodies: Mapping[int, bytes] = field(default_factory=dict)
 

@@ -128,6 +128,8 @@ class Connection:
         wire = self._wire
         if self._services.ssl_context is not None:
             return await self._secure(self._services.ssl_context)
+        if not self._services.config.http2:
+            return True
         assert isinstance(wire, SocketWire)
         start = b""
         while len(start) < len(HTTP2_PREFACE) and start == HTTP2_PREFACE[: len(start)]:

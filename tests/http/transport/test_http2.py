@@ -113,6 +113,17 @@ async def test_what_only_begins_like_the_preface_is_http_1():
         assert (await other.answer()).status == 400
 
 
+async def test_the_preface_is_no_request_where_http2_is_off():
+    async with running(config=TransportConfig(http2=False)) as transport:
+        client = await transport.connect()
+        await client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert (await client.answer()).status == 400
+        assert await client.ends() == b""
+        other = await transport.connect()
+        await other.send(get("/1"))
+        assert (await other.answer()).body == b"GET /1?\n"
+
+
 async def test_head_and_no_content():
     async def handler(request):
         return NO_CONTENT if request.path == "/none" else await echo(request)
