@@ -1,9 +1,11 @@
 """HTTP/2 by Hypercorn: connections that speak it are handed over with the bytes already read.
 
 Only Hypercorn's TCPServer, which serves one connection, is used. It opens no sockets, installs no
-signal handlers and writes no logs here. Three of its behaviours are corrected from outside:
+signal handlers and writes no logs here. Four of its behaviours are corrected from outside:
 - it shields its sends without a deadline, so the stream it is given has one, and can be cut;
 - it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
+- it raises what it does not expect in frames, such as a method beyond ASCII or priorities of a thousand streams; that
+  is the client's mistake and ends only the connection;
 - it reports only to its access log whether a response reached the client, so we are its access log.
 """
 
@@ -146,7 +148,10 @@ class Hypercorn:
         app: Any = partial(self._app, cut)  # Hypercorn has a type for each ASGI event.
         server = TCPServer(ASGIWrapper(app), self._config, self._context, {}, as_tls)
         stream.send_lock = server.send_lock
-        await server.run()
+        try:
+            await server.run()
+        except* Exception:
+            pass  # the handler's errors do not come this way: these are frames that Hypercorn does not expect
 
     async def stop(self) -> None:
         """Let every connection end: idle ones now, others after their requests."""

@@ -1,11 +1,14 @@
 """HTTP/2 on the same port: prior knowledge, TLS with ALPN (F12); our limits and headers hold there too."""
 
 import ssl
+import struct
+from contextlib import suppress
 
 import h2.config
 import h2.connection
 import h2.events
 import h2.exceptions
+import hpack
 import pytest
 import trio
 import trio.testing
@@ -278,6 +281,54 @@ async def test_frames_that_make_no_sense_end_only_their_connection():
             while await bad.receive():
                 continue
             raise h2.exceptions.ProtocolError
+        assert (await good.answer(await good.request())).status == 200
+
+
+def frame(kind: int, flags: int, stream_id: int, payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream_id) + payload
+
+
+def request_headers(**more: str) -> bytes:
+    """A header block; its first members are those of a GET, which `more` replaces and follows."""
+    pseudo = {"method": "GET", "scheme": "http", "authority": "test", "path": "/"} | more
+    return hpack.Encoder().encode(
+        [(f":{name}".encode(), text.encode("latin-1")) for name, text in pseudo.items()]
+    )
+
+
+UNEXPECTED = {
+    "a method beyond ASCII": frame(1, 5, 1, request_headers(method="G\xc9T")),
+    "a path beyond ASCII": frame(1, 5, 1, request_headers(path="/\xc9")),
+    "priorities of a thousand streams": b"".join(
+        frame(2, 0, stream_id, b"\0\0\0\0\x10") for stream_id in range(1, 2_400, 2)
+    ),
+}
+
+
+GO_AWAY = frame(7, 0, 0, bytes(8))
+
+
+@pytest.mark.parametrize("what", UNEXPECTED)
+async def test_what_hypercorn_does_not_expect_ends_only_its_connection(what):
+    """Whatever a client sends is no error of the server: `running` fails for those."""
+    async with running() as transport:
+        good, bad = await http2(transport), await http2(transport)
+        await bad.stream.send_all(UNEXPECTED[what] + GO_AWAY)
+        with suppress(trio.BrokenResourceError):
+            while await bad.stream.receive_some():
+                continue
+        assert (await good.answer(await good.request())).status == 200
+
+
+async def test_a_body_that_goes_on_behind_its_answer_ends_only_its_connection():
+    async with running(config=TransportConfig(body_seconds=0.05)) as transport:
+        good, bad = await http2(transport), await http2(transport)
+        stream_id = await bad.request("POST", body=b"x", end=False)
+        assert (await bad.answer(stream_id)).status == 408
+        with suppress(trio.BrokenResourceError):
+            await bad.stream.send_all(frame(0, 1, stream_id, b"late") + GO_AWAY)
+            while await bad.stream.receive_some():
+                continue
         assert (await good.answer(await good.request())).status == 200
 
 
