@@ -1,9 +1,11 @@
 """HTTP/2 by Hypercorn: connections that speak it are handed over with the bytes already read.
 
 Only Hypercorn's TCPServer, which serves one connection, is used. It opens no sockets, installs no
-signal handlers and writes no logs here. Four of its behaviours are corrected from outside:
+signal handlers and writes no logs here. Five of its behaviours are corrected from outside:
 - it shields its sends without a deadline, so the stream it is given has one, and can be cut;
 - it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
+- it works through all that it receives at once, thousands of small frames, while everybody else waits, so it is given
+  little at a time;
 - it raises what it does not expect in frames, such as a method beyond ASCII or priorities of a thousand streams; that
   is the client's mistake and ends only the connection;
 - it reports only to its access log whether a response reached the client, so we are its access log.
@@ -26,6 +28,7 @@ from forq_trio.http.transport.asgi import EXCHANGE, HandlerApp
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.response_bytes import security_headers
+from forq_trio.model import limits
 
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HTTP2_STREAMS_MAX = 128
@@ -69,10 +72,11 @@ class Http2Stream(trio.abc.Stream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         if self._first_bytes:
-            first_bytes, self._first_bytes = self._first_bytes, b""
+            portion = self._first_bytes[: limits.HTTP2_PORTION_BYTES]
+            self._first_bytes = self._first_bytes[limits.HTTP2_PORTION_BYTES :]
             await trio.lowlevel.checkpoint()
-            return first_bytes
-        return bytes(await self._stream.receive_some(max_bytes))
+            return portion
+        return bytes(await self._stream.receive_some(limits.HTTP2_PORTION_BYTES))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         if self._is_cut:
