@@ -109,9 +109,7 @@ class SocketWire:
             return False
         except OSError:
             return True
-        poll = select.poll()
-        poll.register(self.socket, _HUNG_UP)
-        return bool(poll.poll(0))
+        return _hung_up(self.socket.fileno())
 
     def send_eof(self) -> None:
         try:
@@ -129,12 +127,19 @@ class SocketWire:
         return trio.SocketStream(trio.socket.from_stdlib_socket(self.socket))
 
 
+def _hung_up(file_number: int) -> bool:
+    """Whether the peer of a socket has closed its side, also behind bytes that were not read yet."""
+    poll = select.poll()
+    poll.register(file_number, _HUNG_UP)
+    return bool(poll.poll(0))
+
+
 class StreamWire:
-    """A trio stream: used for TLS."""
+    """A TLS stream."""
 
     __slots__ = ("stream",)
 
-    def __init__(self, stream: trio.abc.Stream) -> None:
+    def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
         self.stream = stream
 
     async def receive(self, bytes_max: int) -> bytes:
@@ -159,7 +164,7 @@ class StreamWire:
             raise ConnectionLost from error
 
     def peer_closed(self) -> bool:
-        return False
+        return _hung_up(self.stream.transport_stream.socket.fileno())
 
     def send_eof(self) -> None:
         return

@@ -1,5 +1,6 @@
 """HTTP/2 on the same port: prior knowledge, TLS with ALPN (F12); our limits and headers hold there too."""
 
+import select
 import ssl
 import struct
 from contextlib import suppress
@@ -416,6 +417,25 @@ async def test_tls_long_poll_is_cancelled_by_the_disconnect(certificates):
         await started.wait()
         await stream.transport_stream.aclose()
         await cancelled.wait()
+
+
+@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="only Linux tells")
+async def test_tls_claims_for_a_client_that_left_meanwhile_are_given_back(certificates):
+    server_context, client_context = certificates
+    unsent, asked, left = trio.Event(), trio.Event(), trio.Event()
+
+    async def handler(request):
+        asked.set()
+        await left.wait()
+        return Response(200, b"a message", on_unsent=unsent.set)
+
+    async with running(handler, ssl_context=server_context, seconds=10) as transport:
+        stream = await secured(transport, client_context, "http/1.1")
+        await stream.send_all(get())
+        await asked.wait()
+        await stream.aclose()
+        left.set()
+        await unsent.wait()
 
 
 async def test_what_is_not_tls_on_a_tls_port_is_cut(certificates):
