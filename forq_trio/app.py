@@ -183,6 +183,7 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
         _build_handler(config, system),
         listeners,
         TransportConfig(
+            http2=config.h2c == "on",
             hsts=config.env == "pro",
             body_bytes_max=_body_bytes_max(config),
             connections_max=allow_connections(),
@@ -239,7 +240,7 @@ def _tls_context(config: Config) -> ssl.SSLContext | None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(config.tls_cert, config.tls_key)
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    context.set_alpn_protocols(["h2", "http/1.1"] if config.h2c == "on" else ["http/1.1"])
     return context
 
 

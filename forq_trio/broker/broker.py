@@ -189,10 +189,9 @@ class Broker(Administration, DeadLetters, Tokens):
             commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy)
         )
 
-    def undeliver(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+    def undeliver(self, queue: str, receipts: Sequence[str]) -> None:
         """Release messages whose consumer disconnected before it got them, the attempt uncounted. Does not wait."""
-        receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
-        self._writer.post(commands.Release(queue, receipts))
+        self._writer.post(commands.Release(queue, tuple(map(Receipt.parse, receipts))))
 
     async def ack(self, queue: str | None, receipts: Sequence[str]) -> tuple[bool, ...]:
         """Remove up to 1,000 delivered messages; per receipt, False if it is not the current one.

@@ -35,9 +35,10 @@ class Deliveries(Struct):
 
 
 class Queues(Struct):
-    """The list of queues, each without the age of its oldest message."""
+    """A page of queues, each without the age of its oldest message. next: the last one, None if no more follow."""
 
     queues: list[QueueInfo]
+    next: str | None = None
 
 
 class Results(Struct, Generic[ResultT]):
@@ -92,6 +93,11 @@ def queue_path(name: str) -> str:
     if name in ("", ".", ".."):
         raise ForqApiError(400, "bad_request.queue.invalid_name")
     return f"/api/v1/queues/{_segment(name, ForqApiError(400, 'bad_request.queue.invalid_name'))}"
+
+
+def queues_path(after: str) -> str:
+    """The path of a page of queues: those behind `after`."""
+    return f"/api/v1/queues?after={quote(after, safe='')}" if after else "/api/v1/queues"
 
 
 def message_path(queue: str, message_id: str) -> str:

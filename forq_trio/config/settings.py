@@ -66,6 +66,8 @@ class Server(Section):
     """Throttle by the rightmost address of X-Forwarded-For; only for use behind a proxy that sets it."""
     require_receipt: Boolean = False
     """Refuse an ack or nack of a message by its id alone, without the header X-Forq-Receipt."""
+    h2c: Literal["on", "off"] = "on"
+    """Speak HTTP/2, without TLS by prior knowledge and over TLS; off: HTTP/1.1 alone."""
 
 
 class Queue(Section):

@@ -3,7 +3,7 @@
 Watching for a disconnect costs a task, so a request first claims without waiting, and watches only while it waits.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -14,6 +14,11 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Delivery, MessageInfo
 
 FoundT = TypeVar("FoundT")
+
+
+def undelivery(broker: Broker, queue: str, deliveries: Sequence[Delivery]) -> Callable[[], None]:
+    """Gives these messages back, the attempt uncounted: a response's `on_unsent`. It does not keep their contents."""
+    return partial(broker.undeliver, queue, [delivery.receipt for delivery in deliveries])
 
 
 async def receive_messages(
@@ -43,7 +48,7 @@ async def receive_messages(
 
     def give_back(found: tuple[Delivery, ...]) -> None:
         if found:
-            broker.undeliver(queue, found)
+            undelivery(broker, queue, found)()
 
     found = await receive()
     if found or not wait_ms:
@@ -72,7 +77,7 @@ async def _while_connected(
     nothing: FoundT,
     give_back: Callable[[FoundT], None] = _give_back_nothing,
 ) -> FoundT:
-    """Return or raise what `wait` does; `nothing` when the client disconnected first.
+    """Return or raise what `wait` does; `nothing` when a disconnect could no longer be noticed.
 
     Cancelled, also by a disconnect: `give_back` gets what `wait` returned all the same.
     """

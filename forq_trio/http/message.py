@@ -13,7 +13,10 @@ JSON = b"application/json"
 
 
 class Response:
-    """Status, headers and body. on_unsent: called (synchronously, at most once) if the client never got it."""
+    """Status, headers and body.
+
+    on_unsent: called (synchronously, at most once) if the client never got it; undoes what the request has done.
+    """
 
     __slots__ = ("body", "content_type", "headers", "on_unsent", "status")
 
@@ -33,6 +36,10 @@ class Response:
 
 
 NO_CONTENT = Response(204)
+
+
+def nothing_done() -> None:
+    """The `on_unsent` of the answer to a request that changed nothing, though its method does not say so."""
 
 
 class Request:
@@ -67,6 +74,7 @@ class Request:
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client disconnects.
 
+        A transport that can no longer notice a disconnect cancels the body alone, and the handler goes on behind it.
         Outside of it a disconnect is only noticed when the response is written, which costs short requests nothing.
         """
         return self.watch()

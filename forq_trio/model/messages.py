@@ -94,7 +94,7 @@ class Receipt(NamedTuple):
         if _UUID.fullmatch(text) is None:
             raise MalformedReceipt
         number = int(text.replace("-", ""), 16)
-        if number >> 64 & 0xFFFF != 0x8000:
+        if number >> 62 & 0x3FFFF != 0x8000 << 2 | 0b10:  # version 8, twelve bits of ours, RFC 9562's variant
             return cls(0, 0)
         return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
 

@@ -201,7 +201,11 @@ class CheckpointResult(Struct, frozen=True, gc=False):
 
 
 class Reader(Protocol):
-    """A read-only connection, used by one thread at a time. Every method sees one committed state."""
+    """A read-only connection, used by one thread at a time. Every method sees one committed state.
+
+    What returns several messages returns at most `limit` of them, and fewer where they have more than
+    BROWSE_PAGE_BYTES_MAX together; at least one if there is one.
+    """
 
     def queues(self) -> list[QueueInfo]:
         """All known queues by name, without oldest_ready_at."""

@@ -18,6 +18,7 @@ from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
     Failure,
+    MessageInfo,
     NewMessage,
     Status,
     is_dead_letter_queue,
@@ -51,6 +52,19 @@ class Delivered(Protocol):
     def max_attempts(self) -> int | None: ...
     @property
     def dead_letter_queue(self) -> str | None: ...
+
+
+class PageBytes:
+    """Counts the bytes of one page of messages; for `itertools.takewhile`."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def take(self, message: MessageInfo) -> bool:
+        """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
+        is_first = self._bytes == 0
+        self._bytes += message.bytes + sum(len(failure.reason or "") for failure in message.failures)
+        return is_first or self._bytes <= limits.BROWSE_PAGE_BYTES_MAX
 
 
 class Returned(NamedTuple):

@@ -33,9 +33,10 @@ class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class QueueList(Struct, frozen=True, rename="camel"):
-    """All queues that are known, by name."""
+    """A page of the queues that are known, by name. next: the `after` of the next page; null at the end."""
 
     queues: list[QueueSummary]
+    next: str | None
 
 
 class QueueDetail(QueueSummary, frozen=True, gc=False, rename="camel"):
@@ -58,9 +59,10 @@ class ConfiguredQueue(SettingsView, frozen=True, gc=False, kw_only=True, rename=
 
 
 class ConfiguredQueues(Struct, frozen=True, rename="camel"):
-    """The queues for which something was set, by name."""
+    """A page of the queues for which something was set, by name. next: as in QueueList."""
 
     queues: list[ConfiguredQueue]
+    next: str | None
 
 
 class Purged(Struct, frozen=True, gc=False, rename="camel"):

@@ -162,3 +162,17 @@ def test_a_new_member_in_a_result_is_no_error(kind: str, verb: str):
     with answered(kind, 200, body) as call:
         (result,) = call(verb, "orders-dlq", ["a"])
     assert (result.ok, result.code) == (True, None)
+
+
+def test_queues_come_page_by_page(kind: str):
+    names = ["a", "b", "c"]
+    counts = dict.fromkeys(("ready", "delayed", "processing", "failed", "held", "bytes", "waiting"), 0)
+
+    def page(request: httpx.Request) -> httpx.Response:
+        after = request.url.params.get("after", "")
+        first, *rest = [name for name in names if name > after]
+        summary = {"queue": first, "isDlq": False, "paused": False, **counts}
+        return httpx.Response(200, json={"queues": [summary], "next": first if rest else None})
+
+    with calls_of(kind, "http://forq", transport=httpx.MockTransport(page)) as call:
+        assert [queue.queue for queue in call("queues")] == names

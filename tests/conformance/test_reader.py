@@ -1,7 +1,8 @@
 """Looking without touching: what the readers show."""
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Produce, SweepKind
-from forq_trio.model.messages import NewMessage, QueueInfo
+from forq_trio.model.messages import MessageFilter, NewMessage, QueueInfo
 from forq_trio.storage.engine import Batch
 
 from .script import DAY_MS, T0, ack, contents, fail, receive, receive_one, run, send, sweep
@@ -94,3 +95,33 @@ def test_a_reader_sees_what_time_did_only_after_a_batch(engine, reader):
     assert [info.queue for info in reader.queues()] == ["q"]
     run(engine, now=T0 + DAY_MS)
     assert contents(reader.peek("q-dlq", 1)) == ["x"]
+
+
+THIRD = "x" * (limits.BROWSE_PAGE_BYTES_MAX // 3)
+
+
+def test_a_page_has_a_bound_in_bytes(engine, reader):
+    for _ in range(5):
+        send(engine, THIRD)
+    for page in (reader.peek("q", 9), reader.peek_shuffled("q", 9), reader.browse("q", None, 9)):
+        assert len(page) == 3
+    assert len(reader.browse("q", page[-1].sequence, 9)) == 2
+
+
+def test_a_page_has_one_message_however_long(engine, reader):
+    for _ in range(2):
+        send(engine, 4 * THIRD)
+    assert (
+        len(reader.peek("q", 9)) == len(reader.peek_shuffled("q", 9)) == len(reader.browse("q", None, 9)) == 1
+    )
+
+
+def test_a_search_goes_on_with_the_message_that_did_not_fit(engine, reader):
+    sequences = [send(engine, content).sequence for content in (THIRD, THIRD, "other", THIRD, THIRD)]
+    wanted = MessageFilter(text="x")
+    first = reader.search("q", wanted, None, 9, 9)
+    assert [message.sequence for message in first.messages] == [sequences[4], sequences[3], sequences[1]]
+    assert (first.searched, first.total, first.next_before) == (4, 5, sequences[1])
+    rest = reader.search("q", wanted, first.next_before, 9, 9)
+    assert [message.sequence for message in rest.messages] == [sequences[0]]
+    assert (rest.searched, rest.next_before) == (1, None)

@@ -4,7 +4,9 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.reading import query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.pages import page_of
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged, SettingsView
@@ -20,13 +22,14 @@ class AdministrationEndpoints:
         self._broker = broker
 
     async def list(self, request: Request) -> Response:
-        """The queues for which something was set and that the key covers, by name."""
+        """A page of the queues for which something was set and that the key covers, by name."""
+        settings = self._broker.all_settings()
+        page, last = page_of(settings, request.principal, *query_page(request.query))
         queues = [
-            ConfiguredQueue(settings=settings, effective=self._broker.rules(queue), queue=queue)
-            for queue, settings in sorted(self._broker.all_settings().items())
-            if request.principal.may(Scope.BROWSE, queue)
+            ConfiguredQueue(settings=settings[queue], effective=self._broker.rules(queue), queue=queue)
+            for queue in page
         ]
-        return Response(200, _encode(ConfiguredQueues(queues)))
+        return Response(200, _encode(ConfiguredQueues(queues, last)))
 
     async def show(self, request: Request, queue: str) -> Response:
         """The settings and the rules of a queue."""

@@ -13,7 +13,8 @@ from forq_trio.http.forq_api.errors import code_of
 from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.sends import read_messages
-from forq_trio.http.message import Request, Response
+from forq_trio.http.long_poll import undelivery
+from forq_trio.http.message import Request, Response, nothing_done
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MalformedReceipt
@@ -65,12 +66,12 @@ class BatchEndpoints:
             check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
-            return Response(200, _encode(ReceivedMessages(seen)))
+            return Response(200, _encode(ReceivedMessages(seen)), on_unsent=nothing_done)
         deliveries = await lease(self._broker, request, queue, wanted)
         body = _encode(LeasedMessages(deliveries))
         if not deliveries:
             return Response(200, body)
-        return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
+        return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
 
     async def ack(self, request: Request, queue: str) -> Response:
         """Remove messages."""

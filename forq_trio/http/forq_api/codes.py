@@ -129,7 +129,7 @@ CODES = {
     IDS_OUT_OF_RANGE: Code(400, "There are more than 1,000 ids."),
     QUERY_UNKNOWN: Code(400, "The query has a parameter that is not known here; `field` names it."),
     ATTRIBUTE_INVALID: Code(400, "An attribute to look for is not written key:value."),
-    LIMIT_OUT_OF_RANGE: Code(400, "limit is not an integer of 1 to 100."),
+    LIMIT_OUT_OF_RANGE: Code(400, "limit is not an integer of 1 to 100 (of a list of queues: to 1,000)."),
     PRIORITY_OUT_OF_RANGE: Code(400, "priority is not 0 to 1,000."),
     TTL_OUT_OF_RANGE: Code(400, "ttlMs is not 1 to 31,622,400,000."),
     MAX_ATTEMPTS_OUT_OF_RANGE: Code(400, "maxAttempts is not 1 to 1,000."),

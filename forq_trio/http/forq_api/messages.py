@@ -1,7 +1,5 @@
 """Forq's own four endpoints (contract F1-F6): send one message, wait for one, ack it, nack it."""
 
-from functools import partial
-
 import msgspec
 
 from forq_trio.broker.broker import Broker
@@ -10,6 +8,7 @@ from forq_trio.http.forq_api.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Re
 from forq_trio.http.forq_api.reading import query_choice, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.sends import read_message
+from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -49,7 +48,7 @@ class MessageEndpoints:
         if not deliveries:
             return NO_CONTENT
         body = _encode(deliveries[0])
-        return Response(200, body, on_unsent=partial(self._broker.undeliver, queue, deliveries))
+        return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
 
     async def ack(self, request: Request, queue: str, message_id: str) -> Response:
         """204: the message is deleted; with a receipt the ack is fenced."""

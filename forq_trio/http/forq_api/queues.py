@@ -4,11 +4,11 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.reading import query_number, query_shuffles
+from forq_trio.http.forq_api.reading import query_number, query_page, query_shuffles
 from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response
+from forq_trio.http.pages import page_of
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.model.messages import is_dead_letter_queue
 from forq_trio.wire.messages import MessageViews
@@ -25,26 +25,28 @@ class QueueEndpoints:
         self._clock = clock
 
     async def list(self, request: Request) -> Response:
-        """All queues that the key covers, by name, from the cache: fast with thousands of them."""
+        """A page of the queues that the key covers, by name, from the cache: fast with thousands of them."""
         broker = self._broker
         settings = broker.all_settings()
-        queues = [
-            QueueSummary(
+        counts = broker.counts()
+        page, last = page_of(counts, request.principal, *query_page(request.query))
+
+        def summary(queue: str) -> QueueSummary:
+            its = counts[queue]
+            return QueueSummary(
                 queue=queue,
                 is_dlq=is_dead_letter_queue(queue),
-                ready=counts.ready,
-                delayed=counts.delayed,
-                processing=counts.processing,
-                failed=counts.failed,
-                held=counts.held,
-                bytes=counts.bytes,
+                ready=its.ready,
+                delayed=its.delayed,
+                processing=its.processing,
+                failed=its.failed,
+                held=its.held,
+                bytes=its.bytes,
                 waiting=broker.waiting(queue),
                 paused=queue in settings and settings[queue].paused,
             )
-            for queue, counts in sorted(broker.counts().items())
-            if request.principal.may(Scope.BROWSE, queue)
-        ]
-        return Response(200, _encode(QueueList(queues)))
+
+        return Response(200, _encode(QueueList(list(map(summary, page)), last)))
 
     async def show(self, request: Request, queue: str) -> Response:
         """One queue; a queue that is not known has zeros."""

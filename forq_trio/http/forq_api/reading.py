@@ -6,6 +6,7 @@ from urllib.parse import parse_qs
 
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.codes import refused
+from forq_trio.model import limits
 
 ChoiceT = TypeVar("ChoiceT")
 
@@ -28,6 +29,14 @@ def query_number(query: str, name: str, default: int, low: int, high: int, code:
         raise refused(code)
     check_range(int(text), low, high, code)
     return int(text)
+
+
+def query_page(query: str) -> tuple[str, int]:
+    """The `after` and `limit` of a list of queues. Raises Refused for a limit that is none."""
+    limit = query_number(
+        query, "limit", limits.QUEUES_PAGE_MAX, 1, limits.QUEUES_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
+    )
+    return _last(query, "after") or "", limit
 
 
 def query_choice(

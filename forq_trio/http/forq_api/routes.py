@@ -3,7 +3,7 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.administration_routes import administration_routes
+from forq_trio.http.forq_api.administration_routes import QUEUES_PAGE, administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error
@@ -204,9 +204,10 @@ RELEASE_BATCH = Operation(
 LIST_QUEUES = Operation(
     name="listQueues",
     tag="Queues",
-    summary="All queues",
+    summary="All queues, page by page",
+    parameters=QUEUES_PAGE,
     answers=(Answer(200, "The queues by name.", QueueList),),
-    codes=(codes.INTERNAL,),
+    codes=(codes.INTERNAL, codes.LIMIT_OUT_OF_RANGE),
 )
 SHOW_QUEUE = Operation(
     name="showQueue",

@@ -1,10 +1,13 @@
 """POST /queue_length and /delete_all, GET /queues and /health: queues and the server as a whole."""
 
+from urllib.parse import parse_qsl
+
 import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request, Response
+from forq_trio.http.pages import page_of
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import BodyReader, required
 from forq_trio.http.sasquatch_api.errors import SERVICE_UNAVAILABLE, SasquatchError
@@ -33,14 +36,14 @@ class QueueEndpoints:
         return Response(200, msgspec.json.encode(length))
 
     async def queues(self, request: Request) -> Response:
-        """All queues by name, from the cache; for a token, those it covers."""
+        """A page of the queues by name, from the cache; for a token, those it covers. A Link header names the next."""
         request.principal.check_somewhere(Scope.BROWSE)
-        lengths = [
-            _length(queue, counts)
-            for queue, counts in sorted(self._broker.counts().items())
-            if request.principal.may(Scope.BROWSE, queue)
-        ]
-        return Response(200, msgspec.json.encode(lengths))
+        after = dict(parse_qsl(request.query)).get("after", "")
+        counts = self._broker.counts()
+        page, last = page_of(counts, request.principal, after, limits.QUEUES_PAGE_MAX)
+        lengths = msgspec.json.encode([_length(queue, counts[queue]) for queue in page])
+        headers = () if last is None else ((b"link", f'</queues?after={last}>; rel="next"'.encode()),)
+        return Response(200, lengths, headers=headers)
 
     async def delete_all(self, request: Request) -> Response:
         """Remove all messages of a queue, in whatever state, or of all queues ("*")."""

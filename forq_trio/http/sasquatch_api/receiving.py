@@ -1,14 +1,13 @@
 """POST /receive and its alias /dequeue: lease messages, or peek at the next one."""
 
-from functools import partial
 from hashlib import md5
 
 import msgspec
 from msgspec import UNSET
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.long_poll import peek_messages, receive_messages
-from forq_trio.http.message import Request, Response
+from forq_trio.http.long_poll import peek_messages, receive_messages, undelivery
+from forq_trio.http.message import Request, Response, nothing_done
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import BodyReader, in_range, milliseconds, required
 from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
@@ -58,7 +57,7 @@ class ReceiveEndpoints:
             redrive_policy=wanted.redrive_policy,
         )
         messages = [_view(delivery, delivery.receipt) for delivery in found]
-        give_back = partial(self._broker.undeliver, wanted.queue, found) if found else None
+        give_back = undelivery(self._broker, wanted.queue, found) if found else None
         return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=give_back)
 
     async def _peek(self, request: Request, wanted: Wanted) -> Response:
@@ -68,7 +67,7 @@ class ReceiveEndpoints:
             self._broker, request, wanted.queue, limit=1, wait_ms=wanted.wait_ms, shuffle=wanted.shuffle
         )
         messages = [_view(info) for info in found]
-        return Response(200, _encode(bodies.ReceivedMessages(messages)))
+        return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=nothing_done)
 
     def _wanted(self, asked: bodies.ReceiveRequest) -> Wanted:
         """A receive with its defaults: those of its queue's settings, else those of the dialect.

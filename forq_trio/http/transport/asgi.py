@@ -10,6 +10,7 @@ from typing import Any
 import trio
 
 from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.response_bytes import WITHOUT_BODY
@@ -20,6 +21,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # The key of the Exchange in a request's ASGI scope.
 EXCHANGE = "forq_trio.exchange"
+
+# A body that waits for its client: the response's, and Hypercorn's copy.
+COPIES = 2
 
 
 class _ClientGone(Exception):
@@ -59,16 +63,19 @@ class HandlerApp:
         handler: Handler,
         config: TransportConfig,
         budget: BodyBudget,
+        answers: AnswerBudget,
         on_error: Callable[[Exception], None],
         on_refused: Callable[[int], None],
     ) -> None:
         self._handler = handler
         self._config = config
         self._budget = budget
+        self._answers = answers
         self._on_error = on_error
         self._on_refused = on_refused
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, cut: Callable[[], None], scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. cut: ends the connection of a client that does not read."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
         if scope["type"] != "http":
@@ -79,7 +86,12 @@ class HandlerApp:
                 response = await self._respond(scope, receive, exchange)
             except _ClientGone:
                 return
-            await self._send(response, scope["method"] == "HEAD", send, exchange)
+            response = self._answers.admit(scope["method"], response, self._error, COPIES)
+            try:
+                if not await self._send(response, scope["method"] == "HEAD", send, exchange):
+                    cut()
+            finally:
+                self._answers.end(len(response.body), COPIES)
 
     async def _respond(self, scope: Scope, receive: Receive, exchange: Exchange) -> Response:
         body = bytearray()
@@ -124,7 +136,8 @@ class HandlerApp:
                 body.clear()
         return refused
 
-    async def _send(self, response: Response, omit_body: bool, send: Send, exchange: Exchange) -> None:
+    async def _send(self, response: Response, omit_body: bool, send: Send, exchange: Exchange) -> bool:
+        """Send the whole response; False when the client has not read it in time."""
         sent = False
         try:
             with trio.move_on_after(self._config.send_seconds) as deadline:
@@ -142,10 +155,11 @@ class HandlerApp:
         finally:
             if not sent and response.on_unsent is not None:
                 response.on_unsent()
+        return not deadline.cancelled_caught
 
     def _error(self, status: int) -> Response:
         self._on_refused(status)
-        return Response(status, self._config.error_bodies.get(status, b""))
+        return self._config.error_response(status)
 
 
 def _request(scope: Scope, body: bytes, exchange: Exchange) -> Request:

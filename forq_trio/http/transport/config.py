@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from forq_trio.http.message import Response
 from forq_trio.model import limits
 
 
@@ -13,8 +14,10 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     header_seconds counts from the first byte of a request to the end of its head, body_seconds from there to the end
     of the body; neither is extended by bytes that trickle in. send_seconds bounds the writing of one response.
     bodies_bytes_max: all bodies that are being received at once; beyond it a request is answered 503.
+    answers_bytes_max: all answers that clients have not read yet; see `answer_budget`.
     idle_seconds: how long a connection may stay open without a request. pipelined_requests_max: requests of one
-    connection that are read ahead of their answers. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
+    connection that are read ahead of their answers. http2: speak it where a client begins with its preface, or has
+    negotiated it. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
     error_bodies: by status, the JSON body of answers of the transport itself; a status without one has no body.
     """
 
@@ -23,6 +26,7 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     headers_max: int = limits.HEADERS_MAX
     body_bytes_max: int = limits.BODY_BYTES_MAX
     bodies_bytes_max: int = limits.BODIES_BYTES_MAX
+    answers_bytes_max: int = limits.ANSWERS_BYTES_MAX
     header_seconds: float = limits.HEADER_SECONDS_MAX
     body_seconds: float = limits.BODY_SECONDS_MAX
     idle_seconds: float = limits.IDLE_SECONDS_MAX
@@ -31,5 +35,11 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     connections_max: int = limits.CONNECTIONS_MAX
     pipelined_requests_max: int = limits.PIPELINED_REQUESTS_MAX
     receive_chunk_bytes: int = limits.RECEIVE_CHUNK_BYTES
+    http2: bool = True
     hsts: bool = False
     error_bodies: Mapping[int, bytes] = field(default_factory=dict)
+
+    def error_response(self, status: int) -> Response:
+        """The transport's own answer with this status."""
+        headers = ((b"retry-after", b"1"),) if status == 503 else ()
+        return Response(status, self.error_bodies.get(status, b""), headers=headers)

@@ -13,6 +13,7 @@ from math import inf
 import trio
 
 from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
@@ -34,6 +35,7 @@ class Services:
     ssl_context: ssl.SSLContext | None
     encoder: ResponseEncoder
     budget: BodyBudget
+    answers: AnswerBudget
     watchers: DisconnectWatchers
     hypercorn: Hypercorn
     now: Callable[[], float]
@@ -43,8 +45,7 @@ class Services:
     def error_response(self, status: int) -> Response:
         """The transport's own answer with this status."""
         self.on_refused(status)
-        headers = ((b"retry-after", b"1"),) if status == 503 else ()
-        return Response(status, self.config.error_bodies.get(status, b""), headers=headers)
+        return self.config.error_response(status)
 
 
 class Connection:
@@ -127,6 +128,8 @@ class Connection:
         wire = self._wire
         if self._services.ssl_context is not None:
             return await self._secure(self._services.ssl_context)
+        if not self._services.config.http2:
+            return True
         assert isinstance(wire, SocketWire)
         start = b""
         while len(start) < len(HTTP2_PREFACE) and start == HTTP2_PREFACE[: len(start)]:
@@ -160,7 +163,7 @@ class Connection:
     async def _hand_over(self, stream: Http2Stream) -> None:
         self.deadline = inf
         self._handed_over = stream
-        await self._services.hypercorn.serve(stream)
+        await self._services.hypercorn.serve(stream, self.cut)
 
     async def _serve(self) -> None:
         config = self._services.config
@@ -227,20 +230,25 @@ class Connection:
             response = services.error_response(500)
         if self._closing:
             connection = CLOSE
+        response = services.answers.admit(request.method, response, services.error_response)
+        body_bytes, on_unsent = len(response.body), response.on_unsent
         try:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
-            if self._client_left or (response.on_unsent is not None and self._wire.peer_closed()):
+            if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
             data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
+            del response  # `data` has its body: it must not be there twice while a slow client reads
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):
-                await self._send(data[sent_bytes:])
+                await self._send(memoryview(data)[sent_bytes:])
         except BaseException:
-            if response.on_unsent is not None:
-                response.on_unsent()
+            if on_unsent is not None:
+                on_unsent()
             raise
+        finally:
+            services.answers.end(body_bytes)
 
-    async def _send(self, data: bytes) -> None:
+    async def _send(self, data: bytes | memoryview) -> None:
         self._sending = True
         self.deadline = self._services.now() + self._services.config.send_seconds
         await self._wire.send_all(data)
@@ -260,12 +268,15 @@ class Connection:
                 continue
 
     async def _watch_client(self) -> None:
-        """Receive until the client disconnects, which ends this connection, or has sent all it may send ahead."""
+        """Receive until the client disconnects, which ends this connection, or has sent as much as is read ahead."""
         ahead_bytes_max = self._services.config.receive_chunk_bytes
         while len(self._unparsed) < ahead_bytes_max:
             received = await self._wire.receive(ahead_bytes_max - len(self._unparsed))
             if not received:
-                self._client_left = True
-                self._scope.cancel()
-                return
+                break
             self._unparsed += received
+        else:
+            if not self._wire.peer_closed():
+                return
+        self._client_left = True
+        self._scope.cancel()

@@ -3,6 +3,9 @@
 Most long polls are answered at once, so starting a task for each would cost more than the request. A watch that is
 opened is only registered; one task per server starts a watcher, `SETTLE_SECONDS` later, for each request that still
 waits.
+
+A disconnect comes behind all that the client has sent. So a watcher has to receive what is sent during the wait, and
+when it may receive no more, a disconnect could not be noticed: then the wait ends, as if its time were over.
 """
 
 from collections.abc import Awaitable, Callable
@@ -48,38 +51,43 @@ class DisconnectWatchers:
 class DisconnectWatch(AbstractAsyncContextManager[None]):
     """The watch of one connection, used again for each of its requests; not to be nested.
 
-    watch: waits until the client disconnects, or as long as it can tell; when it is cancelled, no byte may be lost.
+    watch: cuts the connection when the client disconnects, and returns when it can no longer notice that; when it is
+    cancelled, no byte may be lost.
     """
 
-    __slots__ = ("_scope", "_stopped", "_watch", "_watchers")
+    __slots__ = ("_scope", "_stopped", "_wait", "_watch", "_watchers")
 
     def __init__(self, watchers: DisconnectWatchers, watch: Callable[[], Awaitable[None]]) -> None:
         self._watchers = watchers
         self._watch = watch
         self._scope: trio.CancelScope | None = None
+        self._wait = trio.CancelScope()
         self._stopped = trio.Event()
 
     def open(self) -> Self:
         return self
 
     async def __aenter__(self) -> None:
+        self._wait = trio.CancelScope()
+        self._wait.__enter__()
         self._watchers.register(self)
 
     def start(self, nursery: trio.Nursery) -> None:
         self._scope = trio.CancelScope()
         self._stopped = trio.Event()
-        nursery.start_soon(self._run, self._scope, self._stopped)
+        nursery.start_soon(self._run, self._scope, self._wait, self._stopped)
 
-    async def _run(self, scope: trio.CancelScope, stopped: trio.Event) -> None:
+    async def _run(self, scope: trio.CancelScope, wait: trio.CancelScope, stopped: trio.Event) -> None:
         try:
             with scope:
                 await self._watch()
+                wait.cancel()
         finally:
             stopped.set()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    ) -> bool | None:
         self._watchers.unregister(self)
         scope, self._scope = self._scope, None
         if scope is not None:
@@ -87,3 +95,4 @@ class DisconnectWatch(AbstractAsyncContextManager[None]):
             scope.cancel()
             with trio.CancelScope(shield=True):
                 await self._stopped.wait()
+        return self._wait.__exit__(kind, error, traceback)

@@ -1,13 +1,18 @@
 """HTTP/2 by Hypercorn: connections that speak it are handed over with the bytes already read.
 
 Only Hypercorn's TCPServer, which serves one connection, is used. It opens no sockets, installs no
-signal handlers and writes no logs here. Three of its behaviours are corrected from outside:
+signal handlers and writes no logs here. Five of its behaviours are corrected from outside:
 - it shields its sends without a deadline, so the stream it is given has one, and can be cut;
 - it may close a connection between deciding to send a frame and sending it, so closing waits for its send lock;
+- it works through all that it receives at once, thousands of small frames, while everybody else waits, so it is given
+  little at a time;
+- it raises what it does not expect in frames, such as a method beyond ASCII or priorities of a thousand streams; that
+  is the client's mistake and ends only the connection;
 - it reports only to its access log whether a response reached the client, so we are its access log.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import trio
@@ -18,10 +23,12 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 
 from forq_trio.http.message import Handler
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.asgi import EXCHANGE, HandlerApp
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.response_bytes import security_headers
+from forq_trio.model import limits
 
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HTTP2_STREAMS_MAX = 128
@@ -65,10 +72,11 @@ class Http2Stream(trio.abc.Stream):
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         if self._first_bytes:
-            first_bytes, self._first_bytes = self._first_bytes, b""
+            portion = self._first_bytes[: limits.HTTP2_PORTION_BYTES]
+            self._first_bytes = self._first_bytes[limits.HTTP2_PORTION_BYTES :]
             await trio.lowlevel.checkpoint()
-            return first_bytes
-        return bytes(await self._stream.receive_some(max_bytes))
+            return portion
+        return bytes(await self._stream.receive_some(limits.HTTP2_PORTION_BYTES))
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         if self._is_cut:
@@ -127,21 +135,27 @@ class Hypercorn:
         handler: Handler,
         config: TransportConfig,
         budget: BodyBudget,
+        answers: AnswerBudget,
         on_error: Callable[[Exception], None],
         on_refused: Callable[[int], None],
     ) -> None:
-        # Hypercorn has a type for each ASGI event.
-        app: Any = HandlerApp(handler, config, budget, on_error, on_refused)
-        self._app = ASGIWrapper(app)
+        self._app = HandlerApp(handler, config, budget, answers, on_error, on_refused)
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)
 
-    async def serve(self, stream: Http2Stream) -> None:
-        """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well."""
+    async def serve(self, stream: Http2Stream, cut: Callable[[], None]) -> None:
+        """Serve one connection until it ends. Cancelled, its requests are cancelled; call `stream.cut()` as well.
+
+        cut: called (synchronously) to have that done, because the client does not read an answer.
+        """
         as_tls: Any = stream  # The annotation is a TLS stream, but any stream with these methods works.
-        server = TCPServer(self._app, self._config, self._context, {}, as_tls)
+        app: Any = partial(self._app, cut)  # Hypercorn has a type for each ASGI event.
+        server = TCPServer(ASGIWrapper(app), self._config, self._context, {}, as_tls)
         stream.send_lock = server.send_lock
-        await server.run()
+        try:
+            await server.run()
+        except* Exception:
+            pass  # the handler's errors do not come this way: these are frames that Hypercorn does not expect
 
     async def stop(self) -> None:
         """Let every connection end: idle ones now, others after their requests."""

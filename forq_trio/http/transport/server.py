@@ -15,6 +15,7 @@ from functools import partial
 import trio
 
 from forq_trio.http.message import Handler
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection, Services
@@ -57,7 +58,8 @@ class Server:
         self._ssl_context = ssl_context
         self._encoder = ResponseEncoder(hsts=self._config.hsts)
         self._budget = BodyBudget(self._config.bodies_bytes_max)
-        self._hypercorn = Hypercorn(handler, self._config, self._budget, on_error, on_refused)
+        self._answers = AnswerBudget(self._config.answers_bytes_max)
+        self._hypercorn = Hypercorn(handler, self._config, self._budget, self._answers, on_error, on_refused)
         self._connections: set[Connection] = set()
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
@@ -83,6 +85,7 @@ class Server:
             self._ssl_context,
             self._encoder,
             self._budget,
+            self._answers,
             DisconnectWatchers(),
             self._hypercorn,
             now,

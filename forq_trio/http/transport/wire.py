@@ -4,6 +4,7 @@ Plain sockets have a class of their own because trio's SocketStream spends sever
 checks that a connection with one reading and one writing task does not need.
 """
 
+import select
 import socket
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from forq_trio.model import limits
 # How long sending the end of a TLS connection (close_notify) may take.
 CLOSE_SECONDS = 1.0
 EAGER_AFTER_WAITS = 8
+# Linux says that the peer has closed its side also while bytes that it sent before are still to be read.
+_HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
 
 class ConnectionLost(Exception):
@@ -31,7 +34,7 @@ class Wire(Protocol):
         """Send what can be sent without waiting and say how many bytes that was. Raises ConnectionLost."""
         ...
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | memoryview) -> None:
         """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
         ...
 
@@ -90,7 +93,7 @@ class SocketWire:
         except OSError as error:
             raise ConnectionLost from error
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | memoryview) -> None:
         remaining = memoryview(data)
         while True:
             remaining = remaining[self.send_now(remaining) :]
@@ -100,11 +103,13 @@ class SocketWire:
 
     def peer_closed(self) -> bool:
         try:
-            return not self.socket.recv(1, socket.MSG_PEEK)
+            if not self.socket.recv(1, socket.MSG_PEEK):
+                return True
         except BlockingIOError:
             return False
         except OSError:
             return True
+        return _hung_up(self.socket.fileno())
 
     def send_eof(self) -> None:
         try:
@@ -122,12 +127,19 @@ class SocketWire:
         return trio.SocketStream(trio.socket.from_stdlib_socket(self.socket))
 
 
+def _hung_up(file_number: int) -> bool:
+    """Whether the peer of a socket has closed its side, also behind bytes that were not read yet."""
+    poll = select.poll()
+    poll.register(file_number, _HUNG_UP)
+    return bool(poll.poll(0))
+
+
 class StreamWire:
-    """A trio stream: used for TLS."""
+    """A TLS stream."""
 
     __slots__ = ("stream",)
 
-    def __init__(self, stream: trio.abc.Stream) -> None:
+    def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
         self.stream = stream
 
     async def receive(self, bytes_max: int) -> bytes:
@@ -139,14 +151,20 @@ class StreamWire:
     def send_now(self, data: bytes | memoryview) -> int:
         return 0
 
-    async def send_all(self, data: bytes) -> None:
+    async def send_all(self, data: bytes | memoryview) -> None:
+        remaining = memoryview(data)
         try:
-            await self.stream.send_all(data)
+            while remaining:  # in portions, because TLS has a copy of what it is given
+                portion, remaining = (
+                    remaining[: limits.SEND_PORTION_BYTES],
+                    remaining[limits.SEND_PORTION_BYTES :],
+                )
+                await self.stream.send_all(portion)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise ConnectionLost from error
 
     def peer_closed(self) -> bool:
-        return False
+        return _hung_up(self.stream.transport_stream.socket.fileno())
 
     def send_eof(self) -> None:
         return

@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 import msgspec
 
 from forq_trio.model.messages import Found, MessageFilter, MessageInfo, QueueInfo
 from forq_trio.storage.memory.state import Row, State
+from forq_trio.storage.rules import PageBytes
 
 
 class MemoryReader:
@@ -31,26 +33,28 @@ class MemoryReader:
         return None
 
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
-        return [row.info() for row in self._committed().claimable(queue)[:limit]]
+        return _page(self._committed().claimable(queue)[:limit])
 
     def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
         ready = self._committed().claimable(queue)
-        return [row.info() for row in random.sample(ready, min(limit, len(ready)))]
+        return _page(random.sample(ready, min(limit, len(ready))))
 
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
-        return [row.info() for row in self._newest_first(queue, before_sequence)[:limit]]
+        return _page(self._newest_first(queue, before_sequence)[:limit])
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
         rows = self._newest_first(queue, before_sequence)
         found: list[MessageInfo] = []
+        page = PageBytes()
         searched = 0
         for row in rows[:scan_max]:
-            if len(found) == limit:
+            matches = _matches(row, wanted)
+            if len(found) == limit or (matches and not page.take(row.info())):
                 break
             searched += 1
-            if _matches(row, wanted):
+            if matches:
                 found.append(row.info())
         next_before = rows[searched - 1].seq if searched < len(rows) else None
         return Found(found, searched, self._committed().counts(queue).total, next_before)
@@ -68,6 +72,11 @@ class MemoryReader:
 
     def close(self) -> None:
         """There is nothing to close."""
+
+
+def _page(rows: Sequence[Row]) -> list[MessageInfo]:
+    """The messages of `rows` that one page has."""
+    return list(takewhile(PageBytes().take, (row.info() for row in rows)))
 
 
 def _matches(row: Row, wanted: MessageFilter) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import takewhile
 from typing import Any
 
 import apsw
@@ -15,6 +16,7 @@ from forq_trio.model.messages import (
     Status,
     is_dead_letter_queue,
 )
+from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
@@ -45,39 +47,47 @@ class SqliteReader:
         return _message(rows[0]) if rows else None
 
     def peek(self, queue: str, limit: int) -> list[MessageInfo]:
-        return [_message(row) for row in self._query("peek", queue, limit)]
+        return self._page("peek", queue, limit)
 
     def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
         with self._snapshot():
             rows = self._query("queue", queue)
             drawn = draw(self._query, queue, rows[0][0] if rows else 0, limit)
-            return [_message(self._query("message_by_sequence", seq)[0]) for seq in drawn]
+            messages = (_message(self._query("message_by_sequence", seq)[0]) for seq in drawn)
+            return list(takewhile(PageBytes().take, messages))
 
     def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         before = _NEWEST if before_sequence is None else before_sequence
-        return [_message(row) for row in self._query("browse", queue, before, limit)]
+        return self._page("browse", queue, before, limit)
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
         found: list[MessageInfo] = []
+        page = PageBytes()
         searched = 0
         before = _NEWEST if before_sequence is None else before_sequence
         # Row by row: a page that is soon full does not pay for the rest of the scan.
         with self._snapshot(), closing(self._rows("scan", queue, before, scan_max)) as rows:
             total = sum(sum(counts[:5]) for counts in self._query("queue", queue))
             for row in rows:
+                if self._matches(row, wanted):
+                    message = _message(self._query("message_by_sequence", row[0])[0])
+                    if not page.take(message):
+                        break
+                    found.append(message)
                 searched += 1
                 before = row[0]
-                if not matches(ScannedRow._make(row), wanted):
-                    continue
-                if wanted.text is not None and not self._query("has_text", before, wanted.text)[0][0]:
-                    continue
-                found.append(_message(self._query("message_by_sequence", before)[0]))
                 if len(found) == limit:
                     break
             more = searched and self._query("scan", queue, before, 1)
         return Found(found, searched, total, before if more else None)
+
+    def _matches(self, row: Sequence[Any], wanted: MessageFilter) -> bool:
+        """Whether a row of the statement `scan` matches `wanted`."""
+        if not matches(ScannedRow._make(row), wanted):
+            return False
+        return wanted.text is None or bool(self._query("has_text", row[0], wanted.text)[0][0])
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         return dict(self._query("queues_of", str(list(sequences))))
@@ -96,6 +106,11 @@ class SqliteReader:
             yield
         finally:
             self._connection.execute(_SQL["end_reading"])
+
+    def _page(self, name: str, *bindings: Any) -> list[MessageInfo]:
+        """The messages of a statement that one page has; the others are not read."""
+        with closing(self._rows(name, *bindings)) as rows:
+            return list(takewhile(PageBytes().take, map(_message, rows)))
 
     def _query(self, name: str, *bindings: Any) -> list[Any]:
         return list(self._rows(name, *bindings))

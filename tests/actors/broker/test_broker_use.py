@@ -44,7 +44,7 @@ async def test_nack_release_and_extend(broker, clock) -> None:
 async def test_undelivered_messages_come_again_uncounted(broker) -> None:
     await broker.produce("q", "x")
     deliveries = await broker.receive("q")
-    broker.undeliver("q", deliveries)
+    broker.undeliver("q", [delivery.receipt for delivery in deliveries])
     (delivery,) = await broker.receive("q", wait_ms=1_000)
     assert delivery.attempts == 1
 

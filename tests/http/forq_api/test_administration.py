@@ -110,13 +110,16 @@ async def test_settings_are_forgotten(api: Api):
 
 
 async def test_the_list_of_queues_with_settings(api: Api):
-    assert json_of(await api.call("GET", "/api/v1/settings")) == {"queues": []}
+    assert json_of(await api.call("GET", "/api/v1/settings")) == {"queues": [], "next": None}
     await api.send("m", queue="plain")
     await put(api, {"leaseMs": 7}, "b")
     await api.call("POST", "a/pause")
     queues = json_of(await api.call("GET", "/api/v1/settings"))["queues"]
     assert queues == [{"queue": name, **await shown(api, name)} for name in ("a", "b")]
     assert [queue["settings"] for queue in queues] == [{"paused": True}, {"leaseMs": 7}]
+    first = json_of(await api.call("GET", "/api/v1/settings?limit=1"))
+    assert first == {"queues": queues[:1], "next": "a"}
+    assert json_of(await api.call("GET", "/api/v1/settings?after=a")) == {"queues": queues[1:], "next": None}
 
 
 RANGES = [
@@ -302,7 +305,7 @@ async def test_removing_a_queue(api: Api):
     await api.call("POST", "q/purge")
     assert (await api.call("DELETE", "q")).status == 204
     assert await shown(api) == {"settings": {}, "effective": DEFAULTS}
-    assert json_of(await api.call("GET", "/api/v1/queues")) == {"queues": []}
+    assert json_of(await api.call("GET", "/api/v1/queues")) == {"queues": [], "next": None}
     assert (await api.call("DELETE", "q")).status == 204
 
 

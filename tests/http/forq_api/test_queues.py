@@ -16,7 +16,7 @@ UNKNOWN_ID = "0199164b-4dea-78d9-9b4c-c699d5037962"
 
 
 async def test_the_list_of_queues(api: Api):
-    assert json_of(await api.call("GET", "/api/v1/queues")) == {"queues": []}
+    assert json_of(await api.call("GET", "/api/v1/queues")) == {"queues": [], "next": None}
     await api.send("1", "2", "3", queue="b")
     await api.send("1", queue="a")
     await api.call("POST", "b/messages", {"content": "later", "processAfter": START_MS + 1})
@@ -36,7 +36,8 @@ async def test_the_list_of_queues(api: Api):
         "queues": [
             {"queue": "a", **empty, "ready": 1, "bytes": 1, "paused": True},
             {"queue": "b", **empty, "ready": 2, "delayed": 1, "processing": 1, "bytes": 8},
-        ]
+        ],
+        "next": None,
     }
 
 
@@ -191,8 +192,17 @@ async def test_the_list_with_thousands_of_queues(api: Api):
     async with trio.open_nursery() as nursery:
         for name in reversed(names):
             nursery.start_soon(api.broker.produce, name, "m")
-    queues = json_of(await api.call("GET", "/api/v1/queues"))["queues"]
-    assert [queue["queue"] for queue in queues] == names
+    pages = [json_of(await api.call("GET", f"/api/v1/queues{query}")) for query in ("", "?after=queue-0999")]
+    assert [[queue["queue"] for queue in page["queues"]] for page in pages] == [names[:1_000], names[1_000:]]
+    assert [page["next"] for page in pages] == ["queue-0999", None]
+    small = json_of(await api.call("GET", "/api/v1/queues?after=queue-0009a&limit=2"))
+    assert [queue["queue"] for queue in small["queues"]] == ["queue-0010", "queue-0011"]
+    assert small["next"] == "queue-0011"
+    for limit in ("0", "1001", "x"):
+        assert await api.code("GET", f"/api/v1/queues?limit={limit}") == (
+            400,
+            "bad_request.limit.out_of_range",
+        )
 
 
 def test_the_view_has_every_field_of_a_message():

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import trio
 
 from forq_trio.config import report as config_report
 from forq_trio.config.settings import SETTINGS
@@ -126,6 +127,18 @@ async def never_received(api: Api) -> bool:
     return (await api.receive(peek=True))[0]["approximate_first_receive_timestamp"] == 0
 
 
+async def a_list_of_all_queues(api: Api) -> bool:
+    names = [f"queue-{number:04}" for number in range(1_001)]
+    async with trio.open_nursery() as nursery:
+        for name in names:
+            nursery.start_soon(api.broker.produce, name, "m")
+    first = await api.call("queues", method="GET")
+    assert first.headers == ((b"link", b'</queues?after=queue-0999>; rel="next"'),)
+    last = await api.call("queues?after=queue-0999", method="GET")
+    assert last.headers == ()
+    return [each["queue_name"] for page in (first, last) for each in json_of(page)] == names
+
+
 async def head(api: Api) -> bool:
     return json_of(await api.call("health", method="HEAD"))["status"] == "ok"
 
@@ -178,6 +191,7 @@ DIFFERENCES = {
     "Cleaning up": cleaning_up,
     "A client that leaves": a_client_that_leaves,
     "A first receive that never was": never_received,
+    "A list of all queues": a_list_of_all_queues,
     "HEAD": head,
     "Durability": durability,
     "Request log": request_log,

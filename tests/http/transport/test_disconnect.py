@@ -1,5 +1,6 @@
 """A client that goes away: a long poll ends at once, a response that was not delivered is reported once (F3)."""
 
+import select
 import socket
 import struct
 
@@ -176,5 +177,37 @@ async def test_a_claim_for_a_client_that_left_meanwhile_is_not_sent_into_the_voi
         await client.send(get("/"))
         await asked.wait()
         await (client.close() if how == "close" else client.stream.send_eof())
+        left.set()
+        await unsent.wait()
+
+
+async def test_a_wait_ends_when_a_disconnect_could_no_longer_be_noticed():
+    """Behind more bytes than are read ahead nobody sees the end of the connection, and a message would go into it."""
+    poll = LongPoll()
+    async with running(poll, TransportConfig(receive_chunk_bytes=1024)) as transport:
+        client = await transport.connect()
+        await client.send(get("/wait") + 100 * get("/next"))
+        await poll.cancelled.wait()
+        assert (await client.answer()).status == 204
+        assert (await client.answer()).body == b"GET /next?\n"
+
+
+@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="only Linux tells")
+async def test_bytes_that_were_not_read_do_not_hide_that_the_client_left():
+    unsent, asked, left = trio.Event(), trio.Event(), trio.Event()
+
+    async def handler(request):
+        if request.path == "/next":
+            return NO_CONTENT
+        asked.set()
+        await left.wait()
+        return Response(200, b"a message", on_unsent=unsent.set)
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        await client.send(get("/"))
+        await asked.wait()
+        await client.send(get("/next"))
+        await client.close()
         left.set()
         await unsent.wait()

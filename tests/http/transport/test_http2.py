@@ -1,11 +1,15 @@
 """HTTP/2 on the same port: prior knowledge, TLS with ALPN (F12); our limits and headers hold there too."""
 
+import select
 import ssl
+import struct
+from contextlib import suppress
 
 import h2.config
 import h2.connection
 import h2.events
 import h2.exceptions
+import hpack
 import pytest
 import trio
 import trio.testing
@@ -111,6 +115,17 @@ async def test_what_only_begins_like_the_preface_is_http_1():
         other = await transport.connect()
         await other.send(b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n")
         assert (await other.answer()).status == 400
+
+
+async def test_the_preface_is_no_request_where_http2_is_off():
+    async with running(config=TransportConfig(http2=False)) as transport:
+        client = await transport.connect()
+        await client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert (await client.answer()).status == 400
+        assert await client.ends() == b""
+        other = await transport.connect()
+        await other.send(get("/1"))
+        assert (await other.answer()).body == b"GET /1?\n"
 
 
 async def test_head_and_no_content():
@@ -270,6 +285,54 @@ async def test_frames_that_make_no_sense_end_only_their_connection():
         assert (await good.answer(await good.request())).status == 200
 
 
+def frame(kind: int, flags: int, stream_id: int, payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream_id) + payload
+
+
+def request_headers(**more: str) -> bytes:
+    """A header block; its first members are those of a GET, which `more` replaces and follows."""
+    pseudo = {"method": "GET", "scheme": "http", "authority": "test", "path": "/"} | more
+    return hpack.Encoder().encode(
+        [(f":{name}".encode(), text.encode("latin-1")) for name, text in pseudo.items()]
+    )
+
+
+UNEXPECTED = {
+    "a method beyond ASCII": frame(1, 5, 1, request_headers(method="G\xc9T")),
+    "a path beyond ASCII": frame(1, 5, 1, request_headers(path="/\xc9")),
+    "priorities of a thousand streams": b"".join(
+        frame(2, 0, stream_id, b"\0\0\0\0\x10") for stream_id in range(1, 2_400, 2)
+    ),
+}
+
+
+GO_AWAY = frame(7, 0, 0, bytes(8))
+
+
+@pytest.mark.parametrize("what", UNEXPECTED)
+async def test_what_hypercorn_does_not_expect_ends_only_its_connection(what):
+    """Whatever a client sends is no error of the server: `running` fails for those."""
+    async with running() as transport:
+        good, bad = await http2(transport), await http2(transport)
+        await bad.stream.send_all(UNEXPECTED[what] + GO_AWAY)
+        with suppress(trio.BrokenResourceError):
+            while await bad.stream.receive_some():
+                continue
+        assert (await good.answer(await good.request())).status == 200
+
+
+async def test_a_body_that_goes_on_behind_its_answer_ends_only_its_connection():
+    async with running(config=TransportConfig(body_seconds=0.05)) as transport:
+        good, bad = await http2(transport), await http2(transport)
+        stream_id = await bad.request("POST", body=b"x", end=False)
+        assert (await bad.answer(stream_id)).status == 408
+        with suppress(trio.BrokenResourceError):
+            await bad.stream.send_all(frame(0, 1, stream_id, b"late") + GO_AWAY)
+            while await bad.stream.receive_some():
+                continue
+        assert (await good.answer(await good.request())).status == 200
+
+
 async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
     near, far = trio.testing.memory_stream_pair()
     stream = Http2Stream(near, b"", send_seconds=5)
@@ -354,6 +417,25 @@ async def test_tls_long_poll_is_cancelled_by_the_disconnect(certificates):
         await started.wait()
         await stream.transport_stream.aclose()
         await cancelled.wait()
+
+
+@pytest.mark.skipif(not hasattr(select, "POLLRDHUP"), reason="only Linux tells")
+async def test_tls_claims_for_a_client_that_left_meanwhile_are_given_back(certificates):
+    server_context, client_context = certificates
+    unsent, asked, left = trio.Event(), trio.Event(), trio.Event()
+
+    async def handler(request):
+        asked.set()
+        await left.wait()
+        return Response(200, b"a message", on_unsent=unsent.set)
+
+    async with running(handler, ssl_context=server_context, seconds=10) as transport:
+        stream = await secured(transport, client_context, "http/1.1")
+        await stream.send_all(get())
+        await asked.wait()
+        await stream.aclose()
+        left.set()
+        await unsent.wait()
 
 
 async def test_what_is_not_tls_on_a_tls_port_is_cut(certificates):

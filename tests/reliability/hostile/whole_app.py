@@ -16,6 +16,7 @@ from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
+from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection, Services
@@ -108,7 +109,8 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         return await handler(request)
 
     budget = BodyBudget(config.bodies_bytes_max)
-    hypercorn = Hypercorn(noting, config, budget, seen.errors.append, lambda _: None)
+    answers = AnswerBudget(config.answers_bytes_max)
+    hypercorn = Hypercorn(noting, config, budget, answers, seen.errors.append, lambda _: None)
     watchers = DisconnectWatchers()
     services = Services(
         noting,
@@ -116,6 +118,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         None,
         ResponseEncoder(),
         budget,
+        answers,
         watchers,
         hypercorn,
         trio.current_time,
@@ -144,6 +147,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         await stream.aclose()
         nursery.cancel_scope.cancel()
     assert budget.bytes_used == 0, "a connection that has ended still counts a body"
+    assert answers.bytes_used == 0, "a connection that has ended still counts an answer"
     return seen
 
 

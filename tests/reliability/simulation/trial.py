@@ -216,7 +216,7 @@ class Trial:
         settled = self.history.settling(queue, delivery)
         receipts = [delivery.receipt]
         if action == "undeliver":
-            broker.undeliver(queue, [delivery])
+            broker.undeliver(queue, [delivery.receipt])
             return
         try:
             if action == "ack":

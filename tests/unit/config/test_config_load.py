@@ -109,6 +109,7 @@ def test_every_setting_can_be_given_in_the_file(tmp_path: Path):
         "ui_addr": "[::1]:0",
         "trust_proxy_headers": True,
         "require_receipt": True,
+        "h2c": "off",
         "queue_ttl_hours": 1,
         "dlq_ttl_hours": 2,
         "db_path": str(tmp_path / "a.db"),
