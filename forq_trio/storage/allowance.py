@@ -13,18 +13,22 @@ from forq_trio.model import limits
 
 
 class Step(Enum):
-    """The steps of a batch that have an allowance; each kind of settling or moving command has one, too."""
+    """The steps of a batch that have an allowance; each kind of settling or moving command has one, too.
+
+    EVICT is renewed for each kind of command that sends, so that none of them starves another.
+    """
 
     DUE = "due"
     EVICT = "evict"
-    UNHOLD = "unhold"
+    UNHOLD_GROUP = "unhold_group"
+    UNHOLD_QUEUE = "unhold_queue"
     FILTER = "filter"
     DELIVER = "deliver"
 
 
 def _messages_max(step: object) -> int:
     match step:
-        case Step.DUE | Step.UNHOLD:
+        case Step.DUE | Step.UNHOLD_GROUP | Step.UNHOLD_QUEUE:
             return limits.DUE_BATCH_MAX
         case Step.EVICT:
             return limits.EVICTED_MAX
@@ -76,6 +80,10 @@ class Allowances:
 
     def __init__(self) -> None:
         self._by_step: dict[object, Allowance] = {}
+
+    def renew(self, step: object) -> None:
+        """Begin a step again."""
+        self._by_step.pop(step, None)
 
     def of(self, step: object) -> Allowance:
         allowance = self._by_step.get(step)

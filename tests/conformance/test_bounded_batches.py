@@ -6,11 +6,13 @@ from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    Configure,
     Delete,
     Extend,
     Nack,
     Pause,
     Produce,
+    ProduceMany,
     Purge,
     Purged,
     Release,
@@ -196,6 +198,19 @@ def test_a_group_that_may_have_many_gets_them_in_parts(engine, monkeypatch):
     assert counted(engine)["q"] == QueueCounts(ready=5, processing=1)
 
 
+def test_groups_that_are_freed_all_the_time_do_not_hold_up_a_lifted_limit(engine, monkeypatch):
+    configure(engine, "lifted", group_in_flight_max=1)
+    configure(engine, group_in_flight_max=1)
+    send_all(engine, 3, queue="lifted", group="g")
+    run(engine, claim(9, queue="lifted"))
+    for group in "abc":
+        send_all(engine, 3, group=group)
+    deliveries = receive(engine, 9)
+    monkeypatch.setattr(limits, "DUE_BATCH_MAX", 3)
+    run(engine, Ack("q", receipts(deliveries)), Configure("lifted", None))
+    assert counted(engine)["lifted"].held == 0
+
+
 # Evictions
 
 
@@ -220,6 +235,12 @@ def test_of_many_sends_at_once_some_wait_for_the_next_batch(lowered):
     outcomes = run(lowered, *[Produce("q", NewMessage("new"))] * 3).outcomes
     assert [outcome is DEFERRED for outcome in outcomes] == [False, True, True]
     assert counted(lowered)["q"].total == 8
+
+
+def test_no_kind_of_send_starves_another(lowered):
+    commands = [*[Produce("q", NewMessage("new"))] * 2, ProduceMany("q", (NewMessage("new"),) * 2)]
+    outcomes = run(lowered, *commands).outcomes
+    assert [outcome is DEFERRED for outcome in outcomes] == [False, True, False]
 
 
 def test_a_large_message_gets_into_a_queue_full_of_small_ones(engine, monkeypatch):

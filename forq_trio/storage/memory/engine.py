@@ -10,6 +10,7 @@ from typing import Any
 from forq_trio.model import commands
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError
+from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
@@ -75,8 +76,12 @@ class MemoryEngine:
         memory_due.settle(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
+        kind: type[Command[Any]] | None = None
         others = [index for index in range(len(outcomes)) if index not in claims]
         for index in sorted(others, key=lambda index: _ORDER[type(batch.commands[index])]):
+            if type(batch.commands[index]) is not kind:
+                kind = type(batch.commands[index])
+                tx.allowances.renew(Step.EVICT)
             tx, outcomes[index] = _execute(tx, batch.commands[index])
         unhold(tx)
         delivered, served = serve(tx, claims, batch.receivers)

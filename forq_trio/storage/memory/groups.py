@@ -11,7 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.messages import NewMessage, Status
 from forq_trio.model.queue_settings import Order
 from forq_trio.storage import rules
-from forq_trio.storage.allowance import Step, within
+from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import UNHELD
@@ -58,7 +58,7 @@ def must_be_held(tx: Transaction, row: Row) -> bool:
 
 def unhold(tx: Transaction) -> None:
     """Make held messages ready whose group is below its limit again (storage/engine.py, rule 8)."""
-    allowance = tx.allowances.of(Step.UNHOLD)
+    allowance = tx.allowances.of(Step.UNHOLD_GROUP)
     for freed in sorted(tx.freed):
         tx.state.freed.setdefault(freed)
     tx.freed.clear()
@@ -69,22 +69,23 @@ def unhold(tx: Transaction) -> None:
             continue
         held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
         free = held[: max(bound - tx.state.in_process(queue, group), 0)]
-        if allowance.used_up or len(_make_ready(tx, free)) < len(free):
+        if allowance.used_up or len(_make_ready(tx, free, allowance)) < len(free):
             tx.state.freed[queue, group] = None
+    allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
     for queue, reached in sorted(tx.state.unhold_cursors.items()):
         if allowance.used_up:
             break
         held = [row for row in tx.state.of_queue(queue, Status.HELD) if row.seq > reached]
-        ready = _make_ready(tx, held)
+        ready = _make_ready(tx, held, allowance)
         if len(ready) < len(held):
             tx.state.unhold_cursors[queue] = ready[-1].seq
         else:
             del tx.state.unhold_cursors[queue]
 
 
-def _make_ready(tx: Transaction, held: Sequence[Row]) -> Sequence[Row]:
+def _make_ready(tx: Transaction, held: Sequence[Row], allowance: Allowance) -> Sequence[Row]:
     """Make held messages ready, the first ones as far as the allowance lets; returns these."""
-    ready = within(tx.allowances.of(Step.UNHOLD), held)
+    ready = within(allowance, held)
     for row in ready:
         tx.change(UNHELD, row, status=Status.READY)
     return ready

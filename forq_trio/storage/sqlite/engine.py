@@ -42,6 +42,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
+from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import Batch, BatchResult, EngineSettings, SetAside, Snapshot
 from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
 from forq_trio.storage.sqlite.files.open import open_database
@@ -203,6 +204,7 @@ class SqliteEngine:
         run = _run_isolated if isolated else _run_together
         for kind in _OPERATIONS if len(kinds) > 1 else kinds:
             if kind in kinds:
+                tx.allowances.renew(Step.EVICT)
                 commands = [batch.commands[index] for index in kinds[kind]]
                 for index, outcome in zip(kinds[kind], run(tx, _OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from forq_trio.model.messages import Status
-from forq_trio.storage.allowance import Step, within
+from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
@@ -67,7 +67,7 @@ def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
 
 def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
     """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
-    allowance = tx.allowances.of(Step.UNHOLD)
+    allowance = tx.allowances.of(Step.UNHOLD_GROUP)
     for group in groups:
         queue = group[0]
         limit = tx.rules(queue).group_in_flight_max
@@ -75,13 +75,14 @@ def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
             continue
         free = 0 if allowance.used_up else limit - count_in_process(tx, group, limit)
         held = _held(tx, "select_held_of_group", *group, max(free, 0))
-        if allowance.used_up or len(_make_ready(tx, queue, held)) < len(held):
+        if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
             tx.put_back(group)
+    allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
     for queue in tx.queues_unholding():
         if allowance.used_up:
             break
         held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), allowance.messages + 1)
-        ready = _make_ready(tx, queue, held)
+        ready = _make_ready(tx, queue, held, allowance)
         tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
 
 
@@ -89,9 +90,9 @@ def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
     return [Held(*row) for row in tx.query(statement, *bindings)]
 
 
-def _make_ready(tx: Transaction, queue: str, held: Sequence[Held]) -> Sequence[Held]:
+def _make_ready(tx: Transaction, queue: str, held: Sequence[Held], allowance: Allowance) -> Sequence[Held]:
     """Make held messages ready, the first ones as far as the allowance lets; returns these."""
-    ready = within(tx.allowances.of(Step.UNHOLD), held)
+    ready = within(allowance, held)
     if ready:
         tx.run("unhold", [(tx.now_ms, message.seq) for message in ready])
         tx.transition(UNHELD, queue, Status.HELD, Status.READY, ready)
