@@ -21,6 +21,8 @@ async def execute_in_parts(
     Raises what `WriterActor.execute` raises. Where that happens, or it is cancelled, some parts may have been executed.
     """
     size = limits.NAMED_AT_ONCE_MAX
+    if len(items) <= size:
+        return await writer.execute(command_of(tuple(items)))
     parts = [command_of(tuple(items[start : start + size])) for start in range(0, len(items), size)]
     outcomes = await writer.execute_each(parts)
     return tuple(outcome for part in outcomes for outcome in part)

@@ -5,6 +5,7 @@ All commands of one batch were sent before any of them was answered, so the engi
 It does: settings, then sends, then settlements, then moves and removals, then sweeps, then claims.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -262,20 +263,15 @@ class Ping(Command[None], frozen=True, gc=False):
 
 
 def content_bytes(command: Command[Any]) -> int:
-    """How many bytes of content a command stores, at the most; their sum bounds a batch, too."""
-    match command:
-        case Produce():
-            return _bytes_max(command.message)
-        case ProduceMany():
-            return sum(map(_bytes_max, command.messages))
-        case ProduceEach():
-            return sum(_bytes_max(message) for _, message in command.messages)
-        case Resubmit() if command.content is None:
-            return limits.CONTENT_BYTES_MAX
-        case Resubmit():
-            return len(command.content or "") * _CHARACTER_BYTES_MAX
-        case _:
-            return 0
+    """How many bytes of content a command stores, at the most; their sum bounds a batch."""
+    bytes_of = _CONTENT_BYTES.get(type(command))
+    return 0 if bytes_of is None else bytes_of(command)
+
+
+def message_count(command: Command[Any]) -> int:
+    """How many messages a command can change; their sum bounds a batch, too."""
+    count = _MESSAGE_COUNTS.get(type(command))
+    return 1 if count is None else count(command)
 
 
 def _bytes_max(message: NewMessage) -> int:
@@ -284,28 +280,29 @@ def _bytes_max(message: NewMessage) -> int:
     return size if message.attributes is None else size + _ATTRIBUTES_BYTES_MAX
 
 
+def _copied_bytes(command: Resubmit) -> int:
+    return (
+        limits.CONTENT_BYTES_MAX if command.content is None else len(command.content) * _CHARACTER_BYTES_MAX
+    )
+
+
 _CHARACTER_BYTES_MAX = 4
 _ATTRIBUTES_BYTES_MAX = (
     limits.ATTRIBUTES_MAX
     * _CHARACTER_BYTES_MAX
     * (limits.ATTRIBUTE_KEY_LENGTH_MAX + limits.ATTRIBUTE_VALUE_LENGTH_MAX)
 )
-
-
-def message_count(command: Command[Any]) -> int:
-    """How many messages a command can change; their sum bounds a batch."""
-    match command:
-        case ProduceMany() | ProduceEach():
-            return len(command.messages)
-        case Claim():
-            return command.max_messages
-        case Sweep():
-            return limits.SWEEP_BATCH_MAX
-        case Redrive() | Delete():
-            return len(command.message_ids)
-        case Purge():
-            return limits.PURGE_BATCH_MAX
-        case Ack() | Nack() | Extend() | Release():
-            return len(command.receipts)
-        case _:
-            return 1
+_CONTENT_BYTES: dict[type[Command[Any]], Callable[[Any], int]] = {
+    Produce: lambda command: _bytes_max(command.message),
+    ProduceMany: lambda command: sum(map(_bytes_max, command.messages)),
+    ProduceEach: lambda command: sum([_bytes_max(message) for _, message in command.messages]),
+    Resubmit: _copied_bytes,
+}
+_MESSAGE_COUNTS: dict[type[Command[Any]], Callable[[Any], int]] = {
+    **dict.fromkeys((ProduceMany, ProduceEach), lambda command: len(command.messages)),
+    **dict.fromkeys((Redrive, Delete), lambda command: len(command.message_ids)),
+    **dict.fromkeys((Ack, Nack, Extend, Release), lambda command: len(command.receipts)),
+    Claim: lambda command: command.max_messages,
+    Sweep: lambda _: limits.SWEEP_BATCH_MAX,
+    Purge: lambda _: limits.PURGE_BATCH_MAX,
+}

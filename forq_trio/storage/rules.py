@@ -7,6 +7,7 @@ one exception: a message made ready by the end of its lease keeps it, so that a 
 acknowledge it until the next claim. Every change of a message sets its `updated_at` to the batch's now.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -323,7 +324,8 @@ def share(available: int, wanted: Sequence[int]) -> list[int]:
 
 def beginning_with(queues: Sequence[str], first: str) -> list[str]:
     """These queues, sorted by name, from `first` on and then those before it."""
-    return [queue for queue in queues if queue >= first] + [queue for queue in queues if queue < first]
+    start = bisect_left(queues, first)
+    return [*queues[start:], *queues[:start]]
 
 
 def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[ItemT]]:

@@ -196,6 +196,8 @@ class Transaction:
     def take_groups(self, most: int) -> list[Group]:
         """The groups whose held messages may become ready: those that earlier batches left, then those freed so far."""
         left = self._cache.freed
+        if not left and not self.freed:
+            return []
         freed = [group for group in sorted(self.freed) if group not in left]
         self.freed.clear()
         groups = list(islice(chain(left, freed), most))
@@ -444,8 +446,8 @@ class Transaction:
         cache.claim_first = self.claim_first_next
         for group in self._groups_taken:
             del cache.freed[group]
-        cache.freed |= self._groups_left
-        cache.freed |= dict.fromkeys(sorted(self.freed))
+        if self._groups_left or self.freed:
+            cache.freed |= self._groups_left | dict.fromkeys(sorted(self.freed))
         if self.rounds:
             cache.reach(self.rounds)
         if self._settings:

@@ -48,11 +48,12 @@ def claim(
     own: dict[str, list[int]] = {}
     for index, command in enumerate(claims):
         own.setdefault(command.queue, []).append(index)
+    delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
     for queue in queues_to_claim(tx, claims, receivers):
         ready = tx.ready(queue)
         if ready <= 0 or tx.rules(queue).paused:
             continue
-        if not tx.claim_first_next and _is_cut_short(tx):
+        if not tx.claim_first_next and (delivering.used_up or filtering.used_up):
             tx.claim_first_next = queue
         waiting = receivers.get(queue, ())[:ready]
         mine = own.get(queue, [])
@@ -65,7 +66,7 @@ def claim(
         ]
         served += found
         left = tx.ready(queue) > 0
-        cut_short = left and _is_cut_short(tx)
+        cut_short = left and (delivering.used_up or filtering.used_up)
         if cut_short or (left and len(found) == limits.RECEIVERS_OFFERED_MAX):
             tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
@@ -79,11 +80,6 @@ def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receive
     if receivers:
         queues.update(queue for queue in tx.woken if queue in receivers)
     return beginning_with(sorted(queues), tx.claim_first)
-
-
-def _is_cut_short(tx: Transaction) -> bool:
-    """True if the claims of this batch may hand out nothing more, or filter out nothing more."""
-    return tx.allowances.of(Step.DELIVER).used_up or tx.allowances.of(Step.FILTER).used_up
 
 
 def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:

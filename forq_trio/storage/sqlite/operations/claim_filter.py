@@ -4,7 +4,6 @@
 deleted) and no longer ready, so the next call goes on behind them.
 """
 
-from contextlib import closing
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -85,8 +84,10 @@ def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[
 
 def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[Any]:
     """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
-    with closing(tx.cursor_but_set_aside("select_ready", "select_ready_but", queue, limit=count)) as rows:
-        return _up_to(rows, bytes_max)
+    rows = tx.cursor_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
+    read = _up_to(rows, bytes_max)
+    rows.close()
+    return read
 
 
 def _up_to(rows: Any, bytes_max: int) -> list[Any]:

@@ -10,8 +10,10 @@ from functools import cached_property
 from json import dumps
 from typing import Any, TypeVar
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
+from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, NACKED, RELEASED, Deferred
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.operations.dead_letters import remove
@@ -26,19 +28,21 @@ _PROCESSING = int(Status.PROCESSING)
 
 
 class _Messages:
-    """The messages that the settlements of one kind in a batch name, and the allowance for finding them.
+    """The messages that the settlements of one kind in a batch name.
 
-    returned: the bindings of `give_back`, yet to be written.
+    returned: the bindings of `give_back`, yet to be written. Most batches cannot use up their allowance, and keep no
+    account of it.
     """
 
-    def __init__(self, tx: Transaction, kind: type, statement: str, names: Sequence[int | str]) -> None:
+    def __init__(self, tx: Transaction, kind: type, statement: str, names: str, count: int) -> None:
+        """names: a JSON list of `count` sequences or ids."""
         self._tx = tx
-        self._found = {row[0]: Row._make(row) for row in tx.query(statement, dumps(names))}
+        self._found = {row[0]: Row._make(row) for row in tx.query(statement, names)}
         self.returned: list[tuple[Any, ...]] = []
-        allowance = tx.allowances.of(kind)
-        most_bytes = len(names) * max([found.bytes for found in self._found.values()], default=0)
-        never_used_up = not tx.isolated and allowance.covers(len(names), most_bytes)
-        self._allowance = None if never_used_up else allowance
+        self._allowance: Allowance | None = None
+        most_bytes = count * max([found.bytes for found in self._found.values()], default=0)
+        if tx.isolated or count >= limits.COMMIT_MESSAGES_MAX or most_bytes >= limits.STEP_BYTES_MAX:
+            self._allowance = tx.allowances.of(kind)
 
     @property
     def used_up(self) -> bool:
@@ -109,11 +113,12 @@ class _Messages:
 
 def _named_by_receipts(tx: Transaction, commands: Sequence[Ack | Nack | Extend | Release]) -> _Messages:
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
-    return _Messages(tx, type(commands[0]), "find_by_sequence", seqs)
+    return _Messages(tx, type(commands[0]), "find_by_sequence", str(seqs), len(seqs))
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:
-    return _Messages(tx, type(commands[0]), "find_by_id", [command.message_id for command in commands])
+    ids = dumps([command.message_id for command in commands])
+    return _Messages(tx, type(commands[0]), "find_by_id", ids, len(commands))
 
 
 def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Deferred]:
