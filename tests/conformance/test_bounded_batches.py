@@ -277,3 +277,15 @@ def test_a_refused_send_into_a_queue_full_of_messages_in_process_evicts_none(eng
 
 def do_send(engine, content):
     return do(engine, Produce("q", NewMessage(content)))
+
+
+def test_what_was_left_due_stays_due_when_the_clock_is_set_back(engine, monkeypatch):
+    configure(engine, "lifted", group_in_flight_max=1)
+    send_all(engine, 4, queue="lifted", group="g")
+    run(engine, claim(9, queue="lifted"))
+    send_all(engine, 3, ttl_ms=1_000)
+    monkeypatch.setattr(limits, "DUE_BATCH_MAX", 1)
+    run(engine, Configure("lifted", None), now=T0 + 5_000)
+    assert (counted(engine)["lifted"].held, counted(engine)["q"].ready) == (2, 2)
+    run(engine, now=T0 + 4_000)
+    assert counted(engine)["q"].ready == 1

@@ -233,12 +233,10 @@ class SqliteEngine:
         """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
         if tx.retry_later:
             return tx.now_ms + limits.DUE_RETRY_MS
+        times = [due.next_due(tx)] if tx.due_settled else [self._cache.next_due_ms, tx.due_ms]
         if tx.unfinished():
-            return tx.now_ms
-        if tx.due_settled:
-            return due.next_due(tx)
-        times = [time for time in (self._cache.next_due_ms, tx.due_ms) if time is not None]
-        return min(times, default=None)
+            times.append(tx.now_ms)  # not instead of an earlier one, which would be forgotten if the clock is set back
+        return min([time for time in times if time is not None], default=None)
 
     def _rollback(self) -> None:
         """Roll back the open transaction, if there is one. SQLite may have done it by itself."""
