@@ -4,7 +4,16 @@ from enum import IntEnum
 
 import click
 
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import (
+    CallerError,
+    Forbidden,
+    ForqError,
+    ForqUnreachable,
+    NotFound,
+    ServiceError,
+    TooManyWrongKeys,
+    WrongKey,
+)
 
 
 class Exit(IntEnum):
@@ -29,7 +38,6 @@ class Failure(Exception):
 
 def explain(problem: Exception) -> tuple[list[str], int]:
     """The lines for stderr and the exit code of an error that ended a command. Unexpected errors are raised again."""
-    from forq_trio.client.errors import ForqApiError, ForqClientError, ForqUnreachable
     from forq_trio.config.errors import ConfigError
 
     match problem:
@@ -46,12 +54,15 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return ["forq: the configuration is not valid:", *(f"  {line}" for line in problems)], Exit.USAGE
         case Failure(code=code):
             return [f"forq: {problem}"], code
-        case ForqApiError(status=status):
-            codes = {401: Exit.NOT_AUTHORISED, 403: Exit.NOT_AUTHORISED, 429: Exit.NOT_AUTHORISED}
-            return [f"forq: {problem}"], Exit.NOTHING if status == 404 else codes.get(status, Exit.FAILED)
         case ForqUnreachable():
             return [f"forq: {problem}"], Exit.UNREACHABLE
-        case ForqClientError() | ForqError():
+        case WrongKey() | TooManyWrongKeys() | Forbidden():
+            return [f"forq: {problem} ({problem.code})"], Exit.NOT_AUTHORISED
+        case NotFound():
+            return [f"forq: {problem} ({problem.code})"], Exit.NOTHING
+        case CallerError() | ServiceError():
+            return [f"forq: {problem} ({problem.code})"], Exit.FAILED
+        case ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
             file = f": {problem.filename}" if problem.filename is not None else ""

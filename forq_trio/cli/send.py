@@ -14,13 +14,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.lines import Line, LineCutter
-from forq_trio.cli.message_options import message_options
+from forq_trio.cli.message_options import given, message_options
 from forq_trio.cli.options import connect, json_option, url_option
 from forq_trio.cli.output import count_of, errors_on_terminal, print_json
 from forq_trio.client.batches import batches
-from forq_trio.client.errors import ForqUnreachable, meaning
+from forq_trio.client.errors import meaning
 from forq_trio.client.sync import ForqClient
-from forq_trio.client.types import MessageOptions, NewMessage, Rejected
+from forq_trio.client.types import MessageOptions, NewMessage
+from forq_trio.model.errors import ForqError, ForqUnreachable
 
 _CHUNK_BYTES = 1024 * 1024
 _REJECTIONS_SHOWN_MAX = 10
@@ -61,8 +62,8 @@ def send(
 
     with connect(url) as client:
         if content is None:
-            return _send_lines(client, queue, file, options, as_json)
-        produced = client.produce(queue, content, **options)
+            return _send_lines(client, queue, file, given(options), as_json)
+        produced = client.produce(queue, content, **given(options))
     if as_json:
         print_json(produced)
     else:
@@ -119,7 +120,7 @@ def _send_chunk(
                 click.echo(f"forq: whether {span} are stored is not known", err=True)
             raise
         for number, result in zip(batch_numbers, results, strict=True):
-            if isinstance(result, Rejected):
+            if isinstance(result, ForqError):
                 counters.rejected.append((number, result.code))
             else:
                 counters.sent += 1

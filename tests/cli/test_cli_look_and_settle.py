@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 
 from client.fake_time import Clock
+from forq_trio import Delivery, ForqClient, ForqError, NewMessage
 from forq_trio.cli import look
 from forq_trio.cli.options import RETRY_SECONDS
-from forq_trio.client import Delivery, ForqApiError, ForqClient, NewMessage
 from support.in_process import in_process_server
 from support.proxy import Answer, Proxy
 
@@ -53,6 +53,7 @@ def test_extend(connected: Forq, client: ForqClient, queue: str, received: Deliv
         "receipt": received.receipt,
         "ok": True,
         "code": None,
+        "message": None,
         "leaseUntil": client.message(queue, received.id).lease_until,
     }
     assert 0 <= result["leaseUntil"] - before_ms - 300_000 < 60_000
@@ -183,7 +184,7 @@ def test_a_server_that_fails(connected: Forq, proxy: Proxy, arguments: tuple[str
     proxy.spoiled += [Answer.error(500, "internal"), Answer(200, b"<html>")]
     outcome = connected(*arguments)
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err == "forq: the server met an error of its own; its log tells more (500 internal)\n"
+    assert outcome.err == "forq: the server met an error of its own; its log tells more (internal)\n"
     outcome = connected(*arguments)
     assert outcome.code == 1
     assert outcome.err.startswith("forq: the answer is not one of Forq's")
@@ -195,7 +196,7 @@ def test_a_wrong_secret(connected: Forq, arguments: tuple[str, ...], monkeypatch
     outcome = connected(*arguments)
     assert (outcome.code, outcome.err) == (
         4,
-        "forq: the server does not accept the secret (401 unauthorized)\n",
+        "forq: the server does not accept the secret (unauthorized)\n",
     )
     for secret, sentence in (("", "FORQ_AUTH_SECRET is not set"), ("é", "that an HTTP header cannot carry")):
         monkeypatch.setenv("FORQ_AUTH_SECRET", secret)
@@ -217,7 +218,7 @@ def test_a_token_that_does_not_allow_it(
     monkeypatch.setenv("FORQ_AUTH_SECRET", useless_token)
     outcome = connected(*arguments)
     assert outcome.code == 4
-    assert f"it lacks the scope: {COMMANDS[arguments]} (403 forbidden)" in outcome.err
+    assert f"it lacks the scope: {COMMANDS[arguments]} (forbidden)" in outcome.err
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +227,7 @@ def barred_url() -> Iterator[str]:
     with in_process_server(lock_out=True) as url:
         with ForqClient(url, "wrong") as stranger:
             for _ in range(5):
-                with pytest.raises(ForqApiError):
+                with pytest.raises(ForqError):
                     stranger.queues()
         yield url
 
@@ -238,7 +239,7 @@ def test_after_too_many_wrong_secrets(
     monkeypatch.setenv("FORQ_AUTH_SECRET", "wrong")
     outcome = forq(*arguments, "--url", barred_url)
     assert outcome.code == 4
-    assert "(429 too_many_requests)" in outcome.err
+    assert "(too_many_requests)" in outcome.err
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "http://[", "http://a:b"])

@@ -34,7 +34,7 @@ from forq_trio.model.commands import (
     Sweep,
     SweepKind,
 )
-from forq_trio.model.messages import REASON_EXPIRED, REASON_OVERFLOW, MessageFilter, NewMessage, Receipt
+from forq_trio.model.messages import REASON_EXPIRED, REASON_OVERFLOW, BoundedMessage, MessageFilter, Receipt
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
 
 SENT_TO = ("a", "a", "b", "c_lifo")
@@ -56,9 +56,9 @@ def maybe(*values):
 
 
 messages = st.builds(
-    NewMessage,
+    BoundedMessage,
     content=st.sampled_from(("", "x", "größe")),
-    process_after_ms=maybe(-5_000, 0, 1, 1_000, 50_000),
+    process_after=maybe(-5_000, 0, 1, 1_000, 50_000),
     priority=st.sampled_from((0, 100, 100, 100, 1_000)),
     deduplication_id=maybe("k", "l"),
     deduplication_window_ms=st.sampled_from((None, 1, 5_000)),

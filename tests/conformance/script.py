@@ -18,7 +18,7 @@ from forq_trio.model.commands import (
     SweepKind,
     Swept,
 )
-from forq_trio.model.messages import Delivery, MessageInfo, NewMessage, Produced, QueueCounts, Receipt
+from forq_trio.model.messages import BoundedMessage, Delivery, Produced, QueueCounts, Receipt, StoredMessage
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import BatchResult, Engine
 from support import batches
@@ -45,7 +45,7 @@ def do(engine: Engine, command: Command[Any], now: int = T0) -> Any:
 
 
 def send(engine: Engine, content: str = "x", *, queue: str = "q", now: int = T0, **fields: Any) -> Produced:
-    return do(engine, Produce(queue, NewMessage(content, **fields)), now)
+    return do(engine, Produce(queue, BoundedMessage(content, **fields)), now)
 
 
 def claim(most: int = 1, *, queue: str = "q", lease_ms: int | None = LEASE_MS, **terms: Any) -> Claim:
@@ -70,7 +70,7 @@ def receipts(deliveries: Sequence[Delivery]) -> tuple[Receipt, ...]:
     return tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
 
 
-def contents(deliveries: Sequence[Delivery | MessageInfo]) -> list[str]:
+def contents(deliveries: Sequence[Delivery | StoredMessage]) -> list[str]:
     return [delivery.content for delivery in deliveries]
 
 
@@ -126,7 +126,7 @@ def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Swept:
     return do(engine, Sweep(kind), now)
 
 
-def look(engine: Engine, message_id: str, queue: str = "q") -> MessageInfo | None:
+def look(engine: Engine, message_id: str, queue: str = "q") -> StoredMessage | None:
     """The message as a reader sees it."""
     reader = engine.open_reader()
     try:

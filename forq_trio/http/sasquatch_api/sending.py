@@ -32,7 +32,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.model.checks import check_attributes, encode
 from forq_trio.model.errors import CallerError, QueueFull
-from forq_trio.model.messages import NewMessage, Produced
+from forq_trio.model.messages import BoundedMessage, NewMessage, Produced
 
 # Stricter than for receives: no queue is made through this dialect whose name Sasquatch would refuse.
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
@@ -127,15 +127,15 @@ class SendEndpoints:
         options = self._options
         queue = _queue_name(required("queue_name", sent.queue_name))
         content = required("message_body", sent.message_body)
-        if len(encode("message_body", content)) > options.message_bytes_max:
+        if len(encode("message_body", content, "message_body")) > options.message_bytes_max:
             text = f"message_body is longer than {options.max_message_size_kb} KB"
             raise SasquatchError(MESSAGE_SIZE_EXCEEDED, text)
         principal.check(Scope.PRODUCE, queue)
         attributes = sent.message_attributes or None
         if attributes is not None:
             check_attributes(attributes)
-        own = self._broker.settings(queue)
-        return queue, NewMessage(
+        own = self._broker.settings_of(queue)
+        return queue, BoundedMessage(
             content,
             priority=in_range(
                 "priority", sent.priority, options.default_priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX
