@@ -201,7 +201,7 @@ def _build_handler(config: Config, system: System) -> Handler:
     )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
-        *forq_routes(system.broker, SystemClock(), access, require_receipt=config.require_receipt),
+        *forq_routes(system.broker, access, require_receipt=config.require_receipt),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:

@@ -15,8 +15,9 @@ from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.tables import Column, numbers, print_table
-from forq_trio.client.errors import ForqClientError, meaning
+from forq_trio.client.errors import meaning
 from forq_trio.client.types import DeadLetterFilter, MoveResult, RedriveInfo
+from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _run(
     hint = f"`forq dead redrives {queue}` shows it"
     try:
         task = start()
-    except (KeyboardInterrupt, ForqClientError) as problem:
+    except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
             click.echo(f"forq: whether the redrive was started is not known: {hint}", err=True)
         raise
@@ -152,7 +153,7 @@ def _run(
                 return _follow(client, task)
         except KeyboardInterrupt:
             return client.cancel_redrive(queue, task.id)
-    except (KeyboardInterrupt, ForqClientError):
+    except (KeyboardInterrupt, ForqError):
         stop = f"`forq dead redrives {queue} --cancel {task.id}` stops it"
         click.echo(f"forq: redrive {task.id} may go on in the server: {hint}, {stop}", err=True)
         raise

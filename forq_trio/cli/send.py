@@ -18,13 +18,13 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import Line, LineCutter, why_not_sent
-from forq_trio.cli.message_options import message_options
+from forq_trio.cli.message_options import given, message_options
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.client.batches import batches
-from forq_trio.client.errors import ForqClientError
-from forq_trio.client.types import MessageOptions, NewMessage, Rejected
+from forq_trio.client.types import MessageOptions, NewMessage
+from forq_trio.model.errors import ForqError
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -77,15 +77,15 @@ def send(
 
     with connect(url) as client, Interrupts() as interrupts:
         if content is None:
-            sending = _Sending(client, interrupts, queue, options, from_line or 1)
+            sending = _Sending(client, interrupts, queue, given(options), from_line or 1)
             return _send_lines(sending, file, as_json)
-        return _send_one(client, queue, content, options, as_json)
+        return _send_one(client, queue, content, given(options), as_json)
 
 
 def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOptions, as_json: bool) -> int:
     try:
         produced = client.produce(queue, content, **options)
-    except (KeyboardInterrupt, ForqClientError) as problem:
+    except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
             click.echo("forq: whether the message is stored is not known", err=True)
         raise
@@ -148,12 +148,12 @@ class _Sending:
         self.under_way = (numbers[0], numbers[-1])
         try:
             results = self.client.produce_many(self.queue, batch)
-        except ForqClientError as problem:
+        except ForqError as problem:
             if did_nothing(problem):
                 self.under_way = None
             raise
         answers = list(zip(numbers, results, strict=True))
-        refused = [(number, result.code) for number, result in answers if isinstance(result, Rejected)]
+        refused = [(number, result.code) for number, result in answers if isinstance(result, ForqError)]
         # A second Ctrl-C may end this anywhere: until the last line the batch counts as not known.
         self.rejected += rejected + refused
         self.sent += len(answers) - len(refused)

@@ -1,4 +1,7 @@
-"""The errors of the clients: the server refuses, cannot be reached, or answers something else than the API."""
+"""Refusals of the server as errors: those that the broker raises for the same reasons."""
+
+from forq_trio.model import errors
+from forq_trio.model.errors import ForqError, ServiceError
 
 _MEANINGS = {
     "bad_request.body.invalid": "the request's body is not what the server expects",
@@ -70,40 +73,42 @@ def meaning(code: str) -> str:
     return _MEANINGS.get(code, code)
 
 
-class ForqClientError(Exception):
-    """Base of all errors of the clients."""
+def error_of(
+    code: str, *, field: str | None = None, message: str | None = None, scope: str | None = None
+) -> ForqError:
+    """The error for a code of the API: the one that the broker raises for the same reason.
 
-
-class ForqApiError(ForqClientError):
-    """The server refused. status: HTTP's; code: the API's, None when the answer did not come from Forq.
-
-    detail: for example the name of an unknown member; None without one.
+    field: a member's name, or the path to it ($.priority).
     """
-
-    def __init__(self, status: int, code: str | None, detail: str | None = None) -> None:
-        super().__init__(status, code, detail)
-        self.status = status
-        self.code = code
-        self.detail = detail
-
-    def __str__(self) -> str:
-        if self.code is None:
-            leads = "" if self.detail is None else f", which leads to {self.detail}"
-            answer = f"the server, or something before it, answered HTTP {self.status}{leads}"
-            return f"{answer}; is this the URL of a Forq server?"
-        words = meaning(self.code)
-        answer = str(self.status) if words == self.code else f"{self.status} {self.code}"
-        detail = "" if self.detail is None else f": {self.detail}"
-        return f"{words}{detail} ({answer})"
+    field = None if field is None else field.removeprefix("$.")
+    kind = _KINDS.get(code) or _FAMILIES.get(code.partition(".")[0], ServiceError)
+    detail = field or scope
+    error = kind(message or meaning(code) + ("" if detail is None else f": {detail}"), field=field, code=code)
+    if isinstance(error, errors.Forbidden):
+        error.scope = scope
+    return error
 
 
-class ForqUnreachable(ForqClientError):
-    """No answer came. sent: False if the request certainly did not reach the server."""
+_FAMILIES: dict[str, type[ForqError]] = {
+    "bad_request": errors.InvalidRequest,
+    "not_found": errors.NotFound,
+    "conflict": errors.CallerError,
+    "method_not_allowed": errors.CallerError,
+    "request_timeout": errors.CallerError,
+}
+"""The classes of codes without a class of their own, by the first word; the others are the server's fault."""
 
-    def __init__(self, reason: str, *, sent: bool) -> None:
-        super().__init__(reason)
-        self.sent = sent
+
+def _kinds() -> dict[str, type[ForqError]]:
+    """The classes by their codes. Of several with one code, the first is the more general one."""
+    classes = [
+        each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, ForqError)
+    ]
+    found: dict[str, type[ForqError]] = {}
+    for kind in classes:
+        for code in (kind.code, *kind.field_codes.values()):
+            found.setdefault(code, kind)
+    return found
 
 
-class ForqProtocolError(ForqClientError):
-    """The answer is not one of Forq's: probably the URL belongs to another service."""
+_KINDS = _kinds()

@@ -14,7 +14,6 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
     Failure,
@@ -31,6 +30,7 @@ from forq_trio.model.queue_settings import (
     Overflow,
     QueueRules,
     QueueSettings,
+    invalid_setting,
 )
 from forq_trio.storage.engine import EngineSettings
 
@@ -132,7 +132,7 @@ def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
     target = target_of(queue)
     while target != NO_DEAD_LETTERS:
         if target in seen:
-            raise InvalidSetting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
+            raise invalid_setting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
         seen.add(target)
         target = target_of(target)
 
@@ -152,8 +152,8 @@ def failed_again(failures: tuple[Failure, ...], failure: Failure) -> tuple[Failu
 
 def due_time(message: NewMessage, now_ms: int, rules: QueueRules) -> int:
     """When a new message is due (epoch ms): at its own time, or after its own delay, or after the queue's."""
-    if message.process_after_ms is not None:
-        return message.process_after_ms
+    if message.process_after is not None:
+        return message.process_after
     return now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
@@ -57,17 +56,17 @@ LeaseMs = Annotated[
 ]
 
 
-class NewMessage(model.NewMessage, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+class NewMessage(model.NewMessage, frozen=True, gc=False, forbid_unknown_fields=True):
     """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
 
     content: Content
-    process_after_ms: EpochMs | None = msgspec.field(default=None, name="processAfter")
-    priority: Priority = limits.PRIORITY_DEFAULT
-    deduplication_id: DeduplicationId | None = None
-    deduplication_window_ms: WindowMs | None = None
+    process_after: EpochMs | None = None
     delay_ms: DelayMs | None = None
+    priority: Priority = limits.PRIORITY_DEFAULT
     ttl_ms: TtlMs | None = None
     attributes: Attributes | None = None
+    deduplication_id: DeduplicationId | None = None
+    deduplication_window_ms: WindowMs | None = None
     group: Group | None = None
     max_attempts: MaxAttempts | None = None
     dead_letter_queue: DeadLetterQueue | None = None
@@ -144,11 +143,15 @@ class ReceivedMessages(Struct, frozen=True, rename="camel"):
 class LeasedMessages(Struct, frozen=True, rename="camel"):
     """ReceivedMessages, as the broker returns them."""
 
-    messages: tuple[Delivery, ...]
+    messages: list[Delivery]
 
 
-class MessageView(Struct, frozen=True, gc=False, rename="camel"):
-    """A stored message, read without changing it."""
+class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A stored message, read without changing it.
+
+    failures: its latest failed attempts. failureReason, sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter,
+    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes.
+    """
 
     id: str
     queue: str
@@ -166,7 +169,7 @@ class MessageView(Struct, frozen=True, gc=False, rename="camel"):
     failure_reason: str | None = None
     source_queue: str | None = None
     last_error: str | None = None
-    attributes: dict[str, str] | None = None
+    attributes: dict[str, str] = {}
     group: str | None = None
     first_received_at: EpochMs | None = None
     max_attempts: int | None = None
@@ -181,4 +184,4 @@ class MessageView(Struct, frozen=True, gc=False, rename="camel"):
 class MessageViews(Struct, frozen=True, rename="camel"):
     """Messages in claim order."""
 
-    messages: list[MessageView]
+    messages: list[MessageInfo]

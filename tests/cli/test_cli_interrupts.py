@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from forq_trio import ForqClient, NewMessage
 from forq_trio.cli.interrupts import Interrupts
-from forq_trio.client import ForqClient, NewMessage
 from support.effort import count
 from support.proxy import CUT_OFF, LOST, Answer, Proxy
 from support.real_server import environment

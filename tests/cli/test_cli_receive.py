@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from client.fake_time import Clock
+from forq_trio import ForqClient, NewMessage
 from forq_trio.cli.commands import run
-from forq_trio.client import ForqClient, NewMessage
 from support.proxy import CUT_OFF, LOST, Answer, Proxy
 
 from .conftest import NOWHERE, Forq, Stream

@@ -93,7 +93,7 @@ class Api:
         access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
-            *forq_routes(self.broker, self.clock, access, require_receipt=require_receipt),
+            *forq_routes(self.broker, access, require_receipt=require_receipt),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.counters).routes(metrics_gate),
         ]
@@ -139,7 +139,7 @@ async def open_api() -> AsyncIterator[Api]:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
             api = Api(writer, readers, clock, counters)
-            await tasks.start(api.broker.redrives.run)
+            await tasks.start(api.broker.redrive_tasks.run)
             yield api
             tasks.cancel_scope.cancel()
         readers.close()

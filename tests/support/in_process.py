@@ -100,6 +100,6 @@ class _InProcessServer:
         access = Access(SECRET, system.broker, throttle)
         about = About("test", "sqlite", system.engine.durability)
         return [
-            *forq_routes(system.broker, SystemClock(), access),
+            *forq_routes(system.broker, access),
             *HealthCheck(system.broker, about).routes(),
         ]

@@ -11,7 +11,7 @@ from forq_trio.wire import queues as wire
 _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
-_SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.SettingsView),)
+_SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
 
 LIST_SETTINGS = Operation(
     name="listSettings",

@@ -1,6 +1,6 @@
 """Many messages in one request: send, receive, and settle by receipt. Our additions to Forq's API."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -9,20 +9,16 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.codes import Refused, refused
-from forq_trio.http.forq_api.errors import code_of
 from forq_trio.http.forq_api.reading import check_range
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.sends import read_messages
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import CallerError, MalformedReceipt
-from forq_trio.model.messages import NewMessage, Produced, Receipt, check_queue_name
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.wire import receipts as wire
 from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
-
-Outcome = bool | int | None
-"""The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
 
 _read_receive = BodyReader(ReceiveRequest)
 _read_ack = BodyReader(wire.AckRequest)
@@ -49,7 +45,7 @@ class BatchEndpoints:
             raise Refused(codes.PAYLOAD_TOO_LARGE)
         for target in {message.dead_letter_queue for message in messages} - {None, ""}:
             request.principal.check(Scope.PRODUCE, target)
-        outcomes = iter(await self._broker.produce_each(queue, messages))
+        outcomes = iter(await self._broker.produce_many(queue, messages))
         results = [
             _send_result(next(outcomes)) if isinstance(entry, NewMessage) else entry for entry in entries
         ]
@@ -75,36 +71,30 @@ class BatchEndpoints:
     async def ack(self, request: Request, queue: str) -> Response:
         """Remove messages."""
         wanted = _read_ack(request.body)
-        return await _settle(queue, wanted.receipts, partial(self._broker.ack, queue))
+        return _settled(await self._broker.ack(queue, wanted.receipts))
 
     async def nack(self, request: Request, queue: str) -> Response:
         """Give messages back after a failed attempt."""
         wanted = _read_nack(request.body)
-        if wanted.delay_ms is not None:
-            check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
-        if wanted.reason is not None:
-            check_range(len(wanted.reason), 0, limits.REASON_LENGTH_MAX, codes.REASON_OUT_OF_RANGE)
-        nack = partial(self._broker.nack, queue, delay_ms=wanted.delay_ms, reason=wanted.reason)
-        return await _settle(queue, wanted.receipts, nack)
+        results = await self._broker.nack(
+            queue, wanted.receipts, delay_ms=wanted.delay_ms, reason=wanted.reason
+        )
+        return _settled(results)
 
     async def extend(self, request: Request, queue: str) -> Response:
         """Let leases end later (or sooner)."""
         wanted = _read_extend(request.body)
-        lease_ms = self._broker.rules(queue).lease_ms if wanted.lease_ms is None else wanted.lease_ms
-        check_range(lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
-        return await _settle(queue, wanted.receipts, partial(self._broker.extend, queue, lease_ms=lease_ms))
+        return _settled(await self._broker.extend(queue, wanted.receipts, wanted.lease_ms))
 
     async def release(self, request: Request, queue: str) -> Response:
         """Give messages back unprocessed, the attempt uncounted."""
         wanted = _read_release(request.body)
-        check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
-        release = partial(self._broker.release, queue, delay_ms=wanted.delay_ms)
-        return await _settle(queue, wanted.receipts, release)
+        return _settled(await self._broker.release(queue, wanted.receipts, delay_ms=wanted.delay_ms))
 
 
-def _send_result(outcome: Produced | CallerError) -> SendResult:
-    if isinstance(outcome, CallerError):
-        return SendResult(code=code_of(outcome))
+def _send_result(outcome: Produced | ForqError) -> SendResult:
+    if isinstance(outcome, ForqError):
+        return SendResult(code=outcome.code)
     return SendResult(outcome.id, outcome.sequence, outcome.duplicate)
 
 
@@ -113,43 +103,5 @@ def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage
     return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
 
 
-async def _settle(
-    queue: str, receipts: list[str], apply: Callable[[list[str]], Awaitable[Sequence[Outcome]]]
-) -> Response:
-    """Apply to all receipts at once; malformed ones are left out and answered with their code."""
-    check_queue_name(queue)
-    check_range(len(receipts), 0, limits.RECEIPTS_BATCH_MAX, codes.RECEIPTS_OUT_OF_RANGE)
-    malformed: set[str] = set()
-    try:
-        outcomes = iter(await apply(receipts) if receipts else ())
-    except MalformedReceipt:
-        malformed.update(receipt for receipt in receipts if not _is_receipt(receipt))
-        rest = [receipt for receipt in receipts if receipt not in malformed]
-        outcomes = iter(await apply(rest) if rest else ())
-    results = [
-        _refused(receipt, codes.RECEIPT_INVALID)
-        if receipt in malformed
-        else _settled(receipt, next(outcomes))
-        for receipt in receipts
-    ]
-    return Response(200, _encode(wire.SettledReceipts(results)))
-
-
-def _is_receipt(text: str) -> bool:
-    try:
-        Receipt.parse(text)
-    except MalformedReceipt:
-        return False
-    return True
-
-
-def _refused(receipt: str, code: str) -> wire.Settled:
-    return wire.Settled(receipt, False, code=code)
-
-
-def _settled(receipt: str, outcome: Outcome) -> wire.Settled:
-    if outcome is False or outcome is None:
-        return _refused(receipt, codes.MESSAGE_NOT_FOUND)
-    if outcome is True:
-        return wire.Settled(receipt, True)
-    return wire.Settled(receipt, True, lease_until=outcome)
+def _settled(results: list[wire.ReceiptResult]) -> Response:
+    return Response(200, _encode(wire.ReceiptResults(results)))

@@ -49,7 +49,7 @@ class HealthCheck:
         healthy = False
         with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
             try:
-                await self._broker.ping()
+                await self._broker.healthcheck()
             except ServiceError:
                 return error_response(UNHEALTHY)
             healthy = True

@@ -13,9 +13,8 @@ from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.clock import Clock
 from forq_trio.wire.messages import (
-    MessageView,
+    MessageInfo,
     MessageViews,
     NewMessage,
     NewMessages,
@@ -24,8 +23,8 @@ from forq_trio.wire.messages import (
     ReceiveRequest,
     SendResults,
 )
-from forq_trio.wire.queues import QueueDetail, QueueList
-from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest, SettledReceipts
+from forq_trio.wire.queues import QueueInfo, QueueList
+from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
 
 PREFIX = "/api/v1"
 
@@ -91,7 +90,7 @@ _LIMIT = Parameter(
     "The most messages wanted.",
     {"type": "integer", "minimum": 1, "maximum": limits.BROWSE_PAGE_MAX, "default": limits.PEEK_DEFAULT},
 )
-_SETTLED = (Answer(200, "One result per receipt, in their order.", SettledReceipts),)
+_SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
 
 SEND = Operation(
     name="sendMessage",
@@ -213,14 +212,14 @@ SHOW_QUEUE = Operation(
     tag="Queues",
     summary="One queue",
     description="A queue that is not known has zeros: a queue exists from its first message on.",
-    answers=(Answer(200, "The queue.", QueueDetail),),
+    answers=(Answer(200, "The queue.", QueueInfo),),
     codes=(*_QUEUE, *_READER),
 )
 SHOW_MESSAGE = Operation(
     name="showMessage",
     tag="Queues",
     summary="Show a message without changing it",
-    answers=(Answer(200, "The message.", MessageView),),
+    answers=(Answer(200, "The message.", MessageInfo),),
     codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
 )
 PEEK = Operation(
@@ -233,9 +232,7 @@ PEEK = Operation(
 )
 
 
-def forq_routes(
-    broker: Broker, clock: Clock, access: Access, *, require_receipt: bool = False
-) -> list[Route]:
+def forq_routes(broker: Broker, access: Access, *, require_receipt: bool = False) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`. require_receipt: see FORQ_REQUIRE_RECEIPT."""
 
     def route(
@@ -254,7 +251,7 @@ def forq_routes(
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
-    queues = QueueEndpoints(broker, clock)
+    queues = QueueEndpoints(broker)
     return [
         route("POST", "/queues/{queue}/messages", messages.send, SEND, Scope.PRODUCE),
         route(
@@ -286,6 +283,6 @@ def forq_routes(
         route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *administration_routes(route, broker),
-        *dead_letter_routes(route, broker, clock),
-        *token_routes(route, broker, clock),
+        *dead_letter_routes(route, broker),
+        *token_routes(route, broker),
     ]

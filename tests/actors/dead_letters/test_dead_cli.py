@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from cli.conftest import Forq
-from forq_trio.client import DeadLetterFilter, ForqClient
+from forq_trio import DeadLetterFilter, ForqClient
 from support.in_process import in_process_server
 from support.real_server import SECRET, environment
 

@@ -9,7 +9,6 @@ import trio
 from forq_trio.model.access import Scope
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.limits import MOVE_BATCH_MAX, REDRIVES_RUNNING_MAX, SEARCH_AGE_MS_MAX
-from forq_trio.model.queue_settings import SettingsChange
 from support.actors import until
 from support.forq_api import Api, json_of, open_api
 
@@ -37,7 +36,7 @@ TASK_MEMBERS = {
 @pytest.fixture
 async def api() -> AsyncIterator[Api]:
     async with open_api() as api, trio.open_nursery() as nursery:
-        await nursery.start(api.broker.redrives.run)
+        await nursery.start(api.broker.redrive_tasks.run)
         yield api
         nursery.cancel_scope.cancel()
 
@@ -48,7 +47,7 @@ async def fail(api: Api, *contents: str, **members) -> list[str]:
     ids = []
     for content in contents:
         ids.append((await broker.produce("q", content, max_attempts=1, **members)).id)
-        (delivery,) = await broker.receive("q")
+        (delivery,) = await broker.receive("q", wait_ms=0)
         await broker.nack("q", [delivery.receipt], reason="no stock")
     while (await broker.sweep(SweepKind.FAILED)).count:
         pass
@@ -177,8 +176,18 @@ async def test_selected_ones_are_moved_each_with_its_result(api: Api) -> None:
     answer = await post(api, f"{DEAD}/redrive", {"ids": wanted})
     assert answer["results"] == [
         {"id": third.upper(), "ok": True},
-        {"id": "nonsense", "ok": False, "code": "bad_request.messageId.invalid"},
-        {"id": UNKNOWN, "ok": False, "code": "not_found.message"},
+        {
+            "id": "nonsense",
+            "ok": False,
+            "code": "bad_request.messageId.invalid",
+            "message": "The message id is not a UUID",
+        },
+        {
+            "id": UNKNOWN,
+            "ok": False,
+            "code": "not_found.message",
+            "message": "it is not there, is processing, or has no queue to go to",
+        },
         {"id": first, "ok": True},
         {"id": first, "ok": True},
     ]
@@ -242,7 +251,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
         "attributes": {},
         "text": "red",
     }
-    await api.broker.redrives.wait(started["id"])
+    await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
     assert (ended["state"], ended["moved"], ended["matched"], ended["searched"]) == ("done", 2, 2, 3)
     assert ended["finishedAt"] == api.clock.ms
@@ -253,7 +262,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
 async def test_a_dry_run(api: Api) -> None:
     ids = await fail(api, "a", "b")
     started = await post(api, f"{DEAD}/redrives", {"filter": {}, "dryRun": True}, 202)
-    await api.broker.redrives.wait(started["id"])
+    await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
     assert (ended["state"], ended["dryRun"], ended["matched"], ended["moved"]) == ("done", True, 2, 0)
     assert await found(api, "") == ids[::-1]
@@ -264,7 +273,7 @@ async def test_cancelled_it_answers_what_it_did(api: Api) -> None:
     body = {"filter": {}, "ratePerSecond": 1, "target": "r"}
     started = await post(api, f"{DEAD}/redrives", body, 202)
     assert (started["ratePerSecond"], started["target"]) == (1, "r")
-    await until(lambda: api.broker.redrives.get(started["id"]).moved == 1)
+    await until(lambda: api.broker.redrive_tasks.get(started["id"]).moved == 1)
     ended = await post(api, f"{DEAD}/redrives/{started['id']}/cancel", b"")
     assert (ended["state"], ended["moved"]) == ("cancelled", 1)
     assert len(await found(api, "")) == 2
@@ -281,7 +290,7 @@ async def test_tasks_of_another_queue_are_not_found(api: Api) -> None:
 
 
 async def test_too_many_at_once(api: Api) -> None:
-    await fail(api, "a", "b")
+    await fail(api, *map(str, range(2 * REDRIVES_RUNNING_MAX)))
     body = {"filter": {}, "ratePerSecond": 1}
     for _ in range(REDRIVES_RUNNING_MAX):
         await post(api, f"{DEAD}/redrives", body, 202)
@@ -303,7 +312,7 @@ async def test_too_many_at_once(api: Api) -> None:
 )
 async def test_redrives_that_are_refused(api: Api, body, code: str) -> None:
     assert await api.code("POST", f"{DEAD}/redrives", body) == (400, code)
-    assert api.broker.redrives.all() == []
+    assert api.broker.redrive_tasks.all() == []
 
 
 @pytest.mark.parametrize(
@@ -321,15 +330,15 @@ async def test_redrives_that_are_refused(api: Api, body, code: str) -> None:
 async def test_f15_queues_that_take_no_dead_letters(api: Api, method: str, path: str, body) -> None:
     dlq_only = (400, "bad_request.dlq_only_operation")
     assert await api.code(method, f"q/dead-letters{path}", body) == dlq_only
-    await api.broker.configure("p", SettingsChange(dead_letter_queue="q"))
+    await api.broker.configure("p", dead_letter_queue="q")
     response = await api.call(method, f"q/dead-letters{path}", body)
     assert response.status in (200, 202, 404)
 
 
 async def test_a_token_needs_the_scope_and_the_target(api: Api) -> None:
     (message_id,) = await fail(api, "x")
-    redriver = await api.broker.create_token("redriver", (Scope.REDRIVE,), "q*")
-    browser = await api.broker.create_token("browser", (Scope.BROWSE,), "q*")
+    redriver = (await api.broker.create_token("redriver", (Scope.REDRIVE,), "q*")).token
+    browser = (await api.broker.create_token("browser", (Scope.BROWSE,), "q*")).token
 
     async def answer(token: str, method: str, path: str, body=b"") -> tuple[int, str | None]:
         headers = {b"x-api-key": token.encode()}

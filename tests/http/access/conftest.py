@@ -32,12 +32,12 @@ class Tokens:
         self.api = api
         self._made = 0
 
-    async def holder(self, *scopes: Scope, queues: str = "*", expires_at_ms: int | None = None) -> Holder:
+    async def holder(self, *scopes: Scope, queues: str = "*", expires_at: int | None = None) -> Holder:
         """The holder of a new token, which is named t1, t2, ..."""
         self._made += 1
-        text = await self.api.broker.create_token(
-            f"t{self._made}", scopes, queues, expires_at_ms=expires_at_ms
-        )
+        text = (
+            await self.api.broker.create_token(f"t{self._made}", scopes, queues, expires_at=expires_at)
+        ).token
         return Holder(self.api, text)
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access import Scope, digest
 from forq_trio.model.errors import TokenExists, TooManyTokens
 from support.forq_api import START_MS, Api, json_of
 
@@ -73,9 +73,8 @@ async def test_they_are_listed_by_name_also_those_that_expired(api: Api):
 async def test_neither_text_nor_hash_is_ever_listed(api: Api):
     _, made = await create(api, name="a", scopes=["browse"])
     body = (await api.call("GET", TOKENS)).body.decode()
-    (stored,) = api.broker.tokens()
     assert made["token"] not in body
-    assert stored.digest not in body
+    assert digest(made["token"]) not in body
 
 
 async def test_a_scope_given_twice_counts_once(api: Api):
@@ -112,7 +111,7 @@ async def test_there_are_so_many_tokens_and_no_more(api: Api):
         409,
         {"code": "conflict.too_many_tokens"},
     )
-    assert await api.broker.revoke_token("t0")
+    await api.broker.revoke_token("t0")
     await api.broker.create_token("one-more", [Scope.BROWSE])
     with pytest.raises((TokenExists, TooManyTokens)):
         await api.broker.create_token("one-more", [Scope.BROWSE])

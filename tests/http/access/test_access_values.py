@@ -114,7 +114,7 @@ def test_names_that_may_not_be(name: str):
     assert not is_token_name(name)
     with pytest.raises(InvalidToken) as raised:
         check_token(token(name=name))
-    assert raised.value.member == "name"
+    assert raised.value.field == "name"
 
 
 LIFE_MS = limits.TOKEN_LIFE_DAYS_MAX * limits.DAY_MS
@@ -139,7 +139,7 @@ LIFE_MS = limits.TOKEN_LIFE_DAYS_MAX * limits.DAY_MS
 def test_what_a_token_may_not_be_like(changes: dict, member: str):
     with pytest.raises(InvalidToken, match=re.escape(member)) as raised:
         check_token(token(**changes))
-    assert raised.value.member == member
+    assert raised.value.field == member
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,15 @@ from support.forq_api import START_MS, Api, json_of
 UNKNOWN_RECEIPT = "00000000-0001-8000-8000-000000000001"
 DAY_PAST_MS = START_MS - limits.DAY_MS
 
+MALFORMED = {
+    "code": "bad_request.receipt.invalid",
+    "message": "The receipt does not have the form of a receipt",
+}
+GONE = {
+    "code": "not_found.message",
+    "message": "No such message, or the receipt is no longer the current one",
+}
+
 
 async def results(api: Api, path: str, body: Any) -> list[dict[str, Any]]:
     response = await api.call("POST", path, body)
@@ -153,9 +162,9 @@ async def test_each_receipt_has_its_own_result(api: Api, verb: str):
     more = {"leaseUntil": START_MS + limits.LEASE_MS_DEFAULT} if verb == "extend" else {}
     assert settled == [
         {"receipt": good[0], "ok": True, **more},
-        {"receipt": "no receipt", "ok": False, "code": "bad_request.receipt.invalid"},
-        {"receipt": UNKNOWN_RECEIPT, "ok": False, "code": "not_found.message"},
-        {"receipt": "", "ok": False, "code": "bad_request.receipt.invalid"},
+        {"receipt": "no receipt", "ok": False, **MALFORMED},
+        {"receipt": UNKNOWN_RECEIPT, "ok": False, **GONE},
+        {"receipt": "", "ok": False, **MALFORMED},
         {"receipt": good[1], "ok": True, **more},
     ]
 
@@ -163,7 +172,7 @@ async def test_each_receipt_has_its_own_result(api: Api, verb: str):
 @pytest.mark.parametrize("verb", ["ack", "nack", "extend", "release"])
 async def test_receipts_that_are_all_malformed(api: Api, verb: str):
     assert await results(api, f"q/messages/{verb}", {"receipts": ["x"]}) == [
-        {"receipt": "x", "ok": False, "code": "bad_request.receipt.invalid"}
+        {"receipt": "x", "ok": False, **MALFORMED}
     ]
 
 

@@ -8,7 +8,6 @@ import pytest
 from forq_trio.http.forq_api.sends import OUR_MEMBERS
 from forq_trio.model import limits
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import SettingsChange
 from support.forq_api import START_MS, Api, json_of
 
 EVERYTHING = {
@@ -63,7 +62,7 @@ async def test_every_member_arrives(api: Api, batch: bool):
 
 
 def test_every_member_of_a_message_can_be_sent():
-    theirs = {"content", "process_after_ms"}
+    theirs = {"content", "process_after"}
     assert len(OUR_MEMBERS) == len(set(NewMessage.__struct_fields__) - theirs)
     assert EVERYTHING.keys() - {"content"} == OUR_MEMBERS
 
@@ -236,7 +235,7 @@ async def test_a_duplicate_is_answered_like_the_first(api: Api):
 
 
 async def test_a_full_queue(api: Api):
-    await api.broker.configure("q", SettingsChange(max_messages=2))
+    await api.broker.configure("q", max_messages=2)
     await api.send("1")
     full = (503, {"code": "forq.queue_full"})
     batch = await api.call("POST", "q/messages/batch", {"messages": [{"content": "2"}, {"content": "3"}]})

@@ -118,7 +118,7 @@ class Api:
 
     async def length(self, queue: str = "q") -> tuple[int, int]:
         """How many are visible, and in flight, once everything that is due was dealt with."""
-        await self.broker.ping()
+        await self.broker.healthcheck()
         found = await self.ok("queue_length", {"queue_name": queue})
         return found["count"], found["in_flight"]
 

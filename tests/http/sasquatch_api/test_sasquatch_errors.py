@@ -79,7 +79,7 @@ async def test_without_auth_no_key_is_asked_for(api: Api):
 
 async def with_token(api: Api, queues: str, *scopes: Scope) -> dict[bytes, bytes]:
     """The headers of a client with such a token."""
-    text = await api.broker.create_token("t", scopes, queues)
+    text = (await api.broker.create_token("t", scopes, queues)).token
     return {b"x-api-key": text.encode()}
 
 

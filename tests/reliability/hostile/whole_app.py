@@ -58,10 +58,10 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
-            await tasks.start(broker.redrives.run)
+            await tasks.start(broker.redrive_tasks.run)
             access = Access(SECRET, broker, Throttle())
             routes = [
-                *forq_routes(broker, clock, access),
+                *forq_routes(broker, access),
                 *sasquatch_routes(broker, clock, SasquatchOptions(), access, "1"),
             ]
             yield await _filled(broker, routes)
@@ -72,11 +72,11 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
 
 async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
     await broker.produce("q", "dead", max_attempts=1)
-    (dead,) = await broker.receive("q")
+    (dead,) = await broker.receive("q", wait_ms=0)
     await broker.nack("q", [dead.receipt], reason="it failed")
     await broker.sweep(SweepKind.FAILED)
     await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
-    (held,) = await broker.receive("q")
+    (held,) = await broker.receive("q", wait_ms=0)
     return WholeApp(routes, make_handler(routes, answer_error), held.receipt, dead.id)
 
 
