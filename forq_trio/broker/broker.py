@@ -18,7 +18,7 @@ from forq_trio.broker.queues import Administration
 from forq_trio.broker.redrives import Redrives
 from forq_trio.broker.tokens import KnownTokens, Tokens
 from forq_trio.model import commands, limits
-from forq_trio.model.checks import check_message, check_range, encode
+from forq_trio.model.checks import check_message, check_range, check_text
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import RedrivePolicy, SweepKind, Swept
 from forq_trio.model.errors import CallerError, MessageNotFound, ProduceToDeadLetterQueue, ServiceError
@@ -214,8 +214,7 @@ class Broker(Administration, DeadLetters, Tokens):
         if delay_ms is not None:
             check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         if reason is not None:
-            encode("reason", reason)
-            check_range("length of reason", len(reason), 0, limits.REASON_LENGTH_MAX)
+            check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
         parsed = self._parse_receipts(queue, receipts)
         return await execute_in_parts(
             self._writer, parsed, lambda part: commands.Nack(queue, part, delay_ms, reason)

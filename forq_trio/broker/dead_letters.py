@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from forq_trio.broker.parts import execute_in_parts
 from forq_trio.model import commands, limits
-from forq_trio.model.checks import check_attributes, check_content, check_range, encode
+from forq_trio.model.checks import check_attributes, check_content, check_range, check_text
 from forq_trio.model.errors import DeadLettersOnly, MessageNotFound
 from forq_trio.model.messages import (
     Found,
@@ -69,7 +69,7 @@ class DeadLetters:
         """
         self.check_dead_letter_queue(queue)
         if target is not None:
-            check_queue_name(target)
+            check_queue_name(target, "target")
         ids = _ids(message_ids)
         return await execute_in_parts(self._writer, ids, lambda part: commands.Redrive(queue, part, target))
 
@@ -101,7 +101,7 @@ class DeadLetters:
         if attributes is not None:
             check_attributes(attributes)
         if target is not None:
-            check_queue_name(target)
+            check_queue_name(target, "target")
         command = commands.Resubmit(
             queue,
             check_message_id(message_id),
@@ -119,11 +119,9 @@ class DeadLetters:
 def check_filter(wanted: MessageFilter) -> MessageFilter:
     """Return `wanted`, or raise OutOfRange, InvalidAttributes or InvalidContent if no message could match it."""
     if wanted.reason is not None:
-        encode("reason", wanted.reason)
-        check_range("length of reason", len(wanted.reason), 0, limits.REASON_LENGTH_MAX)
+        check_text("reason", wanted.reason, 0, limits.REASON_LENGTH_MAX)
     if wanted.text is not None:
-        encode("text", wanted.text)
-        check_range("length of text", len(wanted.text), 0, limits.SEARCH_TEXT_LENGTH_MAX)
+        check_text("text", wanted.text, 0, limits.SEARCH_TEXT_LENGTH_MAX)
     check_attributes(wanted.attributes)
     return wanted
 

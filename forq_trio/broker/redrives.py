@@ -167,7 +167,7 @@ class Redrives:
         self._letters.check_dead_letter_queue(queue)
         wanted = check_filter(wanted or MessageFilter())
         if target is not None:
-            check_queue_name(target)
+            check_queue_name(target, "target")
         if rate_per_second is not None:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
         if self._nursery is None:

@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Unpack
 
 import click
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -76,7 +78,7 @@ class _Tally:
     """The results of the lines so far."""
 
     sent: int = 0
-    rejected: list[tuple[int, str]] = field(default_factory=list)
+    rejected: list[tuple[int, Rejected]] = field(default_factory=list)
 
 
 def _send_lines(
@@ -106,7 +108,11 @@ def _read(stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
 def _send_chunk(
     client: ForqClient, queue: str, lines: list[Line], options: MessageOptions, counters: _Tally
 ) -> None:
-    counters.rejected += [(line.number, line.code) for line in lines if line.code is not None]
+    counters.rejected += [
+        (line.number, Rejected(line.code, message=meaning(line.code)))
+        for line in lines
+        if line.code is not None
+    ]
     texts = [(line.number, line.text) for line in lines if line.text is not None]
     numbers = iter([number for number, _ in texts])
     for batch in batches(NewMessage(text, **options) for _, text in texts):
@@ -120,7 +126,7 @@ def _send_chunk(
             raise
         for number, result in zip(batch_numbers, results, strict=True):
             if isinstance(result, Rejected):
-                counters.rejected.append((number, result.code))
+                counters.rejected.append((number, result))
             else:
                 counters.sent += 1
 
@@ -147,13 +153,13 @@ def _progress(stack: ExitStack, queue: str, file: Path | None) -> Callable[[int,
 
 
 def _summarise(queue: str, counters: _Tally, seconds: float, as_json: bool) -> None:
-    counters.rejected.sort()
+    counters.rejected.sort(key=itemgetter(0))
     if as_json:
-        rejected = [{"line": number, "code": code} for number, code in counters.rejected]
+        rejected = [{"line": number} | asdict(result) for number, result in counters.rejected]
         print_json({"queue": queue, "sent": counters.sent, "rejected": rejected})
         return
-    for number, code in counters.rejected[:_REJECTIONS_SHOWN_MAX]:
-        click.echo(f"forq: line {number} was not sent: {meaning(code)}", err=True)
+    for number, result in counters.rejected[:_REJECTIONS_SHOWN_MAX]:
+        click.echo(f"forq: line {number} was not sent: {result.message} ({result.code})", err=True)
     if len(counters.rejected) > _REJECTIONS_SHOWN_MAX:
         click.echo(f"forq: … {count_of(len(counters.rejected), 'line')} in all were not sent", err=True)
     rate = f" ({counters.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""

@@ -93,7 +93,7 @@ class AsyncForqClient:
         # A batch of one: unlike the plain send, it is answered with the message's id.
         (result,) = await self.produce_many(queue, [NewMessage(content, **options)])
         if isinstance(result, Rejected):
-            raise ForqApiError(400, result.code, result.field)
+            raise ForqApiError(400, result.code, result.field, result.message)
         return result
 
     async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:

@@ -29,6 +29,7 @@ _MEANINGS = {
     "bad_request.limit.out_of_range": "limit has to be 1 to 100",
     "bad_request.ids.out_of_range": "at most 1,000 ids fit into one request",
     "bad_request.query.unknown_parameter": "the server does not know a parameter of the query",
+    "bad_request.content_encoding.unknown": "the server takes no compressed requests",
     "bad_request.attribute.invalid": "an attribute to look for is not written key:value",
     "bad_request.priority.out_of_range": "a priority has to be 0 to 1,000",
     "bad_request.ttlMs.out_of_range": "a time to live has to be 1 ms to 366 days",
@@ -77,22 +78,26 @@ class ForqClientError(Exception):
 class ForqApiError(ForqClientError):
     """The server refused. status: HTTP's; code: the API's, None when the answer did not come from Forq.
 
-    detail: for example the name of an unknown member; None without one.
+    field: the part of the request to blame, a path ($.priority) into its JSON or the name of a parameter or header;
+    None for none. message: what is wrong, in the server's words.
     """
 
-    def __init__(self, status: int, code: str | None, detail: str | None = None) -> None:
-        super().__init__(status, code, detail)
+    def __init__(
+        self, status: int, code: str | None, field: str | None = None, message: str | None = None
+    ) -> None:
+        super().__init__(status, code, field, message)
         self.status = status
         self.code = code
-        self.detail = detail
+        self.field = field
+        self.message = message
 
     def __str__(self) -> str:
         if self.code is None:
             return f"the server, or something before it, answered HTTP {self.status}"
-        words = meaning(self.code)
+        words = self.message or meaning(self.code)
         answer = str(self.status) if words == self.code else f"{self.status} {self.code}"
-        detail = "" if self.detail is None else f": {self.detail}"
-        return f"{words}{detail} ({answer})"
+        blamed = "" if self.field is None else f" at {self.field}"
+        return f"{words} ({answer}{blamed})"
 
 
 class ForqUnreachable(ForqClientError):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from forq_trio.client.errors import ForqApiError, ForqProtocolError, ForqUnreachable
 from forq_trio.client.types import DeadLetterFilter, Delivery, Produced, QueueInfo, Rejected
+from forq_trio.wire.errors import ANSWER_HEADER, FULL, ErrorView
 from forq_trio.wire.messages import SendResult
 
 AnswerT = TypeVar("AnswerT")
@@ -47,15 +48,6 @@ class Results(Struct, Generic[ResultT]):
     results: list[ResultT]
 
 
-class _Error(Struct):
-    """The body of an error. field: the member that is wrong; scope: the missing one; message: a sentence."""
-
-    code: str
-    field: str | None = None
-    scope: str | None = None
-    message: str | None = None
-
-
 def http_settings(url: str, secret: str) -> dict[str, Any]:
     """The settings of httpx's clients.
 
@@ -65,7 +57,7 @@ def http_settings(url: str, secret: str) -> dict[str, Any]:
     return {
         "base_url": url,
         "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if httpx.URL(url).scheme == "http" else True,
-        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client"},
+        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client", ANSWER_HEADER: FULL},
         "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
         "follow_redirects": False,
     }
@@ -169,7 +161,7 @@ def read_results(results: Sequence[SendResult], expected: int) -> list[Produced 
 
 def _read_result(result: SendResult) -> Produced | Rejected:
     if result.code is not None:
-        return Rejected(result.code, result.field)
+        return Rejected(result.code, result.field, result.message)
     if result.id is None or result.sequence is None:
         raise ForqProtocolError("the answer has neither an id nor a code for a message")
     return Produced(result.id, result.sequence, result.duplicate)
@@ -178,10 +170,10 @@ def _read_result(result: SendResult) -> Produced | Rejected:
 def refusal(response: httpx.Response) -> ForqApiError:
     """The error for an answer that is no success."""
     try:
-        error = msgspec.json.decode(response.content, type=_Error)
+        error = msgspec.json.decode(response.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
         return ForqApiError(response.status_code, None)
-    return ForqApiError(response.status_code, error.code, error.message or error.field or error.scope)
+    return ForqApiError(response.status_code, error.code, error.field, error.message)
 
 
 def unreadable(problem: Exception) -> ForqProtocolError:

@@ -89,7 +89,7 @@ class ForqClient:
         # A batch of one: unlike the plain send, it is answered with the message's id.
         (result,) = self.produce_many(queue, [NewMessage(content, **options)])
         if isinstance(result, Rejected):
-            raise ForqApiError(400, result.code, result.field)
+            raise ForqApiError(400, result.code, result.field, result.message)
         return result
 
     def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:

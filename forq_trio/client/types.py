@@ -59,10 +59,14 @@ duplicate: True when the deduplication id was known, and `id` and `sequence` are
 
 
 class Rejected(Struct, frozen=True):
-    """A message of a batch that was not stored. code: the API's, for the reason; field: the member it is about."""
+    """A message of a batch that was not stored. code: the API's, for the reason; message: in words.
+
+    field: the member it is about, as a path ($.priority) into the message; None for none.
+    """
 
     code: str
     field: str | None = None
+    message: str | None = None
 
 
 class Delivery(messages.Delivery, frozen=True, omit_defaults=False):

@@ -7,7 +7,6 @@ from forq_trio.model.errors import (
     ContentTooLarge,
     InvalidAttributes,
     InvalidContent,
-    InvalidQueueName,
     OutOfRange,
     ProcessAfterInPast,
     ProcessAfterTooFar,
@@ -22,12 +21,22 @@ def check_range(name: str, value: int, low: int, high: int) -> int:
     raise OutOfRange(f"{name} must be between {low} and {high}, not {value}").about(name)
 
 
-def encode(name: str, text: str) -> bytes:
-    """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates."""
+def encode(name: str, text: str, member: str | None = None) -> bytes:
+    """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates.
+
+    member: of which member it is a part; None for itself.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InvalidContent(f"the {name} is not text that UTF-8 can carry") from None
+        raise InvalidContent(f"the {name} is not text that UTF-8 can carry").about(member or name) from None
+
+
+def check_text(name: str, text: str, low: int, high: int) -> None:
+    """Raise OutOfRange unless `text` has low to high characters, and InvalidContent for what UTF-8 cannot carry."""
+    encode(name, text)
+    if not low <= len(text) <= high:
+        raise OutOfRange(f"{name} has {low} to {high} characters, not {len(text)}").about(name)
 
 
 def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> None:
@@ -35,7 +44,9 @@ def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> No
     if len(content) * 4 > bytes_max or not content.isascii():
         size = len(encode("content", content))
         if size > bytes_max:
-            raise ContentTooLarge
+            raise ContentTooLarge(
+                f"the content has {size} bytes of UTF-8; at most {bytes_max} are allowed"
+            ).about("content")
 
 
 def check_attributes(attributes: Mapping[str, str]) -> None:
@@ -43,16 +54,18 @@ def check_attributes(attributes: Mapping[str, str]) -> None:
     if len(attributes) > limits.ATTRIBUTES_MAX:
         raise InvalidAttributes(
             f"there are {len(attributes)} attributes; at most {limits.ATTRIBUTES_MAX} are allowed"
-        )
+        ).about("attributes")
     for key, value in attributes.items():
         if not 1 <= len(key) <= limits.ATTRIBUTE_KEY_LENGTH_MAX:
-            raise InvalidAttributes(f"attribute keys have 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters")
+            raise InvalidAttributes(
+                f"attribute keys have 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters, not {len(key)}"
+            ).about("attributes")
         if len(value) > limits.ATTRIBUTE_VALUE_LENGTH_MAX:
             raise InvalidAttributes(
                 f"the value of attribute {key!r} is longer than {limits.ATTRIBUTE_VALUE_LENGTH_MAX} characters"
-            )
-        encode("key of an attribute", key)
-        encode(f"value of attribute {key!r}", value)
+            ).about("attributes")
+        encode("key of an attribute", key, "attributes")
+        encode(f"value of attribute {key!r}", value, "attributes")
 
 
 def check_message(
@@ -66,15 +79,21 @@ def check_message(
     check_content(message.content, content_bytes_max)
     if message.process_after_ms is not None:
         if message.process_after_ms < now_ms - limits.PROCESS_AFTER_GRACE_MS:
-            raise ProcessAfterInPast
+            past_ms = now_ms - message.process_after_ms
+            raise ProcessAfterInPast(
+                f"process_after_ms lies {past_ms} ms in the past; at most {limits.PROCESS_AFTER_GRACE_MS} are allowed"
+            ).about("process_after_ms")
         if message.process_after_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
-            raise ProcessAfterTooFar
+            ahead_ms = message.process_after_ms - now_ms
+            raise ProcessAfterTooFar(
+                f"process_after_ms lies {ahead_ms} ms ahead; at most {limits.PROCESS_AFTER_AHEAD_MS_MAX} are allowed"
+            ).about("process_after_ms")
     if not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX:
         check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
     if message.deduplication_id is not None:
-        _check_text("deduplication_id", message.deduplication_id, limits.DEDUPLICATION_ID_LENGTH_MAX)
+        check_text("deduplication_id", message.deduplication_id, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)
     if message.group is not None:
-        _check_text("group", message.group, limits.GROUP_LENGTH_MAX)
+        check_text("group", message.group, 1, limits.GROUP_LENGTH_MAX)
     if message.attributes is not None:
         check_attributes(message.attributes)
     _check_bounds(message)
@@ -85,9 +104,7 @@ def _check_bounds(message: NewMessage) -> None:
     """Check the members by which a message overrides its queue's rules."""
     if message.delay_ms is not None:
         if message.process_after_ms is not None:
-            raise OutOfRange("a message has either process_after_ms or delay_ms, not both").about(
-                "process_after_ms"
-            )
+            raise OutOfRange("process_after_ms and a delay exclude each other").about("process_after_ms")
         check_range("delay_ms", message.delay_ms, 0, limits.DELAY_MS_MAX)
     if message.ttl_ms is not None:
         check_range("ttl_ms", message.ttl_ms, 1, limits.TTL_MS_MAX)
@@ -97,13 +114,4 @@ def _check_bounds(message: NewMessage) -> None:
         window_ms = message.deduplication_window_ms
         check_range("deduplication_window_ms", window_ms, 1, limits.DEDUPLICATION_WINDOW_MS_MAX)
     if message.dead_letter_queue:
-        try:
-            check_queue_name(message.dead_letter_queue)
-        except InvalidQueueName as error:
-            raise error.about("dead_letter_queue") from None
-
-
-def _check_text(name: str, text: str, length_max: int) -> None:
-    encode(name, text)
-    if not 1 <= len(text) <= length_max:
-        raise OutOfRange(f"{name} has 1 to {length_max} characters, not {len(text)}").about(name)
+        check_queue_name(message.dead_letter_queue, "dead_letter_queue")

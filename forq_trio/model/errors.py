@@ -19,7 +19,7 @@ class CallerError(ForqError):
 
     member: str | None = None
 
-    def about(self, member: str) -> Self:
+    def about(self, member: str | None) -> Self:
         """This error, with the name of the member that it is about."""
         self.member = member
         return self

@@ -39,14 +39,14 @@ class Status(IntEnum):
     HELD = 4
 
 
-def check_queue_name(name: str) -> str:
-    """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0.
+def check_queue_name(name: str, member: str | None = None) -> str:
+    """Return `name`, or raise InvalidQueueName about `member`. Source of the pattern: Forq 1.0.
 
     The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name. "." and
     ".." are refused: clients and proxies take them as steps in a path, so no URL would reach such a queue.
     """
     if _QUEUE_NAME.fullmatch(name) is None or name in _PATH_STEPS:
-        raise InvalidQueueName
+        raise InvalidQueueName().about(member)
     return name
 
 

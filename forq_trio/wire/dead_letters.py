@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.wire.errors import Explanation
 from forq_trio.wire.messages import Attributes, Content, MessageView
 from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 
@@ -29,11 +30,12 @@ class DeadLetters(Struct, frozen=True, rename="camel"):
 
 
 class MovedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of one message: ok, or not ok and the code of the reason."""
+    """The result of one message: ok, or not ok, with code and message why."""
 
     id: str
     ok: bool
     code: Annotated[str | None, LEFT_OUT] = None
+    message: Explanation = None
 
 
 class MovedMessages(Struct, frozen=True, rename="camel"):

@@ -53,6 +53,7 @@ def test_extend(connected: Forq, client: ForqClient, queue: str, received: Deliv
         "receipt": received.receipt,
         "ok": True,
         "code": None,
+        "message": None,
         "leaseUntil": client.message(queue, received.id).lease_until,
     }
     assert 0 <= result["leaseUntil"] - before_ms - 300_000 < 60_000
@@ -69,7 +70,8 @@ def test_release(connected: Forq, client: ForqClient, queue: str, received: Deli
 def test_receipts_that_are_no_longer_current(connected: Forq, queue: str, received: Delivery):
     outcome = connected("ack", queue, UNKNOWN, received.receipt)
     assert (outcome.code, outcome.out) == (5, "1 message acknowledged\n")
-    assert outcome.err.startswith(f"forq: {UNKNOWN}: there is no such message, or the receipt is no longer")
+    why = "no such message, or the receipt is no longer the current one (not_found.message)"
+    assert outcome.err == f"forq: {UNKNOWN}: {why}\n"
     outcome = connected("nack", queue, UNKNOWN, "nonsense", "--json")
     assert outcome.code == 1
     assert [json.loads(line)["code"] for line in outcome.out.splitlines()] == [
@@ -195,7 +197,7 @@ def test_a_wrong_secret(connected: Forq, arguments: tuple[str, ...], monkeypatch
     outcome = connected(*arguments)
     assert (outcome.code, outcome.err) == (
         4,
-        "forq: the server does not accept the secret (401 unauthorized)\n",
+        "forq: the key is missing or wrong, or its token expired or was revoked (401 unauthorized)\n",
     )
     for secret, sentence in (("", "FORQ_AUTH_SECRET is not set"), ("é", "that an HTTP header cannot carry")):
         monkeypatch.setenv("FORQ_AUTH_SECRET", secret)
@@ -217,7 +219,7 @@ def test_a_token_that_does_not_allow_it(
     monkeypatch.setenv("FORQ_AUTH_SECRET", useless_token)
     outcome = connected(*arguments)
     assert outcome.code == 4
-    assert f"it lacks the scope: {COMMANDS[arguments]} (403 forbidden)" in outcome.err
+    assert f"has not the scope {COMMANDS[arguments]} for this queue (403 forbidden)" in outcome.err
 
 
 @pytest.fixture(scope="module")

@@ -99,20 +99,22 @@ def test_a_redirect_is_not_followed(kind: str):
 
 
 @pytest.mark.parametrize(
-    ("more", "sentence"),
+    ("more", "text"),
     [
-        ({"field": "prio"}, "the server does not know a member of the request: prio"),
-        ({"field": "prio", "message": "no"}, "the server does not know a member of the request: no"),
+        ({}, "the server does not know a member of the request (400 bad_request.body.unknown_field)"),
+        ({"message": "no"}, "no (400 bad_request.body.unknown_field)"),
+        ({"field": "$.x", "message": "no"}, "no (400 bad_request.body.unknown_field at $.x)"),
     ],
 )
-def test_the_member_an_error_is_about_is_told(kind: str, more: dict[str, str], sentence: str):
+def test_what_is_wrong_with_what_is_told(kind: str, more: dict[str, str], text: str):
     code = "bad_request.body.unknown_field"
     with (
         answered(kind, 400, msgspec.json.encode({"code": code} | more)) as call,
         pytest.raises(ForqApiError) as caught,
     ):
         call("queues")
-    assert str(caught.value) == f"{sentence} (400 {code})"
+    assert str(caught.value) == text
+    assert (caught.value.field, caught.value.message) == (more.get("field"), more.get("message"))
 
 
 RULES = {

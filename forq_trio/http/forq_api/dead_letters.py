@@ -8,20 +8,19 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.bodies import FIELD_LENGTH_MAX, BodyReader
-from forq_trio.http.forq_api.codes import refused
-from forq_trio.http.forq_api.reading import check_range, query_number
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.errors import caller_refusal
+from forq_trio.http.forq_api.reading import check_length, check_range, query_number
+from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.views import message_view
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.model.clock import Clock
-from forq_trio.model.errors import MalformedMessageId
+from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound
 from forq_trio.model.messages import MessageFilter, check_message_id
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.dead_letters import DeadLetterFilter
-
-QUERY_NAMES = frozenset({"reason", "minAgeMs", "maxAgeMs", "attribute", "text", "before", "limit"})
 
 _read_redrive = BodyReader(wire.RedriveMessages)
 _read_delete = BodyReader(wire.DeleteMessages)
@@ -94,7 +93,7 @@ class DeadLetterEndpoints:
     ) -> Response:
         """Apply to all ids at once; malformed ones are left out and answered with their code."""
         self._broker.check_dead_letter_queue(queue)
-        check_range(len(ids), 0, limits.MOVE_BATCH_MAX, codes.IDS_OUT_OF_RANGE)
+        check_length("$.ids", len(ids), limits.MOVE_BATCH_MAX, "entries", codes.IDS_OUT_OF_RANGE)
         canonical = {message_id: _canonical_id(message_id) for message_id in ids}
         known = [form for form in dict.fromkeys(canonical.values()) if form is not None]
         outcomes = dict(zip(known, await apply(known) if known else (), strict=True))
@@ -116,9 +115,9 @@ def _check_sender(principal: Principal, target: str | None) -> None:
 
 def filter_of(wanted: DeadLetterFilter, now_ms: int) -> MessageFilter:
     """The filter with its ages turned into times."""
-    for age_ms in (wanted.min_age_ms, wanted.max_age_ms):
+    for name, age_ms in (("minAgeMs", wanted.min_age_ms), ("maxAgeMs", wanted.max_age_ms)):
         if age_ms is not None:
-            check_range(age_ms, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
+            check_range(f"$.filter.{name}", age_ms, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
     return MessageFilter(
         reason=wanted.reason,
         since_ms=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
@@ -129,15 +128,13 @@ def filter_of(wanted: DeadLetterFilter, now_ms: int) -> MessageFilter:
 
 
 def _filter_in_query(query: str) -> DeadLetterFilter:
-    """The filter of a query. An unknown parameter is refused: ignored, it would match everything."""
+    """The filter of a query."""
     given = parse_qs(query, keep_blank_values=True)
-    for name in given.keys() - QUERY_NAMES:
-        raise refused(codes.QUERY_UNKNOWN, field=name[:FIELD_LENGTH_MAX])
     attributes = {}
     for pair in given.get("attribute", ()):
         key, colon, value = pair.partition(":")
         if not colon:
-            raise refused(codes.ATTRIBUTE_INVALID)
+            raise Refused(codes.ATTRIBUTE_INVALID, field="attribute")
         attributes[key] = value
     return DeadLetterFilter(
         reason=given["reason"][-1] if "reason" in given else None,
@@ -161,7 +158,14 @@ def _canonical_id(message_id: str) -> str | None:
 
 def _result(message_id: str, canonical: str | None, outcomes: dict[str, bool]) -> wire.MovedMessage:
     if canonical is None:
-        return wire.MovedMessage(message_id, False, codes.MESSAGE_ID_INVALID)
+        return _refused(message_id, MalformedMessageId())
     if not outcomes[canonical]:
-        return wire.MovedMessage(message_id, False, codes.MESSAGE_NOT_FOUND)
+        return _refused(
+            message_id, MessageNotFound("it is not there, is processing, or has no queue to go to")
+        )
     return wire.MovedMessage(message_id, True)
+
+
+def _refused(message_id: str, error: CallerError) -> wire.MovedMessage:
+    view = caller_refusal(error).view
+    return wire.MovedMessage(message_id, False, view.code, view.message)

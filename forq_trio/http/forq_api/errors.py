@@ -1,4 +1,4 @@
-"""Forq's error table: the code of each error of the queue and of HTTP. Statuses are in `codes`."""
+"""Forq's error table: the code of each error of the queue and of HTTP, and what it blames. Statuses are in `codes`."""
 
 from forq_trio.http.errors import (
     ForeignSite,
@@ -7,11 +7,15 @@ from forq_trio.http.errors import (
     MethodNotAllowed,
     PathNotFound,
     Unauthorized,
+    UnknownEncoding,
+    UnknownParameter,
 )
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import Refused
-from forq_trio.http.message import Response
+from forq_trio.http.forq_api.body_errors import did_you_mean
+from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shortened
+from forq_trio.http.message import Request, Response
 from forq_trio.model import errors
+from forq_trio.wire.errors import RECEIPT_HEADER
 
 CODE_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.InvalidQueueName: codes.QUEUE_NAME_INVALID,
@@ -49,6 +53,8 @@ CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
     ForeignSite: codes.FORBIDDEN,
     PathNotFound: codes.PATH_NOT_FOUND,
     MethodNotAllowed: codes.METHOD_NOT_ALLOWED,
+    UnknownParameter: codes.QUERY_UNKNOWN,
+    UnknownEncoding: codes.ENCODING_UNKNOWN,
 }
 
 CODE_BY_MEMBER: dict[tuple[type[errors.ForqError], str], str] = {
@@ -64,35 +70,78 @@ CODE_BY_MEMBER: dict[tuple[type[errors.ForqError], str], str] = {
 }
 """The codes of errors about a single member of the request, where the member has a code of its own."""
 
+MEMBER_BY_ERROR: dict[type[errors.ForqError], str] = {
+    errors.InvalidQueueName: "queue",
+    errors.ProduceToDeadLetterQueue: "queue",
+    errors.DeadLettersOnly: "queue",
+    errors.MalformedMessageId: "messageId",
+    errors.MalformedReceipt: RECEIPT_HEADER,
+}
+"""The parameter of the path, or the header, that an error is about which names no member of the body."""
 
-def code_of(error: errors.ForqError) -> str:
-    """The code of an error of the tables."""
-    code = None
-    if isinstance(error, errors.CallerError) and error.member is not None:
-        code = CODE_BY_MEMBER.get((type(error), error.member))
-    return code or CODE_BY_ERROR[type(error)]
+_NAMES = {"process_after_ms": "processAfter"}
 
 
-def answer_error(error: Exception) -> Response:
-    """The answer to an error raised while a request was read or carried out; raises errors without an entry."""
+def answer_error(error: Exception, request: Request) -> Response:
+    """The answer of our own routes to an error; raises errors that the tables do not have."""
+    return answer(explain(error, request))
+
+
+def answer_forqs_error(error: Exception, request: Request) -> Response:
+    """The answer of Forq's own routes to an error; raises errors that the tables do not have."""
+    return forqs_answer(explain(error, request), request)
+
+
+def explain(error: Exception, request: Request) -> Refused:
+    """What is wrong, in words; raises errors that the tables do not have."""
     if isinstance(error, Refused):
-        return error.response
+        return error
     if isinstance(error, HttpError):
-        return _with_headers(codes.error_response(CODE_BY_HTTP_ERROR[type(error)]), error.headers)
-    if isinstance(error, errors.Forbidden):
-        return codes.error_response(codes.FORBIDDEN, scope=error.scope)
-    if isinstance(error, errors.InvalidSetting):
-        return _explained(codes.SETTING_INVALID[error.member], error)
-    if isinstance(error, errors.InvalidToken):
-        return _explained(codes.TOKEN_INVALID[error.member], error)
+        return _http_refusal(error, request)
+    if isinstance(error, errors.CallerError):
+        return caller_refusal(error)
     if not isinstance(error, errors.ForqError) or type(error) not in CODE_BY_ERROR:
         raise error
-    return codes.error_response(code_of(error))
+    return Refused(CODE_BY_ERROR[type(error)])  # its own words are for the log
 
 
-def _with_headers(response: Response, headers: tuple[tuple[bytes, bytes], ...]) -> Response:
-    return Response(response.status, response.body, headers=headers) if headers else response
+def caller_refusal(error: errors.CallerError) -> Refused:
+    """What a caller did wrong; raises errors that the tables do not have."""
+    if isinstance(error, errors.Forbidden):
+        return Refused(codes.FORBIDDEN, str(error))
+    if isinstance(error, errors.InvalidSetting):
+        return Refused(codes.SETTING_INVALID[error.member], str(error), field=f"$.{error.member}")
+    if isinstance(error, errors.InvalidToken):
+        return Refused(codes.TOKEN_INVALID[error.member], str(error), field=f"$.{error.member}")
+    kind = type(error)
+    if kind not in CODE_BY_ERROR:
+        raise error
+    if error.member is None:
+        return Refused(CODE_BY_ERROR[kind], str(error), field=MEMBER_BY_ERROR.get(kind))
+    name = _in_json(error.member)
+    code = CODE_BY_MEMBER.get((kind, error.member)) or CODE_BY_ERROR[kind]
+    return Refused(code, str(error).replace(error.member, name), field=f"$.{name}")
 
 
-def _explained(code: str, error: errors.InvalidSetting | errors.InvalidToken) -> Response:
-    return codes.error_response(code, field=error.member, message=str(error))
+def _in_json(name: str) -> str:
+    """The name that a member has in JSON."""
+    head, *rest = name.split("_")
+    return _NAMES.get(name) or head + "".join(word.capitalize() for word in rest)
+
+
+def _http_refusal(error: HttpError, request: Request) -> Refused:
+    code = CODE_BY_HTTP_ERROR[type(error)]
+    message = field = None
+    match error:
+        case ForeignSite():
+            message = "without keys the server takes no requests from web pages of other sites"
+        case PathNotFound():
+            message = f"nothing is served at {shortened(request.path)}"
+        case MethodNotAllowed(allow=allow):
+            message = f"this path takes {allow}, not {shortened(request.method)}"
+        case UnknownParameter(name=name, known=known):
+            field = name
+            message = f"there is no parameter '{shortened(name)}' here{did_you_mean(name, known)}"
+        case UnknownEncoding():
+            field = "Content-Encoding"
+    return Refused(code, message, field=field, headers=error.headers)

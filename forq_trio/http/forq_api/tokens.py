@@ -5,7 +5,7 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.codes import refused
+from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.views import token_view
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
@@ -87,7 +87,7 @@ class TokenEndpoints:
     async def revoke(self, request: Request, name: str) -> Response:
         """204: from now on its text is a wrong key."""
         if not await self._broker.revoke_token(name):
-            raise refused(codes.TOKEN_NOT_FOUND)
+            raise Refused(codes.TOKEN_NOT_FOUND)
         return NO_CONTENT
 
 

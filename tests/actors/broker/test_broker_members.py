@@ -111,7 +111,7 @@ async def test_dead_letter_queues(broker) -> None:
 
 async def test_two_due_times(broker) -> None:
     error = await refused_every_way(broker, OutOfRange, process_after_ms=T0, delay_ms=0)
-    assert str(error) == "a message has either process_after_ms or delay_ms, not both"
+    assert str(error) == "process_after_ms and a delay exclude each other"
 
 
 async def test_poison(broker) -> None:
