@@ -19,6 +19,7 @@ from forq_trio.model.messages import (
     check_message_id,
     check_queue_name,
     is_dead_letter_queue,
+    json_name,
 )
 from forq_trio.wire.dead_letters import DeadLetterFilter, DeadLetterPage, MoveResult
 from forq_trio.wire.messages import MessageInfo
@@ -88,7 +89,7 @@ class DeadLetters(Looks):
         now_ms = self._clock.now_ms()
         for name, age_ms in (("min_age_ms", wanted.min_age_ms), ("max_age_ms", wanted.max_age_ms)):
             if age_ms is not None:
-                check_range(name, age_ms, 0, limits.SEARCH_AGE_MS_MAX)
+                check_range(name, age_ms, 0, limits.SEARCH_AGE_MS_MAX, f"filter.{json_name(name)}")
         return MessageFilter(
             reason=wanted.reason,
             since_ms=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
@@ -171,7 +172,7 @@ def check_filter(wanted: MessageFilter) -> MessageFilter:
         check_text("reason", wanted.reason, 0, limits.REASON_LENGTH_MAX, "filter.reason")
     if wanted.text is not None:
         check_text("text", wanted.text, 0, limits.SEARCH_TEXT_LENGTH_MAX, "filter.text")
-    check_attributes(wanted.attributes)
+    check_attributes(wanted.attributes, "filter.attributes")
     return wanted
 
 

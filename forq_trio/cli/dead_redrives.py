@@ -15,7 +15,6 @@ from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.tables import Column, numbers, print_table
-from forq_trio.client.errors import meaning
 from forq_trio.client.types import DeadLetterFilter, MoveResult, RedriveInfo
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
@@ -123,17 +122,11 @@ def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
             print_json(result)
     else:
         for result in refused:
-            click.echo(f"forq: {result.id}: {_why_not(result.code)}", err=True)
+            click.echo(f"forq: {result.id}: {result.message} ({result.code})", err=True)
         click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
     if not refused:
         return Exit.OK
     return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED
-
-
-def _why_not(code: str | None) -> str:
-    if code == "not_found.message":
-        return "it is not there, is processing, or has no queue to go to"
-    return meaning(code or "internal")
 
 
 def _run(

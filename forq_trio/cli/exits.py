@@ -29,7 +29,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold its secret or an access token"
+_SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold the server's secret or an access token"
 
 
 class Failure(Exception):
@@ -63,13 +63,13 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
             return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
         case WrongKey():
-            return [f"forq: {problem} ({problem.code}); {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
+            return [f"forq: {_told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
         case TooManyWrongKeys() | Forbidden():
-            return [f"forq: {problem} ({problem.code})"], Exit.NOT_AUTHORISED
+            return [f"forq: {_told(problem)}"], Exit.NOT_AUTHORISED
         case NotFound() if problem.code != "not_found.path":
-            return [f"forq: {problem} ({problem.code})"], Exit.NOTHING
+            return [f"forq: {_told(problem)}"], Exit.NOTHING
         case CallerError() | ServiceError():
-            return [f"forq: {problem} ({problem.code})"], Exit.FAILED
+            return [f"forq: {_told(problem)}"], Exit.FAILED
         case ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
@@ -82,6 +82,12 @@ def explain(problem: Exception) -> tuple[list[str], int]:
                 f"forq: the output has characters that {encoding} lacks; PYTHONUTF8=1 makes it UTF-8"
             ], Exit.FAILED
     raise problem
+
+
+def _told(problem: ForqError) -> str:
+    """What is wrong, with the code and the part of the request to blame."""
+    blamed = "" if problem.field is None else f" at {problem.field}"
+    return f"{problem} ({problem.code}{blamed})"
 
 
 def did_nothing(problem: BaseException) -> bool:

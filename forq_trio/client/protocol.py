@@ -27,6 +27,7 @@ from forq_trio.model.errors import (
     RedriveNotFound,
     TokenNotFound,
 )
+from forq_trio.wire.errors import ANSWER_HEADER, FULL, ErrorView
 from forq_trio.wire.messages import SendResult
 
 AnswerT = TypeVar("AnswerT")
@@ -48,15 +49,6 @@ class Results(Struct, Generic[ResultT]):
     """An answer with a result for each receipt or message."""
 
     results: list[ResultT]
-
-
-class _Error(Struct):
-    """The body of an error. field: the member that is wrong; scope: the missing one; message: a sentence."""
-
-    code: str
-    field: str | None = None
-    scope: str | None = None
-    message: str | None = None
 
 
 class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
@@ -91,7 +83,7 @@ def http_settings(url: str, secret: str) -> dict[str, Any]:
     return {
         "base_url": url,
         "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if httpx.URL(url).scheme == "http" else True,
-        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client"},
+        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client", ANSWER_HEADER: FULL},
         "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
         "follow_redirects": False,
     }
@@ -201,7 +193,7 @@ def read_results(results: Sequence[SendResult], expected: int) -> list[Produced 
 
 def _read_result(result: SendResult) -> Produced | ForqError:
     if result.code is not None:
-        return error_of(result.code, field=result.field)
+        return error_of(result.code, field=result.field, message=result.message)
     if result.id is None or result.sequence is None:
         raise ForqProtocolError("the answer has neither an id nor a code for a message")
     return Produced(result.id, result.sequence, result.duplicate)
@@ -210,10 +202,10 @@ def _read_result(result: SendResult) -> Produced | ForqError:
 def refusal(response: httpx.Response) -> ForqError:
     """The error for an answer that is no success."""
     try:
-        error = msgspec.json.decode(response.content, type=_Error)
+        error = msgspec.json.decode(response.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
         return _not_of_forq(response)
-    return error_of(error.code, field=error.field, message=error.message, scope=error.scope)
+    return error_of(error.code, field=error.field, message=error.message)
 
 
 def _not_of_forq(response: httpx.Response) -> ForqProtocolError:

@@ -121,12 +121,12 @@ class Principal:
             return
         covered = token.queues == ALL_QUEUES if queue is None else token.covers(queue)
         if not covered or not token.allows(scope):
-            raise Forbidden(scope=scope.value)
+            raise Forbidden(f"the token has not the scope {scope.value} for this queue")
 
     def check_somewhere(self, scope: Scope) -> None:
         """Raise Forbidden unless the principal has the scope, for whatever queues."""
         if self.token is not None and not self.token.allows(scope):
-            raise Forbidden(scope=scope.value)
+            raise Forbidden(f"the token has not the scope {scope.value} for this queue")
 
 
 EVERYBODY = Principal()

@@ -43,7 +43,8 @@ def check_text(name: str, text: str, low: int, high: int, field: str | None = No
     member = field or json_name(name)
     encode(name, text, member)
     if not low <= len(text) <= high:
-        raise OutOfRange(f"{name} has {low} to {high} characters, not {len(text)}", field=member)
+        wanted = f"{low} to {high}" if low else f"at most {high}"
+        raise OutOfRange(f"{name} has {wanted} characters, not {len(text)}", field=member)
 
 
 def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> None:
@@ -56,26 +57,29 @@ def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> No
             )
 
 
-def check_attributes(attributes: Mapping[str, str]) -> None:
-    """Raise InvalidAttributes unless they are at most 10 pairs of text within their lengths (Sasquatch, S2)."""
+def check_attributes(attributes: Mapping[str, str], field: str = "attributes") -> None:
+    """Raise InvalidAttributes unless they are at most 10 pairs of text within their lengths (Sasquatch, S2).
+
+    field: the member that they are, by its name in JSON.
+    """
     if len(attributes) > limits.ATTRIBUTES_MAX:
         raise InvalidAttributes(
             f"there are {len(attributes)} attributes; at most {limits.ATTRIBUTES_MAX} are allowed",
-            field="attributes",
+            field=field,
         )
     for key, value in attributes.items():
         if not 1 <= len(key) <= limits.ATTRIBUTE_KEY_LENGTH_MAX:
             raise InvalidAttributes(
                 f"attribute keys have 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters, not {len(key)}",
-                field="attributes",
+                field=field,
             )
         if len(value) > limits.ATTRIBUTE_VALUE_LENGTH_MAX:
             raise InvalidAttributes(
                 f"the value of attribute {key!r} is longer than {limits.ATTRIBUTE_VALUE_LENGTH_MAX} characters",
-                field="attributes",
+                field=field,
             )
-        encode("key of an attribute", key, "attributes")
-        encode(f"value of attribute {key!r}", value, "attributes")
+        encode("key of an attribute", key, field)
+        encode(f"value of attribute {key!r}", value, field)
 
 
 def check_message(
@@ -116,7 +120,7 @@ def _check_bounds(message: NewMessage) -> None:
     """Check the members by which a message overrides its queue's rules."""
     if message.delay_ms is not None:
         if message.process_after is not None:
-            raise OutOfRange("a message has either process_after or delay_ms, not both", field="processAfter")
+            raise OutOfRange("process_after and a delay exclude each other", field="processAfter")
         check_range("delay_ms", message.delay_ms, 0, limits.DELAY_MS_MAX)
     if message.ttl_ms is not None:
         check_range("ttl_ms", message.ttl_ms, 1, limits.TTL_MS_MAX)

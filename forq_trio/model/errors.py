@@ -22,7 +22,8 @@ class ForqError(Exception):
     def __init__(
         self, message: str | None = None, *, field: str | None = None, code: str | None = None
     ) -> None:
-        self.message = message or self.__doc__ or type(self).__name__
+        own_words = self.__doc__ or type(self).__name__
+        self.message = message or own_words[:1].lower() + own_words[1:]
         super().__init__(self.message)
         self.field = field
         self.code = code or self.field_codes.get(field or "", type(self).code)
@@ -179,21 +180,9 @@ class TooManyWrongKeys(CallerError):
 
 
 class Forbidden(CallerError):
-    """The token does not allow the request. scope: the scope that is missing, None if the server did not say."""
+    """The token does not allow the request; the message names the scope that is missing"""
 
     code = "forbidden"
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        field: str | None = None,
-        code: str | None = None,
-        scope: str | None = None,
-    ) -> None:
-        missing = "" if scope is None else f": it has not the scope {scope} for this queue"
-        super().__init__(message or f"the token does not allow this{missing}", field=field, code=code)
-        self.scope = scope
 
 
 class InvalidToken(CallerError):

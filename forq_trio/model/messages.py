@@ -45,6 +45,11 @@ def json_name(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
+def python_name(name: str) -> str:
+    """The name in Python of a member with this name in JSON."""
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
 def check_queue_name(name: str, field: str = "queue") -> str:
     """Return `name`, or raise InvalidQueueName about `field`. Source of the pattern: Forq 1.0.
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.wire.errors import Explanation
 from forq_trio.wire.messages import Attributes, Content, MessageInfo
 from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 
@@ -34,7 +35,7 @@ class MoveResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tr
     id: str
     ok: bool
     code: Annotated[str | None, LEFT_OUT] = None
-    message: Annotated[str | None, LEFT_OUT] = None
+    message: Explanation = None
 
 
 class MoveResults(Struct, frozen=True, rename="camel"):

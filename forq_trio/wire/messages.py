@@ -10,6 +10,7 @@ from forq_trio.model import messages as model
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import Produced as Produced
+from forq_trio.wire.errors import Explanation, Field
 from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
 
 Content = Annotated[
@@ -81,15 +82,16 @@ class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 class SendResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The result of a message of a batch: stored, with id and sequence, or not, with the code of the reason.
 
-    duplicate: true where the deduplicationId was known; id and sequence are those of the first message. field: the
-    unknown member.
+    duplicate: true where the deduplicationId was known; id and sequence are those of the first message. field: a path
+    into the message.
     """
 
     id: Annotated[str | None, LEFT_OUT] = None
     sequence: Annotated[int | None, LEFT_OUT] = None
     duplicate: Annotated[bool, LEFT_OUT] = False
     code: Annotated[str | None, LEFT_OUT] = None
-    field: Annotated[str | None, LEFT_OUT] = None
+    field: Field = None
+    message: Explanation = None
 
 
 class SendResults(Struct, frozen=True, rename="camel"):
@@ -132,6 +134,17 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     group: Annotated[str | None, LEFT_OUT] = None
     receipt: Annotated[str | None, LEFT_OUT] = None
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
+
+
+class NextMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The next message as Forq answers it; a client that asks for more gets the members of ReceivedMessage.
+
+    A message that was only peeked at has no receipt.
+    """
+
+    id: str
+    content: str
+    receipt: Annotated[str | None, LEFT_OUT] = None
 
 
 class ReceivedMessages(Struct, frozen=True, rename="camel"):

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.wire.errors import Explanation
 from forq_trio.wire.messages import LeaseMs
 from forq_trio.wire.values import LEFT_OUT, EpochMs, bounded, up_to
 
@@ -59,7 +60,7 @@ class ReceiptResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults
     ok: bool
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
     code: Annotated[str | None, LEFT_OUT] = None
-    message: Annotated[str | None, LEFT_OUT] = None
+    message: Explanation = None
 
 
 class ReceiptResults(Struct, frozen=True, rename="camel"):

@@ -126,7 +126,7 @@ def test_something_else_answers(connected: Forq, proxy: Proxy, answer: Answer, s
 
 def test_a_path_that_the_server_does_not_have(forq: Forq, url: str):
     """It is not that nothing was found."""
-    assert told(forq, f"{url}/sub") == (1, "forq: the server has nothing at this path (not_found.path)\n")
+    assert told(forq, f"{url}/sub") == (1, "forq: nothing is served at /sub/api/v1/queues (not_found.path)\n")
 
 
 def test_text_that_is_not_utf8(connected: Forq, queue: str):

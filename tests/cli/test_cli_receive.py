@@ -267,7 +267,7 @@ def test_giving_back_may_fail_and_is_told(
     three: Forq, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
     def interrupt(line: int) -> None:
-        proxy.spoiled.append(Answer.error(500, "internal"))
+        proxy.spoiled.append(Answer.error("internal"))
         raise KeyboardInterrupt
 
     code, errors = run_into(Pipe(interrupt), monkeypatch, "receive", queue)

@@ -8,10 +8,11 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.codes import Refused, refused
-from forq_trio.http.forq_api.reading import check_range
+from forq_trio.http.forq_api.errors import refusal_of
+from forq_trio.http.forq_api.reading import check_length, check_range
 from forq_trio.http.forq_api.receiving import lease, peek
-from forq_trio.http.forq_api.sends import read_messages
+from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.http.forq_api.sends import read_messages, refused_result
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -38,11 +39,13 @@ class BatchEndpoints:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         self._broker.check_producible(queue)
         entries = read_messages(request.body)
-        if len(entries) > limits.PRODUCE_BATCH_MAX:
-            raise refused(codes.TOO_MANY_MESSAGES)
+        check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", codes.TOO_MANY_MESSAGES)
         messages = [entry for entry in entries if isinstance(entry, NewMessage)]
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
-            raise Refused(codes.PAYLOAD_TOO_LARGE)
+            bytes_max = limits.PRODUCE_BATCH_BYTES_MAX
+            raise Refused(
+                codes.BODY_TOO_LARGE, f"the contents of a batch have at most {bytes_max} bytes", status=413
+            )
         for target in {message.dead_letter_queue for message in messages} - {None, ""}:
             request.principal.check(Scope.PRODUCE, target)
         outcomes = iter(await self._broker.produce_many(queue, messages))
@@ -55,10 +58,10 @@ class BatchEndpoints:
         """The next messages, waiting for the first one; none after the wait."""
         wanted = _read_receive(request.body)
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
-        check_range(wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
-        check_range(wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
+        check_range("$.max", wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
+        check_range("$.waitMs", wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
         if wanted.lease_ms is not None:
-            check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+            check_range("$.leaseMs", wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
             return Response(200, _encode(ReceivedMessages(seen)))
@@ -94,7 +97,7 @@ class BatchEndpoints:
 
 def _send_result(outcome: Produced | ForqError) -> SendResult:
     if isinstance(outcome, ForqError):
-        return SendResult(code=outcome.code)
+        return refused_result(refusal_of(outcome))
     return SendResult(outcome.id, outcome.sequence, outcome.duplicate)
 
 

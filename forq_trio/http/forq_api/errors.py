@@ -7,11 +7,16 @@ from forq_trio.http.errors import (
     MethodNotAllowed,
     PathNotFound,
     Unauthorized,
+    UnknownEncoding,
+    UnknownParameter,
 )
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import Refused
-from forq_trio.http.message import Response
+from forq_trio.http.forq_api.body_errors import did_you_mean
+from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shortened
+from forq_trio.http.message import Request, Response
 from forq_trio.model import errors
+from forq_trio.model.messages import python_name
+from forq_trio.wire.errors import RECEIPT_HEADER
 
 CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
     Unauthorized: codes.UNAUTHORIZED,
@@ -19,23 +24,70 @@ CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
     ForeignSite: codes.FORBIDDEN,
     PathNotFound: codes.PATH_NOT_FOUND,
     MethodNotAllowed: codes.METHOD_NOT_ALLOWED,
+    UnknownParameter: codes.QUERY_UNKNOWN,
+    UnknownEncoding: codes.ENCODING_UNKNOWN,
 }
 
+PART_BY_ERROR: dict[type[errors.ForqError], str] = {
+    errors.ProduceToDeadLetterQueue: "queue",
+    errors.DeadLettersOnly: "queue",
+    errors.MalformedReceipt: RECEIPT_HEADER,
+}
+"""The parameter of the path, or the header, to blame for an error that names no part of the request."""
 
-def answer_error(error: Exception) -> Response:
-    """The answer to an error raised while a request was read or carried out; raises errors without an entry."""
+_IN_PATH = {"queue", "messageId"}
+
+
+def answer_error(error: Exception, request: Request) -> Response:
+    """The answer of our own routes to an error; raises errors that have no code of the table."""
+    return answer(explain(error, request))
+
+
+def answer_forqs_error(error: Exception, request: Request) -> Response:
+    """The answer of Forq's own routes to an error; raises errors that have no code of the table."""
+    return forqs_answer(explain(error, request), request)
+
+
+def explain(error: Exception, request: Request) -> Refused:
+    """What is wrong, in words; raises errors that have no code of the table."""
     if isinstance(error, Refused):
-        return error.response
+        return error
     if isinstance(error, HttpError):
-        return _with_headers(codes.error_response(CODE_BY_HTTP_ERROR[type(error)]), error.headers)
-    if isinstance(error, errors.Forbidden) and error.scope is not None:
-        return codes.error_response(error.code, scope=error.scope)
-    if isinstance(error, errors.InvalidSetting | errors.InvalidToken):
-        return codes.error_response(error.code, field=error.field or "", message=error.message)
-    if not isinstance(error, errors.ForqError) or error.code not in codes.CODES:
+        return _http_refusal(error, request)
+    if not isinstance(error, errors.ForqError):
         raise error
-    return codes.error_response(error.code)
+    return refusal_of(error, in_query=not request.body)
 
 
-def _with_headers(response: Response, headers: tuple[tuple[bytes, bytes], ...]) -> Response:
-    return Response(response.status, response.body, headers=headers) if headers else response
+def refusal_of(error: errors.ForqError, *, in_query: bool = False) -> Refused:
+    """What the caller did wrong, or why we cannot do it; raises errors that have no code of the table.
+
+    in_query: the request has no body, so a member that is wrong is a parameter of the query.
+    """
+    if error.code not in codes.CODES:
+        raise error
+    if not isinstance(error, errors.CallerError):
+        return Refused(error.code)  # its own words are for the log
+    if error.field is None:
+        return Refused(error.code, error.message, field=PART_BY_ERROR.get(type(error)))
+    name = error.field.rpartition(".")[2]
+    field = name if in_query or name in _IN_PATH else f"$.{error.field}"
+    return Refused(error.code, error.message.replace(python_name(name), name), field=field)
+
+
+def _http_refusal(error: HttpError, request: Request) -> Refused:
+    code = CODE_BY_HTTP_ERROR[type(error)]
+    message = field = None
+    match error:
+        case ForeignSite():
+            message = "without keys the server takes no requests from web pages of other sites"
+        case PathNotFound():
+            message = f"nothing is served at {shortened(request.path)}"
+        case MethodNotAllowed(allow=allow):
+            message = f"this path takes {allow}, not {shortened(request.method)}"
+        case UnknownParameter(name=name, known=known):
+            field = name
+            message = f"there is no parameter '{shortened(name)}' here{did_you_mean(name, known)}"
+        case UnknownEncoding():
+            field = "Content-Encoding"
+    return Refused(code, message, field=field, headers=error.headers)

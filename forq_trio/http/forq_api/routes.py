@@ -6,19 +6,21 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
-from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.queues import QueueEndpoints
+from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
+from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
     MessageInfo,
     MessageViews,
     NewMessage,
     NewMessages,
-    ReceivedMessage,
+    NextMessage,
     ReceivedMessages,
     ReceiveRequest,
     SendResults,
@@ -66,7 +68,7 @@ _SETTLING = (
 _SETTLING_MANY = (*_QUEUE, *_BODY, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
 
 _RECEIPT = Parameter(
-    "X-Forq-Receipt",
+    RECEIPT_HEADER,
     "header",
     "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
     "one the id alone decides, unless the server demands receipts.",
@@ -77,6 +79,18 @@ _ORDER = Parameter(
     "query",
     "`fifo` for the queue's own order, `shuffle` for random messages.",
     {"type": "string", "enum": ["fifo", "shuffle"], "default": "fifo"},
+)
+_WAIT = Parameter(
+    "waitMs",
+    "query",
+    "How long to wait for a message.",
+    {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": limits.WAIT_MS_MAX},
+)
+_ANSWER = Parameter(
+    ANSWER_HEADER,
+    "header",
+    "`full`: all members of a message and of an error, not Forq's alone.",
+    {"type": "string", "enum": [FULL]},
 )
 _PEEK = Parameter(
     "peek",
@@ -99,6 +113,7 @@ SEND = Operation(
     description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
     "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
     body=NewMessage,
+    parameters=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably."),),
     codes=_SENDING,
 )
@@ -108,10 +123,11 @@ RECEIVE = Operation(
     summary="Receive the next message, waiting up to 30 seconds",
     description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
     "set. The answer comes as soon as there is one.",
-    parameters=(_ORDER, _PEEK),
-    answers=(Answer(200, "A message.", ReceivedMessage), Answer(204, "There was none.")),
+    parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
+    answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.")),
     codes=(
         *_QUEUE,
+        codes.WAIT_OUT_OF_RANGE,
         codes.ORDER_INVALID,
         codes.PEEK_INVALID,
         *_WRITER,
@@ -124,7 +140,7 @@ ACK = Operation(
     tag="Consumer",
     summary="Remove a message that is done with",
     description="Without a receipt it succeeds whether or not the message was there.",
-    parameters=(_RECEIPT,),
+    parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone."),),
     codes=_SETTLING,
 )
@@ -135,7 +151,7 @@ NACK = Operation(
     description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
     "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
     "message was there.",
-    parameters=(_RECEIPT,),
+    parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is given back, or failed."),),
     codes=_SETTLING,
 )
@@ -247,7 +263,10 @@ def forq_routes(broker: Broker, access: Access, *, require_receipt: bool = False
     ) -> Route:
         path = PREFIX + path
         gate = access.gate(scope, path if gate_checks_scope else None)
-        return Route(method, path, endpoint, operation, answer_error, gate, head)
+        if is_forqs_path(path):  # Forq ignores parameters that it does not know
+            return Route(method, path, endpoint, operation, answer_forqs_error, gate, head)
+        parameters = operation.query_names
+        return Route(method, path, endpoint, operation, answer_error, gate, head, parameters=parameters)
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)

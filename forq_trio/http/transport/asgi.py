@@ -11,7 +11,7 @@ import trio
 
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.response_bytes import WITHOUT_BODY
 
 Scope = MutableMapping[str, Any]
@@ -60,13 +60,13 @@ class HandlerApp:
         config: TransportConfig,
         budget: BodyBudget,
         on_error: Callable[[Exception], None],
-        on_refused: Callable[[int], None],
+        refuse: Refuse,
     ) -> None:
         self._handler = handler
         self._config = config
         self._budget = budget
         self._on_error = on_error
-        self._on_refused = on_refused
+        self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -88,13 +88,13 @@ class HandlerApp:
             with trio.move_on_after(self._config.body_seconds):
                 refused = await self._read_body(receive, body)
             if refused:
-                return self._error(refused)
+                return self._refuse(refused, scope["method"], _path(scope))
             return await self._handler(_request(scope, bytes(body), exchange))
         except _ClientGone:
             raise
         except Exception as error:
             self._on_error(error)
-            return self._error(500)
+            return self._refuse(500, scope["method"], _path(scope))
         finally:
             self._budget.change(-len(body))
 
@@ -143,10 +143,6 @@ class HandlerApp:
             if not sent and response.on_unsent is not None:
                 response.on_unsent()
 
-    def _error(self, status: int) -> Response:
-        self._on_refused(status)
-        return Response(status, self._config.error_bodies.get(status, b""))
-
 
 def _request(scope: Scope, body: bytes, exchange: Exchange) -> Request:
     headers: dict[bytes, bytes] = {}
@@ -156,13 +152,18 @@ def _request(scope: Scope, body: bytes, exchange: Exchange) -> Request:
     client = scope.get("client")
     return Request(
         scope["method"],
-        scope["raw_path"].decode("latin-1"),
+        _path(scope),
         scope["query_string"].decode("latin-1"),
         headers,
         body,
         client[0] if client else "",
         exchange.cancelled_when_lost,
     )
+
+
+def _path(scope: Scope) -> str:
+    path: bytes = scope["raw_path"]
+    return path.decode("latin-1")
 
 
 def _headers(response: Response) -> list[tuple[bytes, bytes]]:

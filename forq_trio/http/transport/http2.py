@@ -20,7 +20,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from forq_trio.http.message import Handler
 from forq_trio.http.transport.asgi import EXCHANGE, HandlerApp
 from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.response_bytes import security_headers
 
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -128,10 +128,10 @@ class Hypercorn:
         config: TransportConfig,
         budget: BodyBudget,
         on_error: Callable[[Exception], None],
-        on_refused: Callable[[int], None],
+        refuse: Refuse,
     ) -> None:
         # Hypercorn has a type for each ASGI event.
-        app: Any = HandlerApp(handler, config, budget, on_error, on_refused)
+        app: Any = HandlerApp(handler, config, budget, on_error, refuse)
         self._app = ASGIWrapper(app)
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)

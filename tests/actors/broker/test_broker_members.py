@@ -108,7 +108,7 @@ async def test_dead_letter_queues(broker) -> None:
 
 async def test_two_due_times(broker) -> None:
     error = await refused_every_way(broker, OutOfRange, process_after=T0, delay_ms=0)
-    assert str(error) == "a message has either process_after or delay_ms, not both"
+    assert str(error) == "process_after and a delay exclude each other"
 
 
 async def test_poison(broker) -> None:

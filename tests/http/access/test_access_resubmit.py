@@ -6,7 +6,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.commands import SweepKind
 from support.forq_api import Api
 
-from .conftest import Tokens
+from .conftest import Tokens, missing
 
 DEAD = "orders-dlq"
 
@@ -28,7 +28,7 @@ async def test_without_a_right_on_the_queue_it_came_from_it_is_refused(
     status, answer = await holder.ask(
         "POST", f"{DEAD}/dead-letters/{dead_letter}/resubmit", b'{"content": "forged"}'
     )
-    assert (status, answer["code"], answer["scope"]) == (403, "forbidden", "produce")
+    assert (status, answer["code"], missing(answer)) == (403, "forbidden", "produce")
     assert api.broker.counts_of("orders").total == 0
 
 

@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
-from support.forq_api import START_MS, Api, json_of
+from support.forq_api import START_MS, Api, blamed, json_of
 
 UNKNOWN_RECEIPT = "00000000-0001-8000-8000-000000000001"
 DAY_PAST_MS = START_MS - limits.DAY_MS
 
 MALFORMED = {
     "code": "bad_request.receipt.invalid",
-    "message": "The receipt does not have the form of a receipt",
+    "message": "the receipt does not have the form of a receipt",
 }
 GONE = {
     "code": "not_found.message",
-    "message": "No such message, or the receipt is no longer the current one",
+    "message": "no such message, or the receipt is no longer the current one",
 }
 
 
@@ -54,13 +54,13 @@ async def test_send_batch_validates_each_alone(api: Api):
     good = b'{"content":"good"}'
     body = b'{"messages":[' + good + b"," + b",".join(codes) + b"," + good + b"]}"
     first, *refused, last = await results(api, "q/messages/batch", body)
-    assert refused == [{"code": code} for code in codes.values()]
+    assert [blamed(result)["code"] for result in refused] == list(codes.values())
     assert [message["id"] for message in await receive(api, max=10)] == [first["id"], last["id"]]
 
 
 async def test_send_batch_of_nothing_but_bad_messages_stores_nothing(api: Api):
     assert await results(api, "q/messages/batch", {"messages": [{}]}) == [
-        {"code": "bad_request.body.invalid"}
+        {"code": "bad_request.body.invalid", "field": "$.content", "message": "content is missing"}
     ]
     assert api.broker.counts() == {}
 

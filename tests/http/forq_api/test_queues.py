@@ -146,7 +146,7 @@ async def test_peek_shows_the_next_messages_and_touches_nothing(api: Api):
     for path, count in (
         ("q/peek", limits.PEEK_DEFAULT),
         ("q/peek?limit=2", 2),
-        ("q/peek?other=1&limit=3", 3),
+        ("q/peek?order=fifo&limit=3", 3),
     ):
         messages = json_of(await api.call("GET", path))["messages"]
         assert [message["content"] for message in messages] == list(map(str, range(count)))

@@ -9,7 +9,7 @@ import trio.testing
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery
 from forq_trio.wire.messages import ReceivedMessage
-from support.forq_api import START_MS, Api, json_of
+from support.forq_api import ASKING_FOR_MORE, START_MS, Api, json_of
 
 ALWAYS = {"id", "content", "attempts", "sequence", "receivedAt", "priority", "firstReceivedAt"}
 OF_LEASES = {"receipt", "leaseUntil"}
@@ -24,7 +24,7 @@ async def receive(api: Api, method: str, **wanted: Any) -> list[dict[str, Any]]:
         return json_of(response)["messages"]
     texts = {True: "true", False: "false"}
     query = "&".join(f"{name}={texts.get(value, value)}" for name, value in wanted.items())
-    response = await api.call("GET", f"q/messages?{query}" if query else "q/messages")
+    response = await api.call("GET", f"q/messages?{query}", headers=ASKING_FOR_MORE)
     return [json_of(response)] if response.body else []
 
 

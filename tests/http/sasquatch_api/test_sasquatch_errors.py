@@ -48,6 +48,13 @@ async def test_a_path_that_is_none(api: Api):
     assert await api.error("send/more") == (404, "NotFound")
 
 
+@pytest.mark.parametrize("endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.startswith("POST")])
+async def test_a_compressed_body(api: Api, endpoint: str):
+    headers = {b"x-api-key": SECRET.encode(), b"content-encoding": b"gzip"}
+    response = await api.call(endpoint.split(" /")[1], b"\x1f\x8b", headers=headers)
+    assert (response.status, json_of(response)["error"]["code"]) == (415, "UnsupportedEncoding")
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_keys(api: Api, endpoint: str):
     """As Forq's (F8): the secret in X-API-Key, and five wrong ones lock out; /health needs none."""

@@ -12,6 +12,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
+from forq_trio.http.forq_api.refusals import transport_answer
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
@@ -108,7 +109,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         return await handler(request)
 
     budget = BodyBudget(config.bodies_bytes_max)
-    hypercorn = Hypercorn(noting, config, budget, seen.errors.append, lambda _: None)
+    hypercorn = Hypercorn(noting, config, budget, seen.errors.append, transport_answer)
     watchers = DisconnectWatchers()
     services = Services(
         noting,
@@ -120,7 +121,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         hypercorn,
         trio.current_time,
         seen.errors.append,
-        lambda _: None,
+        transport_answer,
     )
     ours, theirs = socket_pair()
     connection = Connection(services, SocketWire(theirs), "192.0.2.1")
