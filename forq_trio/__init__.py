@@ -1,7 +1,10 @@
 """forq-trio: a durable, instant, self-hosted message queue on one writer actor.
 
-The names below are the ones to use from an application that embeds the queue; `forq serve` runs it as a server.
-They are imported when first used, so that a program which only needs `forq_trio.client` loads nothing of the server.
+The names below are the ones to use from programs: `open_broker` runs the queue inside an application on trio,
+`ForqClient` and `AsyncForqClient` reach a server. All three have the same methods, results and errors
+(docs/python.md). `forq serve` is the server.
+
+A name is imported when it is first used, so that a program loads only what it needs.
 """
 
 from importlib import import_module
@@ -9,56 +12,111 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from forq_trio.broker.broker import Broker
-    from forq_trio.model.access import AccessToken, Scope
-    from forq_trio.model.clock import Clock
-    from forq_trio.model.errors import CallerError, ForqError, ServiceError
-    from forq_trio.model.messages import (
-        Delivery,
-        MessageFilter,
-        MessageInfo,
-        NewMessage,
-        Produced,
-        QueueInfo,
-        Status,
-    )
-    from forq_trio.system import open_broker
+    from forq_trio.broker.broker import Broker as Broker
+    from forq_trio.client.aio import AsyncForqClient as AsyncForqClient
+    from forq_trio.client.batches import batches as batches
+    from forq_trio.client.sync import ForqClient as ForqClient
+    from forq_trio.model.access import Scope as Scope
+    from forq_trio.model.clock import Clock as Clock
+    from forq_trio.model.commands import RedrivePolicy as RedrivePolicy
+    from forq_trio.model.errors import CallerError as CallerError
+    from forq_trio.model.errors import CommandRefused as CommandRefused
+    from forq_trio.model.errors import ContentTooLarge as ContentTooLarge
+    from forq_trio.model.errors import DeadLettersOnly as DeadLettersOnly
+    from forq_trio.model.errors import Forbidden as Forbidden
+    from forq_trio.model.errors import ForqError as ForqError
+    from forq_trio.model.errors import ForqProtocolError as ForqProtocolError
+    from forq_trio.model.errors import ForqUnreachable as ForqUnreachable
+    from forq_trio.model.errors import InvalidAttributes as InvalidAttributes
+    from forq_trio.model.errors import InvalidContent as InvalidContent
+    from forq_trio.model.errors import InvalidQueueName as InvalidQueueName
+    from forq_trio.model.errors import InvalidRequest as InvalidRequest
+    from forq_trio.model.errors import InvalidSetting as InvalidSetting
+    from forq_trio.model.errors import InvalidToken as InvalidToken
+    from forq_trio.model.errors import MalformedMessageId as MalformedMessageId
+    from forq_trio.model.errors import MalformedReceipt as MalformedReceipt
+    from forq_trio.model.errors import MessageNotFound as MessageNotFound
+    from forq_trio.model.errors import NotFound as NotFound
+    from forq_trio.model.errors import OutcomeUnknown as OutcomeUnknown
+    from forq_trio.model.errors import OutOfRange as OutOfRange
+    from forq_trio.model.errors import Overloaded as Overloaded
+    from forq_trio.model.errors import ProcessAfterInPast as ProcessAfterInPast
+    from forq_trio.model.errors import ProcessAfterTooFar as ProcessAfterTooFar
+    from forq_trio.model.errors import ProduceToDeadLetterQueue as ProduceToDeadLetterQueue
+    from forq_trio.model.errors import QueueFull as QueueFull
+    from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
+    from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
+    from forq_trio.model.errors import RedriveNotFound as RedriveNotFound
+    from forq_trio.model.errors import ServiceError as ServiceError
+    from forq_trio.model.errors import Stopping as Stopping
+    from forq_trio.model.errors import StorageFull as StorageFull
+    from forq_trio.model.errors import StorageLost as StorageLost
+    from forq_trio.model.errors import StorageOpenError as StorageOpenError
+    from forq_trio.model.errors import StorageUnavailable as StorageUnavailable
+    from forq_trio.model.errors import TokenExists as TokenExists
+    from forq_trio.model.errors import TokenNotFound as TokenNotFound
+    from forq_trio.model.errors import TooManyRedrives as TooManyRedrives
+    from forq_trio.model.errors import TooManyTokens as TooManyTokens
+    from forq_trio.model.errors import TooManyWrongKeys as TooManyWrongKeys
+    from forq_trio.model.errors import WrongKey as WrongKey
+    from forq_trio.model.messages import Delivery as Delivery
+    from forq_trio.model.messages import Failure as Failure
+    from forq_trio.model.messages import MessageOptions as MessageOptions
+    from forq_trio.model.messages import NewMessage as NewMessage
+    from forq_trio.model.messages import Produced as Produced
+    from forq_trio.model.queue_settings import BackOff as BackOff
+    from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
+    from forq_trio.model.queue_settings import Order as Order
+    from forq_trio.model.queue_settings import Overflow as Overflow
+    from forq_trio.model.queue_settings import QueueRules as QueueRules
+    from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+    from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+    from forq_trio.system import open_broker as open_broker
+    from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
+    from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
+    from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
+    from forq_trio.wire.dead_letters import MoveResult as MoveResult
+    from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+    from forq_trio.wire.messages import MessageInfo as MessageInfo
+    from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
+    from forq_trio.wire.queues import QueueInfo as QueueInfo
+    from forq_trio.wire.receipts import ReceiptResult as ReceiptResult
+    from forq_trio.wire.tokens import CreatedToken as CreatedToken
+    from forq_trio.wire.tokens import TokenInfo as TokenInfo
 
-_HOMES = {
-    "AccessToken": "model.access",
-    "Broker": "broker.broker",
-    "CallerError": "model.errors",
-    "Clock": "model.clock",
-    "Delivery": "model.messages",
-    "ForqError": "model.errors",
-    "MessageFilter": "model.messages",
-    "MessageInfo": "model.messages",
-    "NewMessage": "model.messages",
-    "Produced": "model.messages",
-    "QueueInfo": "model.messages",
-    "Scope": "model.access",
-    "ServiceError": "model.errors",
-    "Status": "model.messages",
-    "open_broker": "system",
+_NAMES = {
+    "broker.broker": "Broker",
+    "client.aio": "AsyncForqClient",
+    "client.batches": "batches",
+    "client.sync": "ForqClient",
+    "model.access": "Scope",
+    "model.clock": "Clock",
+    "model.commands": "RedrivePolicy",
+    "model.errors": (
+        "CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
+        "ForqProtocolError ForqUnreachable InvalidAttributes InvalidContent InvalidQueueName "
+        "InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt MessageNotFound "
+        "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
+        "ProduceToDeadLetterQueue QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
+        "ServiceError Stopping StorageFull StorageLost StorageOpenError StorageUnavailable TokenExists TokenNotFound "
+        "TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
+    ),
+    "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
+    "model.queue_settings": (
+        "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
+    ),
+    "system": "open_broker",
+    "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
+    "wire.messages": "MessageInfo",
+    "wire.queues": "QueueConfiguration QueueInfo",
+    "wire.receipts": "ReceiptResult",
+    "wire.tokens": "CreatedToken TokenInfo",
 }
+"""The public names by the module that they come from."""
 
-__all__ = [
-    "AccessToken",
-    "Broker",
-    "CallerError",
-    "Clock",
-    "Delivery",
-    "ForqError",
-    "MessageFilter",
-    "MessageInfo",
-    "NewMessage",
-    "Produced",
-    "QueueInfo",
-    "Scope",
-    "ServiceError",
-    "Status",
-    "open_broker",
-]
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -67,3 +125,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

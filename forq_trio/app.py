@@ -19,14 +19,16 @@ import trio
 from forq_trio.config.settings import Config
 from forq_trio.config.values import Address
 from forq_trio.http.access import Access, ApiKeyGate
-from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, TRANSPORT_BODIES, error_response
+from forq_trio.http.forq_api.codes import BODY_TOO_LARGE
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.forq_api.openapi import openapi_routes
+from forq_trio.http.forq_api.refusals import error_body_start, transport_answer
 from forq_trio.http.forq_api.routes import forq_routes
 from forq_trio.http.message import Handler
-from forq_trio.http.rejections import counting_rejections, transport_rejections
+from forq_trio.http.rejections import counting_refusals, counting_rejections
+from forq_trio.http.request_log import logging_refusals, logging_requests
 from forq_trio.http.router import make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
@@ -179,18 +181,21 @@ async def _serving(server: Server, system: System) -> AsyncIterator[None]:
 
 
 def _build_server(config: Config, system: System, listeners: list[socket.socket]) -> Server:
+    handler = _build_handler(config, system)
+    refuse = counting_refusals(transport_answer, system.counters)
+    if config.log_level == "debug":
+        handler, refuse = logging_requests(handler), logging_refusals(refuse)
     return Server(
-        _build_handler(config, system),
+        handler,
         listeners,
         TransportConfig(
             http2=config.h2c == "on",
             hsts=config.env == "pro",
             body_bytes_max=_body_bytes_max(config),
             connections_max=allow_connections(),
-            error_bodies=TRANSPORT_BODIES,
         ),
         on_error=_log_request_error,
-        on_refused=transport_rejections(system.counters),
+        refuse=refuse,
         ssl_context=_tls_context(config),
     )
 
@@ -202,7 +207,7 @@ def _build_handler(config: Config, system: System) -> Handler:
     )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
-        *forq_routes(system.broker, SystemClock(), access, require_receipt=config.require_receipt),
+        *forq_routes(system.broker, access, require_receipt=config.require_receipt),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:
@@ -220,7 +225,7 @@ def _build_handler(config: Config, system: System) -> Handler:
             _version(),
         )
     handler = make_handler(routes, answer_error)
-    return counting_rejections(handler, system.counters, error_response(BODY_TOO_LARGE))
+    return counting_rejections(handler, system.counters, error_body_start(BODY_TOO_LARGE))
 
 
 def _sasquatch_options(config: Config) -> SasquatchOptions:

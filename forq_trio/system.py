@@ -87,7 +87,7 @@ async def open_system(
                     engine, writer, broker, gauges, housekeeping, sweep_seconds, disk_reserve_bytes
                 ):
                     jobs.start_soon(supervise, job, name=job.name)
-                await jobs.start(broker.redrives.run)
+                await jobs.start(broker.redrive_tasks.run)
                 try:
                     yield System(engine, writer, broker, counters)
                 except Exception as error:
@@ -142,9 +142,14 @@ async def open_broker(
     file beside the database, so that all other calls go on when the disk is full; 0 for neither. clock: the wall clock
     for messages, None for the system's.
 
-    Raises StorageOpenError, OutOfRange. Leaving the block finishes what was sent. Cancelled, it finishes the
-    running commit and refuses the rest with Stopping.
+    Raises StorageOpenError, OutOfRange; RuntimeError where no trio runs. Leaving the block finishes what was sent.
+    Cancelled, it finishes the running commit and refuses the rest with Stopping.
     """
+    if not trio.lowlevel.in_trio_run():
+        raise RuntimeError(
+            "open_broker needs trio: call it inside trio.run. A program on asyncio starts a server (forq serve)"
+            " and uses AsyncForqClient"
+        )
     settings = EngineSettings(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)
         * limits.HOUR_MS,

@@ -67,8 +67,8 @@ class Api:
             f"X-API-Key: {self._headers['X-API-Key']}\r\n{receipt}Content-Length: 0\r\n\r\n"
         ).encode()
 
-    def send_batch(self, queue: str, contents: Sequence[str], process_after_ms: int | None = None) -> bytes:
-        due = {} if process_after_ms is None else {"processAfter": process_after_ms}
+    def send_batch(self, queue: str, contents: Sequence[str], process_after: int | None = None) -> bytes:
+        due = {} if process_after is None else {"processAfter": process_after}
         messages = [{"content": content, **due} for content in contents]
         return self._request("POST", f"{self._prefix}/{queue}/messages/batch", {"messages": messages})
 

@@ -16,10 +16,7 @@ import trio
 
 from bench.scenarios.context import Context, Row
 from bench.scenarios.embedded import broker_on_disk
-from forq_trio import Broker
-from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Overflow, SettingsChange
+from forq_trio import Broker, NewMessage, Overflow, RedrivePolicy, SettingsOptions
 
 STEPS = ("send", "claim", "ack")
 GROUPS = 100
@@ -39,7 +36,7 @@ class Feature:
 
     name: str
     message: Callable[[int], dict[str, Any]] = lambda _: {}
-    settings: SettingsChange | None = None
+    settings: SettingsOptions | None = None
     receive: dict[str, Any] = field(default_factory=dict)
     queue_suffix: str = ""
     sends: int = 1
@@ -64,16 +61,14 @@ def features_of(batch_messages: int) -> list[Feature]:
         Feature(
             f"{GROUPS} groups, at most 10 each in process",
             lambda i: {"group": f"tenant-{i % GROUPS}"},
-            SettingsChange(group_in_flight_max=10),
+            {"group_in_flight_max": 10},
         ),
-        Feature("bound on messages and bytes", settings=SettingsChange(max_messages=10**6, max_bytes=10**9)),
+        Feature("bound on messages and bytes", settings={"max_messages": 10**6, "max_bytes": 10**9}),
         Feature(
             "full, dropping the oldest",
-            settings=SettingsChange(max_messages=batch_messages, overflow=Overflow.DROP_OLDEST),
+            settings={"max_messages": batch_messages, "overflow": Overflow.DROP_OLDEST},
         ),
-        Feature(
-            "back-off, lease, attempts of the queue", settings=SettingsChange(lease_ms=60_000, max_attempts=9)
-        ),
+        Feature("back-off, lease, attempts of the queue", settings={"lease_ms": 60_000, "max_attempts": 9}),
         Feature("shuffle", receive={"shuffle": True}),
         Feature("a consumer's own bound on deliveries", receive={"redrive_policy": RedrivePolicy(4)}),
     ]
@@ -111,12 +106,12 @@ async def _features_stored(context: Context) -> list[Row]:
 
     ways = [
         Feature("groups and priorities", mixed),
-        Feature("groups, at most 10 each in process", mixed, SettingsChange(group_in_flight_max=10)),
+        Feature("groups, at most 10 each in process", mixed, {"group_in_flight_max": 10}),
         Feature("groups, at random", mixed, receive={"shuffle": True}),
         Feature(
             "full, dropping the oldest",
             mixed,
-            SettingsChange(max_messages=max(settings.backlog_ready, size), overflow=Overflow.DROP_OLDEST),
+            {"max_messages": max(settings.backlog_ready, size), "overflow": Overflow.DROP_OLDEST},
             sends=2,
         ),
     ]
@@ -136,7 +131,7 @@ async def _features_stored(context: Context) -> list[Row]:
 async def _prepare(broker: Broker, feature: Feature) -> tuple[Feature, str]:
     queue = f"bench-feature-{next(_numbers)}{feature.queue_suffix}"
     if feature.settings is not None:
-        await broker.configure(queue, feature.settings)
+        await broker.configure(queue, **feature.settings)
     return feature, queue
 
 
@@ -157,7 +152,7 @@ async def _round(context: Context, broker: Broker, feature: Feature, queue: str)
             async with _timed(spent, "send"):
                 await broker.produce_many(queue, batch)
         async with _timed(spent, "claim"):
-            deliveries = await broker.receive(queue, max_messages=size, **feature.receive)
+            deliveries = await broker.receive(queue, max_messages=size, wait_ms=0, **feature.receive)
         async with _timed(spent, "ack"):
             await broker.ack(queue, [delivery.receipt for delivery in deliveries])
         messages += len(deliveries)

@@ -14,11 +14,8 @@ import trio
 from bench.load.histogram import Histogram
 from bench.scenarios.context import Context, Row
 from bench.scenarios.embedded import broker_on_disk
-from forq_trio import Broker
+from forq_trio import Broker, NewMessage, Overflow, QueueFull
 from forq_trio.model import limits
-from forq_trio.model.errors import QueueFull
-from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Overflow, SettingsChange
 
 LARGEST = "x" * limits.CONTENT_BYTES_MAX
 LARGE_MESSAGES = 100
@@ -103,9 +100,7 @@ async def lowered_bound(broker: Broker, stored: int) -> Run:
     """A bound lowered to a hundredth of what is stored, dropping the oldest, and sends into it."""
 
     async def run() -> None:
-        await broker.configure(
-            "full", SettingsChange(max_messages=max(stored // 100, 1), overflow=Overflow.DROP_OLDEST)
-        )
+        await broker.configure("full", max_messages=max(stored // 100, 1), overflow=Overflow.DROP_OLDEST)
         await _at_once(CONCURRENT, lambda: _send_until_refused(broker))
 
     return run
@@ -115,9 +110,7 @@ async def lowered_to_dead_letters(broker: Broker, stored: int) -> Run:
     """The same, moving them to the dead-letter queue."""
 
     async def run() -> None:
-        await broker.configure(
-            "full", SettingsChange(max_messages=max(stored // 100, 1), overflow=Overflow.DEAD_LETTER)
-        )
+        await broker.configure("full", max_messages=max(stored // 100, 1), overflow=Overflow.DEAD_LETTER)
         await _at_once(CONCURRENT, lambda: _send_until_refused(broker))
 
     return run
@@ -126,9 +119,9 @@ async def lowered_to_dead_letters(broker: Broker, stored: int) -> Run:
 async def refused_sends(broker: Broker, stored: int) -> Run:
     """Sends that are refused, into a queue whose bytes are taken by messages in process."""
     await broker.produce("full", LARGEST, priority=limits.PRIORITY_MAX)
-    await broker.receive("full")
+    await broker.receive("full", wait_ms=0)
     size = stored * len("small") + len(LARGEST)
-    await broker.configure("full", SettingsChange(max_bytes=size, overflow=Overflow.DROP_OLDEST))
+    await broker.configure("full", max_bytes=size, overflow=Overflow.DROP_OLDEST)
 
     async def send() -> None:
         for _ in range(SENDS // 10):
@@ -145,7 +138,7 @@ async def large_receives(broker: Broker, stored: int) -> Run:
     await _store(broker, "large", [NewMessage(LARGEST)] * (CONCURRENT * LARGE_MESSAGES // 4))
 
     async def receive() -> None:
-        await broker.receive("large", max_messages=LARGE_MESSAGES)
+        await broker.receive("large", max_messages=LARGE_MESSAGES, wait_ms=0)
 
     return lambda: _at_once(CONCURRENT, receive)
 
@@ -154,7 +147,7 @@ async def large_nacks(broker: Broker, stored: int) -> Run:
     """Nacks of 200 messages of 256 KiB at once."""
     await _store(broker, "large", [NewMessage(LARGEST)] * (2 * LARGE_MESSAGES))
     receipts: list[str] = []
-    while deliveries := await broker.receive("large", max_messages=LARGE_MESSAGES):
+    while deliveries := await broker.receive("large", max_messages=LARGE_MESSAGES, wait_ms=0):
         receipts += [delivery.receipt for delivery in deliveries]
 
     async def run() -> None:
@@ -184,16 +177,16 @@ async def large_purge(broker: Broker, stored: int) -> Run:
 
 async def lifted_group_limit(broker: Broker, stored: int) -> Run:
     """A group limit that is lifted while a twentieth of what is stored is held for it."""
-    await broker.configure("grouped", SettingsChange(group_in_flight_max=1))
+    await broker.configure("grouped", group_in_flight_max=1)
     await _store(
         broker, "grouped", [NewMessage("small", group=f"g{n % GROUPS}") for n in range(stored // 20)]
     )
-    while await broker.receive("grouped", max_messages=LARGE_MESSAGES):
+    while await broker.receive("grouped", max_messages=LARGE_MESSAGES, wait_ms=0):
         pass
 
     async def run() -> None:
-        await broker.configure("grouped", SettingsChange(group_in_flight_max=None))
-        while await broker.receive("grouped", max_messages=LARGE_MESSAGES):
+        await broker.configure("grouped", group_in_flight_max=None)
+        while await broker.receive("grouped", max_messages=LARGE_MESSAGES, wait_ms=0):
             pass
 
     return run
@@ -203,7 +196,7 @@ async def shuffled_receives(broker: Broker, stored: int) -> Run:
     """20 shuffled receives of 100 messages at once."""
 
     async def receive() -> None:
-        await broker.receive("full", max_messages=LARGE_MESSAGES, shuffle=True)
+        await broker.receive("full", max_messages=LARGE_MESSAGES, shuffle=True, wait_ms=0)
 
     return lambda: _at_once(CONCURRENT, receive)
 

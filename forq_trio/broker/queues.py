@@ -4,11 +4,21 @@ Settings are read from the cache, as of the last commit, without a query.
 """
 
 from collections.abc import Mapping
+from typing import Unpack
+
+import trio
 
 from forq_trio.model import commands
 from forq_trio.model.errors import QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
-from forq_trio.model.queue_settings import QueueRules, QueueSettings, SettingsChange, check_change
+from forq_trio.model.queue_settings import (
+    QueueSettings,
+    SettingsChange,
+    SettingsOptions,
+    check_change,
+    read_change,
+)
+from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.writer_actor import WriterActor
 
 
@@ -17,29 +27,40 @@ class Administration:
 
     _writer: WriterActor
 
-    async def configure(self, queue: str, change: SettingsChange) -> QueueSettings:
-        """Change what `change` names, at once for all messages of the queue; returns its settings now.
+    async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
+        """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
 
-        A changed order, delay or TTL applies to messages sent from now on. Raises InvalidQueueName, InvalidSetting.
+        Applies at once to all messages of the queue, but order, delay and time to live only to those sent from now on.
+        Raises InvalidQueueName, InvalidSetting, InvalidRequest (a value of another type), TypeError (no such setting).
         """
-        check_queue_name(queue)
-        return await self._writer.execute(commands.Configure(queue, check_change(queue, change)))
+        return await self.change_settings(queue, read_change(changes))
 
-    async def forget_settings(self, queue: str) -> None:
+    async def change_settings(self, queue: str, change: SettingsChange) -> QueueConfiguration:
+        """`configure` with a change as a value."""
+        check_queue_name(queue)
+        await self._writer.execute(commands.Configure(queue, check_change(queue, change)))
+        return self._configuration(queue)
+
+    async def reset_settings(self, queue: str) -> None:
         """Go back to the defaults. A paused queue stays paused. Raises InvalidQueueName."""
         await self._writer.execute(commands.Configure(check_queue_name(queue), None))
 
-    def settings(self, queue: str) -> QueueSettings:
-        """The settings of a queue, all None for one without any. Raises InvalidQueueName."""
+    async def settings(self, queue: str) -> QueueConfiguration:
+        """The settings of a queue, as they were set and with the defaults filled in. Raises InvalidQueueName."""
+        check_queue_name(queue)
+        await trio.lowlevel.checkpoint()
+        return self._configuration(queue)
+
+    def _configuration(self, queue: str) -> QueueConfiguration:
+        return QueueConfiguration(self.settings_of(queue), self._writer.snapshot().rules(queue))
+
+    def settings_of(self, queue: str) -> QueueSettings:
+        """What was set for a queue, all None for one without settings. Raises InvalidQueueName."""
         return self._writer.snapshot().settings.get(check_queue_name(queue)) or QueueSettings()
 
     def all_settings(self) -> Mapping[str, QueueSettings]:
         """The settings of the queues that have any."""
         return dict(self._writer.snapshot().settings)
-
-    def rules(self, queue: str) -> QueueRules:
-        """The rules of a queue. Raises InvalidQueueName."""
-        return self._writer.snapshot().rules(check_queue_name(queue))
 
     async def pause(self, queue: str) -> None:
         """Deliver no messages of this queue until `resume`; sends go on, receivers wait. Raises InvalidQueueName."""
@@ -64,7 +85,7 @@ class Administration:
                 return removed
             purge = commands.Purge(queue, purged.up_to)
 
-    async def forget_queue(self, queue: str) -> None:
+    async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue and its settings. Raises InvalidQueueName, QueueNotEmpty."""
         if not await self._writer.execute(commands.ForgetQueue(check_queue_name(queue))):
             raise QueueNotEmpty

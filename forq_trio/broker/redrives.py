@@ -39,8 +39,9 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     TooManyRedrives,
 )
-from forq_trio.model.messages import MessageFilter, MessageInfo, Status, check_queue_name
+from forq_trio.model.messages import MessageFilter, Status, StoredMessage, check_queue_name
 from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.wire.dead_letters import AppliedFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class RedriveState(Enum):
     FAILED = "failed"
 
 
-class RedriveTask(Struct, frozen=True, kw_only=True, rename="camel"):
+class RedriveTask(Struct, frozen=True, kw_only=True):
     """A redrive of all that match, and how far it has come.
 
     wanted: the filter, without the bound of its start. target: None moves each message to where it came from.
@@ -83,6 +84,17 @@ class RedriveTask(Struct, frozen=True, kw_only=True, rename="camel"):
     moved: int = 0
     finished_at: int | None = None
     error: str | None = None
+
+    def info(self) -> RedriveInfo:
+        """The task as callers see it."""
+        wanted = self.wanted
+        members = msgspec.structs.asdict(self)
+        del members["wanted"]
+        members["state"] = self.state.value
+        members["filter"] = AppliedFilter(
+            wanted.reason, wanted.since_ms, wanted.until_ms, wanted.attributes, wanted.text
+        )
+        return RedriveInfo(**members)
 
 
 class Pace:
@@ -167,7 +179,7 @@ class Redrives:
         self._letters.check_dead_letter_queue(queue)
         wanted = check_filter(wanted or MessageFilter())
         if target is not None:
-            check_queue_name(target)
+            check_queue_name(target, "target")
         if rate_per_second is not None:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
         if self._nursery is None:
@@ -269,7 +281,7 @@ class Redrives:
         async def move(ids: Sequence[str]) -> int:
             with trio.CancelScope(shield=True):
                 outcomes = await self._letters.redrive(run.task.queue, ids, target=run.task.target)
-            return sum(outcomes)
+            return sum(outcome.ok for outcome in outcomes)
 
         for ids in _parts(message_ids, pace.step):
             await pace.wait()
@@ -283,7 +295,7 @@ class Redrives:
             del self._runs[key]
 
 
-def _can_move(info: MessageInfo, target: str | None) -> bool:
+def _can_move(info: StoredMessage, target: str | None) -> bool:
     """True if the engine would move this message now."""
     return info.status is not Status.PROCESSING and (target or info.source_queue) not in (None, info.queue)
 

@@ -8,12 +8,15 @@ Uses are noted in memory, and stored by a job and when the system stops, so that
 
 from collections.abc import Iterable
 
+import trio
 from msgspec.structs import replace
 
+from forq_trio.broker.views import token_info
 from forq_trio.model.access import (
     ALL_QUEUES,
     AccessToken,
     Scope,
+    check_scopes,
     check_token,
     digest,
     is_token_name,
@@ -21,6 +24,8 @@ from forq_trio.model.access import (
 )
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
+from forq_trio.model.errors import TokenNotFound
+from forq_trio.wire.tokens import CreatedToken, TokenInfo
 from forq_trio.writer_actor import WriterActor
 
 
@@ -93,14 +98,14 @@ class Tokens:
         scopes: Iterable[Scope],
         queues: str = ALL_QUEUES,
         *,
-        expires_at_ms: int | None = None,
-    ) -> str:
-        """Create a token with `scopes` on the queues that the glob matches; returns its text.
+        expires_at: int | None = None,
+    ) -> CreatedToken:
+        """Create a token with `scopes` on the queues that the glob matches; only the result has its text.
 
-        The text is not stored. name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at_ms: epoch ms, None for never.
+        name: 1-64 characters of A-Z a-z 0-9 . _ -; expires_at: epoch ms, None for never.
         Raises InvalidToken, TokenExists, TooManyTokens.
         """
-        wanted = frozenset(scopes)
+        wanted = check_scopes(scopes)
         text = new_token_text()
         token = AccessToken(
             name,
@@ -108,18 +113,21 @@ class Tokens:
             tuple(scope for scope in Scope if scope in wanted),
             queues,
             self._clock.now_ms(),
-            expires_at_ms,
+            expires_at,
         )
         await self._writer.execute(SaveToken(check_token(token)))
-        return text
+        return CreatedToken(name, text)
 
-    async def revoke_token(self, name: str) -> bool:
-        """Revoke a token, with effect from the commit; its name is free again. False if there is none."""
-        return is_token_name(name) and await self._writer.execute(RevokeToken(name))
+    async def revoke_token(self, name: str) -> None:
+        """Revoke a token, with effect from the commit; its name is free again. Raises TokenNotFound."""
+        if not (is_token_name(name) and await self._writer.execute(RevokeToken(name))):
+            raise TokenNotFound
 
-    def tokens(self) -> list[AccessToken]:
-        """All tokens by name, also expired ones; from the cache. Their digests are no secrets."""
-        return self._known_tokens.all()
+    async def tokens(self) -> list[TokenInfo]:
+        """All tokens by name, also expired ones; from the cache."""
+        await trio.lowlevel.checkpoint()
+        now_ms = self._clock.now_ms()
+        return [token_info(token, now_ms) for token in self._known_tokens.all()]
 
     def use_token(self, key: str) -> AccessToken | None:
         """The token of which `key` is the text; None if there is none, it was revoked or has expired.

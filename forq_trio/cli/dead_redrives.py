@@ -15,8 +15,8 @@ from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.tables import Column, numbers, print_table
-from forq_trio.client.errors import ForqClientError, meaning
 from forq_trio.client.types import DeadLetterFilter, MoveResult, RedriveInfo
+from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
 if TYPE_CHECKING:
@@ -122,17 +122,11 @@ def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
             print_json(result)
     else:
         for result in refused:
-            click.echo(f"forq: {result.id}: {_why_not(result.code)}", err=True)
+            click.echo(f"forq: {result.id}: {result.message} ({result.code})", err=True)
         click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
     if not refused:
         return Exit.OK
     return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED
-
-
-def _why_not(code: str | None) -> str:
-    if code == "not_found.message":
-        return "it is not there, is processing, or has no queue to go to"
-    return meaning(code or "internal")
 
 
 def _run(
@@ -142,7 +136,7 @@ def _run(
     hint = f"`forq dead redrives {queue}` shows it"
     try:
         task = start()
-    except (KeyboardInterrupt, ForqClientError) as problem:
+    except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
             click.echo(f"forq: whether the redrive was started is not known: {hint}", err=True)
         raise
@@ -152,7 +146,7 @@ def _run(
                 return _follow(client, task)
         except KeyboardInterrupt:
             return client.cancel_redrive(queue, task.id)
-    except (KeyboardInterrupt, ForqClientError):
+    except (KeyboardInterrupt, ForqError):
         stop = f"`forq dead redrives {queue} --cancel {task.id}` stops it"
         click.echo(f"forq: redrive {task.id} may go on in the server: {hint}, {stop}", err=True)
         raise

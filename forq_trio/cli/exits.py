@@ -4,7 +4,17 @@ from enum import IntEnum
 
 import click
 
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import (
+    CallerError,
+    Forbidden,
+    ForqError,
+    ForqProtocolError,
+    ForqUnreachable,
+    NotFound,
+    ServiceError,
+    TooManyWrongKeys,
+    WrongKey,
+)
 
 
 class Exit(IntEnum):
@@ -19,12 +29,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_CODES = {
-    403: Exit.NOT_AUTHORISED,
-    404: Exit.NOTHING,
-    429: Exit.NOT_AUTHORISED,
-}
-_SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold its secret or an access token"
+_SECRET_ADVICE = "FORQ_AUTH_SECRET has to hold the server's secret or an access token"
 
 
 class Failure(Exception):
@@ -38,7 +43,6 @@ class Failure(Exception):
 def explain(problem: Exception) -> tuple[list[str], int]:
     """The lines for stderr and the exit code of an error that ended a command. Unexpected errors are raised again."""
     from forq_trio.client.address import DEFAULT_URL
-    from forq_trio.client.errors import ForqApiError, ForqClientError, ForqUnreachable
     from forq_trio.config.errors import ConfigError
 
     match problem:
@@ -55,16 +59,18 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return ["forq: the configuration is not valid:", *(f"  {line}" for line in problems)], Exit.USAGE
         case Failure(code=code):
             return [f"forq: {problem}"], code
-        case ForqApiError(code="unauthorized"):
-            return [f"forq: {problem}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
-        case ForqApiError(code=None) | ForqApiError(code="not_found.path"):
-            return [f"forq: {problem}"], Exit.FAILED
-        case ForqApiError(status=status):
-            return [f"forq: {problem}"], _CODES.get(status, Exit.FAILED)
         case ForqUnreachable():
             advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
             return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
-        case ForqClientError() | ForqError():
+        case WrongKey():
+            return [f"forq: {_told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
+        case TooManyWrongKeys() | Forbidden():
+            return [f"forq: {_told(problem)}"], Exit.NOT_AUTHORISED
+        case NotFound() if problem.code != "not_found.path":
+            return [f"forq: {_told(problem)}"], Exit.NOTHING
+        case CallerError() | ServiceError():
+            return [f"forq: {_told(problem)}"], Exit.FAILED
+        case ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
             reason = problem.strerror or type(problem).__name__
@@ -78,13 +84,19 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     raise problem
 
 
+def _told(problem: ForqError) -> str:
+    """What is wrong, with the code and the part of the request to blame."""
+    blamed = "" if problem.field is None else f" at {problem.field}"
+    return f"{problem} ({problem.code}{blamed})"
+
+
 def did_nothing(problem: BaseException) -> bool:
     """True if a request that ended with this error certainly changed nothing."""
-    from forq_trio.client.errors import ForqApiError, ForqUnreachable
-
     match problem:
         case ForqUnreachable(sent=sent):
             return not sent
-        case ForqApiError(status=status, code=code):
-            return status < 500 or (status == 503 and code is not None)
-    return False
+        case ForqProtocolError(refused=refused):
+            return refused
+        case ServiceError(code=code):
+            return code.startswith("forq.")
+    return isinstance(problem, CallerError)

@@ -1,30 +1,25 @@
 """Cuts a stream of bytes into lines, each a message. No I/O in here; memory is bounded.
 
-An empty line is no message, and CR LF ends a line like LF. A line that cannot be a message is reported with the API's
-code for it, and the next lines are not affected.
+An empty line is no message, and CR LF ends a line like LF. A line that cannot be a message is reported with the
+error for it, and the next lines are not affected.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from forq_trio.client.errors import meaning
+from forq_trio.model.errors import ContentTooLarge, ForqError, InvalidContent
 
 LINE_BYTES_MAX = 256 * 1024
-TOO_LONG = "bad_request.body.content.exceeds_limit"
-NOT_UTF8 = "bad_request.body.invalid"
-
-
-def why_not_sent(code: str) -> str:
-    """The code of a line that cannot be sent, or that the server refused, in words."""
-    return "it is not UTF-8" if code == NOT_UTF8 else meaning(code)
+TOO_LONG = ContentTooLarge()
+NOT_UTF8 = InvalidContent("it is not UTF-8")
 
 
 class Line(NamedTuple):
-    """A line by its number, counted from 1. Either `text` or `code` (why it cannot be sent) is set, the other None."""
+    """A line by its number, counted from 1. Either `text` or `error` (why it cannot be sent) is set, the other None."""
 
     number: int
     text: str | None
-    code: str | None = None
+    error: ForqError | None = None
 
 
 class LineCutter:

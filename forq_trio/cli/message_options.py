@@ -1,8 +1,11 @@
 """The options of `forq send` about the message itself, as the members of the client's NewMessage."""
 
+from typing import cast
+
 import click
 
 from forq_trio.cli.options import CommandT, duration_ms, moment_ms, pair
+from forq_trio.client.types import MessageOptions
 from forq_trio.model.limits import PRIORITY_DEFAULT, PRIORITY_MAX
 
 
@@ -85,3 +88,8 @@ def message_options(command: CommandT) -> CommandT:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def given(options: MessageOptions) -> MessageOptions:
+    """The options that were given on the command line."""
+    return cast("MessageOptions", {name: value for name, value in options.items() if value is not None})

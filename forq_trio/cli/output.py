@@ -20,8 +20,13 @@ def on_terminal() -> bool:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on a line of its own, flushed."""
-    click.echo(msgspec.json.encode(value))
+    """One JSON object on a line of its own, flushed; of a struct all members."""
+    click.echo(msgspec.json.encode(members(value) if isinstance(value, msgspec.Struct) else value))
+
+
+def members(value: msgspec.Struct) -> dict[str, Any]:
+    """The members of a struct by their names in JSON, also those that its JSON leaves out at their defaults."""
+    return dict(zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True))
 
 
 def visible(text: str) -> str:

@@ -4,13 +4,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.output import count_of, members, print_json
 from forq_trio.cli.queue_options import SETTINGS, setting_options
 from forq_trio.cli.tables import Column, print_table
 
@@ -32,7 +31,8 @@ def show(queue: str, as_json: bool, url: str) -> int:
     with connect(url) as client:
         found = client.settings(queue)
     if as_json:
-        print_json({"queue": queue, **msgspec.to_builtins(found)})
+        shown = {"settings": members(found.settings), "effective": members(found.effective)}
+        print_json({"queue": queue, **shown})
         return Exit.OK
     rows = []
     for setting in SETTINGS:

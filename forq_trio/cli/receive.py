@@ -18,9 +18,9 @@ from forq_trio.cli.output import (
     visible,
 )
 from forq_trio.cli.progress import errors_on_terminal
-from forq_trio.client.errors import ForqClientError, ForqUnreachable
 from forq_trio.client.retry import Retries
 from forq_trio.client.types import Delivery, MessageInfo
+from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _pause(retries: Retries, problem: ForqUnreachable) -> None:
 def _give_back(client: "ForqClient", queue: str, deliveries: list[Delivery]) -> None:
     try:
         client.release(queue, [delivery.receipt for delivery in deliveries])
-    except ForqClientError as problem:
+    except ForqError as problem:
         click.echo(f"forq: unprinted messages come again only when their lease ends: {problem}", err=True)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Unpack
 
@@ -17,14 +18,14 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure, did_nothing
 from forq_trio.cli.interrupts import Interrupts
-from forq_trio.cli.lines import Line, LineCutter, why_not_sent
-from forq_trio.cli.message_options import message_options
+from forq_trio.cli.lines import Line, LineCutter
+from forq_trio.cli.message_options import given, message_options
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.client.batches import batches
-from forq_trio.client.errors import ForqClientError
-from forq_trio.client.types import MessageOptions, NewMessage, Rejected
+from forq_trio.client.types import MessageOptions, NewMessage
+from forq_trio.model.errors import ForqError
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -77,15 +78,15 @@ def send(
 
     with connect(url) as client, Interrupts() as interrupts:
         if content is None:
-            sending = _Sending(client, interrupts, queue, options, from_line or 1)
+            sending = _Sending(client, interrupts, queue, given(options), from_line or 1)
             return _send_lines(sending, file, as_json)
-        return _send_one(client, queue, content, options, as_json)
+        return _send_one(client, queue, content, given(options), as_json)
 
 
 def _send_one(client: "ForqClient", queue: str, content: str, options: MessageOptions, as_json: bool) -> int:
     try:
         produced = client.produce(queue, content, **options)
-    except (KeyboardInterrupt, ForqClientError) as problem:
+    except (KeyboardInterrupt, ForqError) as problem:
         if not did_nothing(problem):
             click.echo("forq: whether the message is stored is not known", err=True)
         raise
@@ -102,7 +103,7 @@ class _Sending:
     """Sends lines, and knows what became of them.
 
     next_line: the first line that was not dealt with. under_way: the first and last line of a batch whose answer did
-    not come yet. rejected: the numbers of lines that are not sent, with the codes of the reasons.
+    not come yet. rejected: the numbers of lines that are not sent, with the reasons.
     """
 
     client: "ForqClient"
@@ -112,7 +113,7 @@ class _Sending:
     next_line: int
     sent: int = 0
     under_way: tuple[int, int] | None = None
-    rejected: list[tuple[int, str]] = field(default_factory=list)
+    rejected: list[tuple[int, ForqError]] = field(default_factory=list)
     complete: bool = False
 
     def read(self, stream: IO[bytes]) -> Iterator[tuple[list[Line], int]]:
@@ -131,7 +132,7 @@ class _Sending:
         """Send lines in batches. Between two batches Ctrl-C ends it."""
         texts = [(line.number, line.text) for line in lines if line.text is not None]
         numbers = iter([number for number, _ in texts])
-        bad = [(line.number, line.code) for line in lines if line.code is not None]
+        bad = [(line.number, line.error) for line in lines if line.error is not None]
         for batch in batches(NewMessage(text, **self.options) for _, text in texts):
             with self.interrupts.allowed():
                 pass
@@ -142,18 +143,18 @@ class _Sending:
         self.next_line = max([self.next_line, *(line.number + 1 for line in lines)])
 
     def _send_batch(
-        self, numbers: list[int], batch: list[NewMessage], rejected: list[tuple[int, str]]
+        self, numbers: list[int], batch: list[NewMessage], rejected: list[tuple[int, ForqError]]
     ) -> None:
         """rejected: the lines before and between those of the batch that cannot be sent."""
         self.under_way = (numbers[0], numbers[-1])
         try:
             results = self.client.produce_many(self.queue, batch)
-        except ForqClientError as problem:
+        except ForqError as problem:
             if did_nothing(problem):
                 self.under_way = None
             raise
         answers = list(zip(numbers, results, strict=True))
-        refused = [(number, result.code) for number, result in answers if isinstance(result, Rejected)]
+        refused = [(number, result) for number, result in answers if isinstance(result, ForqError)]
         # A second Ctrl-C may end this anywhere: until the last line the batch counts as not known.
         self.rejected += rejected + refused
         self.sent += len(answers) - len(refused)
@@ -197,7 +198,10 @@ def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:
 
 
 def _print_summary(sending: _Sending) -> None:
-    rejected = [{"line": number, "code": code} for number, code in sorted(sending.rejected)]
+    rejected = [
+        {"line": number, "code": error.code, "field": error.field, "message": error.message}
+        for number, error in sorted(sending.rejected, key=itemgetter(0))
+    ]
     unknown = sending.under_way and {"from": sending.under_way[0], "to": sending.under_way[1]}
     next_line = None if sending.complete else sending.next_line
     print_json(
@@ -211,9 +215,9 @@ def _print_summary(sending: _Sending) -> None:
     )
 
 
-def _tell_rejected(rejected: list[tuple[int, str]]) -> None:
-    for number, code in sorted(rejected)[:_REJECTIONS_SHOWN_MAX]:
-        click.echo(f"forq: line {number} was not sent: {why_not_sent(code)}", err=True)
+def _tell_rejected(rejected: list[tuple[int, ForqError]]) -> None:
+    for number, error in sorted(rejected, key=itemgetter(0))[:_REJECTIONS_SHOWN_MAX]:
+        click.echo(f"forq: line {number} was not sent: {error} ({error.code})", err=True)
     if len(rejected) > _REJECTIONS_SHOWN_MAX:
         click.echo(f"forq: … {count_of(len(rejected), 'line')} in all were not sent", err=True)
 

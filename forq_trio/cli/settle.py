@@ -8,7 +8,6 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import CommandT, duration_ms, json_option, url_option
 from forq_trio.cli.output import count_of, print_json
-from forq_trio.client.errors import meaning
 from forq_trio.client.types import ReceiptResult
 from forq_trio.model.limits import RECEIPTS_BATCH_MAX
 
@@ -107,7 +106,7 @@ def _report(results: list[ReceiptResult], done: str, as_json: bool) -> int:
             print_json(result)
     else:
         for result in refused:
-            click.echo(f"forq: {result.receipt}: {meaning(result.code or 'internal')}", err=True)
+            click.echo(f"forq: {result.receipt}: {result.message} ({result.code})", err=True)
         click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
     if not refused:
         return Exit.OK

@@ -12,8 +12,6 @@ from forq_trio.cli.output import length_of_time, print_json
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.client.types import Scope, TokenInfo
 
-_SCOPES: tuple[Scope, ...] = ("produce", "consume", "browse", "redrive", "admin")
-
 
 @click.group(cls=CommandGroup, short_help="Make, list or revoke access tokens.")
 def token() -> None:
@@ -25,7 +23,7 @@ def token() -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(_SCOPES),
+    type=click.Choice([scope.value for scope in Scope]),
     multiple=True,
     required=True,
     metavar="SCOPE",
@@ -48,12 +46,12 @@ def token() -> None:
 @json_option
 @url_option
 def create(
-    name: str, scopes: tuple[Scope, ...], queues: str, life_ms: int | None, as_json: bool, url: str
+    name: str, scopes: tuple[str, ...], queues: str, life_ms: int | None, as_json: bool, url: str
 ) -> int:
     """Make a token and print its text, which the server does not store."""
     expires_at = None if life_ms is None else _now_ms() + life_ms
     with connect(url) as client:
-        created = client.create_token(name, scopes, queues, expires_at=expires_at)
+        created = client.create_token(name, map(Scope, scopes), queues, expires_at=expires_at)
     if as_json:
         print_json(created)
     else:

@@ -4,7 +4,7 @@
 call, plain and typed, which neither a base class nor a decorator gives to type checkers, editors and readers alike.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
@@ -13,8 +13,7 @@ import httpx
 
 from forq_trio.client import protocol
 from forq_trio.client.address import DEFAULT_URL
-from forq_trio.client.errors import ForqApiError
-from forq_trio.client.protocol import AnswerT, Deliveries, Queues, Results
+from forq_trio.client.protocol import AnswerT, Results
 from forq_trio.client.retry import Retries
 from forq_trio.client.types import (
     CreatedToken,
@@ -30,13 +29,12 @@ from forq_trio.client.types import (
     QueueInfo,
     ReceiptResult,
     RedriveInfo,
-    Rejected,
-    Resubmitted,
     Scope,
-    SettingsChange,
+    SettingsOptions,
     TokenInfo,
 )
 from forq_trio.client.unreachable import unreachable
+from forq_trio.model.errors import ForqError
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
     RedriveList,
@@ -45,9 +43,8 @@ from forq_trio.wire.dead_letters import (
     StartRedrive,
 )
 from forq_trio.wire.limits import WAIT_MS_MAX
-from forq_trio.wire.messages import MessageViews, ReceiveRequest, SendResults
-from forq_trio.wire.queues import Purged
-from forq_trio.wire.queues import SettingsChange as SettingsChangeRequest
+from forq_trio.wire.messages import LeasedMessages, MessageViews, ReceiveRequest, SendResults
+from forq_trio.wire.queues import Purged, QueueList, SettingsChange
 from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
 from forq_trio.wire.tokens import NewToken, TokenList
 
@@ -59,8 +56,9 @@ class AsyncForqClient:
     it is overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and
     special networks.
 
-    Every method raises ForqApiError when the server refuses, ForqUnreachable when no answer comes, and
-    ForqProtocolError when the answer is not one of Forq's.
+    Every method raises what the broker's method of the same name raises; and WrongKey, TooManyWrongKeys or Forbidden
+    for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the answer is not
+    one of Forq's.
 
     Cancelling a call closes its connection; what it asked for may have happened or not. The server notices at
     once and releases the messages of a cancelled `receive`.
@@ -94,13 +92,14 @@ class AsyncForqClient:
         """Store one message; returns once durable. The options are the members of `NewMessage`."""
         # A batch of one: unlike the plain send, it is answered with the message's id.
         (result,) = await self.produce_many(queue, [NewMessage(content, **options)])
-        if isinstance(result, Rejected):
-            raise ForqApiError(400, result.code, result.field)
+        if isinstance(result, ForqError):
+            raise result
         return result
 
-    async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | Rejected]:
-        """Store up to 1,000 messages (4 MiB) in one commit, each validated alone; results in their order.
+    async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
+        """Store the valid ones of up to 1,000 messages (4 MiB) in one commit; the others are refused alone.
 
+        Results in the order of the messages; for a refused one the error that `produce` would raise.
         `forq_trio.client.batches` cuts more than that into such requests.
         """
         path = f"{protocol.queue_path(queue)}/messages/batch"
@@ -123,7 +122,7 @@ class AsyncForqClient:
         """
         wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, "shuffle" if shuffle else "fifo")
         path = f"{protocol.queue_path(queue)}/messages/receive"
-        answer = await self._ask("POST", path, Deliveries, wanted, wait_ms / 1000)
+        answer = await self._ask("POST", path, LeasedMessages, wanted, wait_ms / 1000)
         return answer.messages
 
     async def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
@@ -148,10 +147,10 @@ class AsyncForqClient:
 
     async def queues(self) -> list[QueueInfo]:
         """All queues by name; one request for a thousand of them."""
-        page = await self._ask("GET", protocol.queues_path(""), Queues)
+        page = await self._ask("GET", protocol.queues_path(""), QueueList)
         found = page.queues
         while page.next is not None:
-            page = await self._ask("GET", protocol.queues_path(page.next), Queues)
+            page = await self._ask("GET", protocol.queues_path(page.next), QueueList)
             found += page.queues
         return found
 
@@ -172,16 +171,18 @@ class AsyncForqClient:
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in."""
-        return await self._ask("GET", f"{protocol.queue_path(queue)}/settings", QueueConfiguration)
+        path = f"{protocol.queue_path(queue)}/settings"
+        return protocol.read_configuration(await self._request("GET", path))
 
-    async def configure(self, queue: str, **changes: Unpack[SettingsChange]) -> QueueConfiguration:
+    async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
 
         Applies at once to all messages of the queue, but order, delay and time to live only to those sent from now
         on. Raises TypeError for a name that is no setting.
         """
-        change = SettingsChangeRequest(**cast("Any", changes))
-        return await self._ask("PUT", f"{protocol.queue_path(queue)}/settings", QueueConfiguration, change)
+        change = SettingsChange(**cast("Any", changes))
+        path = f"{protocol.queue_path(queue)}/settings"
+        return protocol.read_configuration(await self._request("PUT", path, change))
 
     async def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
@@ -202,7 +203,7 @@ class AsyncForqClient:
         return answer.purged
 
     async def delete_queue(self, queue: str) -> None:
-        """Forget an empty queue and its settings. ForqApiError 409 while it has messages."""
+        """Forget an empty queue and its settings. Raises QueueNotEmpty while it has messages."""
         await self._request("DELETE", protocol.queue_path(queue))
 
     async def search_dead_letters(
@@ -215,7 +216,7 @@ class AsyncForqClient:
     ) -> DeadLetterPage:
         """A page (1-100) of dead letters that match, newest first; reads 10,000 messages at most.
 
-        All methods for dead letters need a queue that takes them; for others they raise ForqApiError.
+        All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
         """
         query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
         return await self._ask("GET", f"{protocol.dead_letters_path(queue)}?{query}", DeadLetterPage)
@@ -249,16 +250,16 @@ class AsyncForqClient:
         attributes: Mapping[str, str] | None = None,
         target: str | None = None,
         remove: bool = False,
-    ) -> Resubmitted:
+    ) -> Produced:
         """Send a copy with other content or attributes (None: the same). remove: delete the original, too."""
         edited = None if attributes is None else dict(attributes)
         path = f"{protocol.dead_letter_path(queue, message_id)}/resubmit"
-        return await self._ask("POST", path, Resubmitted, Resubmission(content, edited, target, remove))
+        return await self._ask("POST", path, Produced, Resubmission(content, edited, target, remove))
 
     async def start_redrive(
         self,
         queue: str,
-        wanted: DeadLetterFilter,
+        wanted: DeadLetterFilter | None = None,
         *,
         target: str | None = None,
         rate_per_second: int | None = None,
@@ -266,7 +267,7 @@ class AsyncForqClient:
     ) -> RedriveInfo:
         """Start a task that moves all dead letters that match and are there now; returns at once."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
-        start = StartRedrive(wanted, target, rate_per_second, dry_run)
+        start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return await self._ask("POST", path, RedriveInfo, start)
 
     async def redrives(self, queue: str) -> list[RedriveInfo]:
@@ -285,14 +286,14 @@ class AsyncForqClient:
         return await self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
 
     async def create_token(
-        self, name: str, scopes: Sequence[Scope], queues: str = "*", *, expires_at: int | None = None
+        self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None
     ) -> CreatedToken:
         """Create a token for the queues that the glob matches, until `expires_at` (epoch ms; None: for ever).
 
         Only this result has its text. For the holder of the secret, or of a token with the scope admin for all queues;
         so are `tokens` and `revoke_token`.
         """
-        wanted = NewToken(name, cast("Any", list(scopes)), queues, expires_at)
+        wanted = NewToken(name, list(scopes), queues, expires_at)
         return await self._ask("POST", protocol.TOKENS, CreatedToken, wanted)
 
     async def tokens(self) -> list[TokenInfo]:

@@ -9,8 +9,25 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from forq_trio.client.errors import ForqApiError, ForqProtocolError
-from forq_trio.client.types import DeadLetterFilter, Delivery, Produced, QueueInfo, Rejected
+from forq_trio.client.errors import error_of
+from forq_trio.client.types import (
+    DeadLetterFilter,
+    ExponentialBackOff,
+    Produced,
+    QueueConfiguration,
+    QueueRules,
+    QueueSettings,
+)
+from forq_trio.model.errors import (
+    ForqError,
+    ForqProtocolError,
+    InvalidContent,
+    InvalidQueueName,
+    MalformedMessageId,
+    RedriveNotFound,
+    TokenNotFound,
+)
+from forq_trio.wire.errors import ANSWER_HEADER, FULL, ErrorView
 from forq_trio.wire.messages import SendResult
 
 AnswerT = TypeVar("AnswerT")
@@ -23,22 +40,9 @@ CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 
 TOKENS = "/api/v1/tokens"
-NOT_UTF8 = "it has text that is not UTF-8"
+NOT_UTF8 = "the request has text that is not UTF-8"
 # InvalidURL, LocalProtocolError and UnicodeError come from a URL or secret that cannot be used.
 TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL, UnicodeError)
-
-
-class Deliveries(Struct):
-    """The answer to a receive."""
-
-    messages: list[Delivery]
-
-
-class Queues(Struct):
-    """A page of queues, each without the age of its oldest message. next: the last one, None if no more follow."""
-
-    queues: list[QueueInfo]
-    next: str | None = None
 
 
 class Results(Struct, Generic[ResultT]):
@@ -47,13 +51,27 @@ class Results(Struct, Generic[ResultT]):
     results: list[ResultT]
 
 
-class _Error(Struct):
-    """The body of an error. field: the member that is wrong; scope: the missing one; message: a sentence."""
+class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
+    """As an answer."""
 
-    code: str
-    field: str | None = None
-    scope: str | None = None
-    message: str | None = None
+
+class _Settings(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """As an answer."""
+
+    back_off: tuple[int, ...] | _BackOff | None = None
+
+
+class _Rules(QueueRules, frozen=True, kw_only=True):
+    """As an answer."""
+
+    back_off: tuple[int, ...] | _BackOff
+
+
+class _Configuration(Struct):
+    """The answer with the settings of a queue."""
+
+    settings: _Settings
+    effective: _Rules
 
 
 def http_settings(url: str, secret: str) -> dict[str, Any]:
@@ -65,7 +83,7 @@ def http_settings(url: str, secret: str) -> dict[str, Any]:
     return {
         "base_url": url,
         "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if httpx.URL(url).scheme == "http" else True,
-        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client"},
+        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client", ANSWER_HEADER: FULL},
         "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
         "follow_redirects": False,
     }
@@ -74,7 +92,7 @@ def http_settings(url: str, secret: str) -> dict[str, Any]:
 def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]:
     """The settings of httpx for one request.
 
-    wait_seconds: how long the server may wait before it answers. Raises ForqApiError for text that UTF-8 cannot
+    wait_seconds: how long the server may wait before it answers. Raises InvalidContent for text that UTF-8 cannot
     carry.
     """
     timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS, read=ANSWER_SECONDS + wait_seconds)
@@ -83,16 +101,16 @@ def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]
     try:
         content = msgspec.json.encode(body)
     except UnicodeEncodeError:
-        raise ForqApiError(400, "bad_request.body.invalid", NOT_UTF8) from None
+        raise InvalidContent(NOT_UTF8) from None
     return {"timeout": timeout, "content": content, "headers": {"Content-Type": "application/json"}}
 
 
 def queue_path(name: str) -> str:
-    """The path of a queue. Raises ForqApiError for a name that no path can carry."""
+    """The path of a queue. Raises InvalidQueueName for a name that no path can carry."""
     # Clients and proxies take one dot or two as a directory, even percent-encoded.
     if name in ("", ".", ".."):
-        raise ForqApiError(400, "bad_request.queue.invalid_name")
-    return f"/api/v1/queues/{_segment(name, ForqApiError(400, 'bad_request.queue.invalid_name'))}"
+        raise InvalidQueueName
+    return f"/api/v1/queues/{_segment(name, InvalidQueueName())}"
 
 
 def queues_path(after: str) -> str:
@@ -117,22 +135,22 @@ def dead_letter_path(queue: str, message_id: str) -> str:
 
 def redrive_path(queue: str, redrive_id: str) -> str:
     """The path of a redrive."""
-    segment = _segment(redrive_id, ForqApiError(404, "not_found.redrive"))
+    segment = _segment(redrive_id, RedriveNotFound())
     return f"{dead_letters_path(queue)}/redrives/{segment}"
 
 
 def token_path(name: str) -> str:
-    """The path of a token. Raises ForqApiError for a name that no path can carry."""
+    """The path of a token. Raises TokenNotFound for a name that no path can carry."""
     if name in ("", ".", ".."):
-        raise ForqApiError(404, "not_found.token")
-    return f"{TOKENS}/{_segment(name, ForqApiError(404, 'not_found.token'))}"
+        raise TokenNotFound
+    return f"{TOKENS}/{_segment(name, TokenNotFound())}"
 
 
 def _message_segment(message_id: str) -> str:
-    return _segment(message_id, ForqApiError(400, "bad_request.messageId.invalid"))
+    return _segment(message_id, MalformedMessageId())
 
 
-def _segment(text: str, refusal: ForqApiError) -> str:
+def _segment(text: str, refusal: ForqError) -> str:
     """`text` as a segment of a path. Raises `refusal` for text that UTF-8 cannot carry."""
     try:
         return quote(text, safe="")
@@ -141,7 +159,7 @@ def _segment(text: str, refusal: ForqApiError) -> str:
 
 
 def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> str:
-    """The URL query of a search for dead letters. Raises ForqApiError for text that UTF-8 cannot carry."""
+    """The URL query of a search for dead letters. Raises InvalidContent for text that UTF-8 cannot carry."""
     members: dict[str, object] = {
         "reason": wanted.reason,
         "minAgeMs": wanted.min_age_ms,
@@ -154,7 +172,7 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
     try:
         return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
     except UnicodeEncodeError:
-        raise ForqApiError(400, "bad_request.body.invalid", NOT_UTF8) from None
+        raise InvalidContent(NOT_UTF8) from None
 
 
 def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
@@ -165,28 +183,44 @@ def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
         raise unreadable(problem) from problem
 
 
-def read_results(results: Sequence[SendResult], expected: int) -> list[Produced | Rejected]:
+def read_configuration(response: httpx.Response) -> QueueConfiguration:
+    """The settings of an answer. Raises ForqProtocolError."""
+    # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
+    return msgspec.convert(msgspec.to_builtins(read_answer(response, _Configuration)), QueueConfiguration)
+
+
+def read_results(results: Sequence[SendResult], expected: int) -> list[Produced | ForqError]:
     """The results of the `expected` messages that were sent. Raises ForqProtocolError."""
     if len(results) != expected:
         raise ForqProtocolError("the answer does not have one result for each message")
     return [_read_result(result) for result in results]
 
 
-def _read_result(result: SendResult) -> Produced | Rejected:
+def _read_result(result: SendResult) -> Produced | ForqError:
     if result.code is not None:
-        return Rejected(result.code, result.field)
+        return error_of(result.code, field=result.field, message=result.message)
     if result.id is None or result.sequence is None:
         raise ForqProtocolError("the answer has neither an id nor a code for a message")
     return Produced(result.id, result.sequence, result.duplicate)
 
 
-def refusal(response: httpx.Response) -> ForqApiError:
+def refusal(response: httpx.Response) -> ForqError:
     """The error for an answer that is no success."""
     try:
-        error = msgspec.json.decode(response.content, type=_Error)
+        error = msgspec.json.decode(response.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
-        return ForqApiError(response.status_code, None, response.headers.get("Location"))
-    return ForqApiError(response.status_code, error.code, error.message or error.field or error.scope)
+        return _not_of_forq(response)
+    return error_of(error.code, field=error.field, message=error.message)
+
+
+def _not_of_forq(response: httpx.Response) -> ForqProtocolError:
+    """The error for an answer that another server, or one before Forq's, gave."""
+    status, place = response.status_code, response.headers.get("Location")
+    leads = "" if place is None else f", which leads to {place}"
+    return ForqProtocolError(
+        f"the server, or something before it, answered HTTP {status}{leads}; is this the URL of a Forq server?",
+        refused=status < 500,
+    )
 
 
 def unreadable(problem: Exception) -> ForqProtocolError:

@@ -9,7 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from forq_trio.client.errors import ForqUnreachable
+from forq_trio.model.errors import ForqUnreachable
 
 _NOT_SENT = (
     httpx.ConnectError,

@@ -1,9 +1,10 @@
-"""Errors of HTTP itself, the same for all dialects: wrong keys, unknown paths, other methods.
+"""Errors of HTTP itself, the same for all dialects: wrong keys, unknown paths, methods, parameters and encodings.
 
 A dialect answers them like the errors of `model.errors`: by a table of its own. (A right key without the right for a
 request is `model.errors.Forbidden`.)
 """
 
+from collections.abc import Collection
 from math import ceil
 
 
@@ -38,4 +39,20 @@ class MethodNotAllowed(HttpError):
 
     def __init__(self, allow: bytes) -> None:
         super().__init__(allow)
+        self.allow = allow.decode()
         self.headers = ((b"allow", allow),)
+
+
+class UnknownParameter(HttpError):
+    """The query has a parameter that the route does not know. known: those that it knows."""
+
+    def __init__(self, name: str, known: Collection[str]) -> None:
+        super().__init__(name)
+        self.name = name
+        self.known = known
+
+
+class UnknownEncoding(HttpError):
+    """The body is encoded (Content-Encoding), and no encoding is known."""
+
+    headers = ((b"accept-encoding", b"identity"),)  # RFC 9110 section 15.5.16

@@ -11,7 +11,8 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
-from forq_trio.model.messages import Delivery, MessageInfo
+from forq_trio.model.messages import Delivery
+from forq_trio.wire.messages import MessageInfo
 
 FoundT = TypeVar("FoundT")
 
@@ -31,7 +32,7 @@ async def receive_messages(
     lease_ms: int | None,
     shuffle: bool = False,
     redrive_policy: RedrivePolicy | None = None,
-) -> tuple[Delivery, ...]:
+) -> list[Delivery]:
     """Lease messages, waiting for the first; a disconnect of the client cancels the wait.
 
     Raises like `Broker.receive`. Cancelled, also by a disconnect: messages leased meanwhile are released, the attempt
@@ -46,14 +47,14 @@ async def receive_messages(
         redrive_policy=redrive_policy,
     )
 
-    def give_back(found: tuple[Delivery, ...]) -> None:
+    def give_back(found: list[Delivery]) -> None:
         if found:
             undelivery(broker, queue, found)()
 
-    found = await receive()
+    found = await receive(wait_ms=0)
     if found or not wait_ms:
         return found
-    return await _while_connected(request, partial(receive, wait_ms=wait_ms), (), give_back)
+    return await _while_connected(request, partial(receive, wait_ms=wait_ms), [], give_back)
 
 
 async def peek_messages(

@@ -4,9 +4,8 @@ The cause follows from the status of the answer, so that no dialect has to know 
 for each request and a look-up for each error.
 """
 
-from collections.abc import Callable
-
 from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.config import Refuse
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause
 
@@ -25,17 +24,17 @@ _BY_TRANSPORT = {
 }
 
 
-def counting_rejections(handler: Handler, counters: Counters, too_large: Response | None = None) -> Handler:
+def counting_rejections(handler: Handler, counters: Counters, too_large: bytes | None = None) -> Handler:
     """`handler`, with the rejections among its answers counted.
 
-    too_large: the one Response by which a dialect refuses what is too large with another status than 413.
+    too_large: how the bodies begin by which a dialect refuses what is too large with another status than 413.
     """
 
     async def handle(request: Request) -> Response:
         response = await handler(request)
         if response.status >= 400:
             cause = _BY_HANDLER.get(response.status)
-            if response is too_large:
+            if too_large is not None and response.body.startswith(too_large):
                 cause = Cause.TOO_LARGE
             if cause is not None:
                 counters.record_rejection(cause)
@@ -44,12 +43,13 @@ def counting_rejections(handler: Handler, counters: Counters, too_large: Respons
     return handle
 
 
-def transport_rejections(counters: Counters) -> Callable[[int], None]:
-    """The function that a server calls with the status of every answer that the transport gives by itself."""
+def counting_refusals(refuse: Refuse, counters: Counters) -> Refuse:
+    """`refuse`, with the rejections among the answers of the transport counted."""
 
-    def count(status: int) -> None:
+    def refuse_and_count(status: int, method: str, path: str) -> Response:
         cause = _BY_TRANSPORT.get(status)
         if cause is not None:
             counters.record_rejection(cause)
+        return refuse(status, method, path)
 
-    return count
+    return refuse_and_count

@@ -9,16 +9,16 @@ authentication live side by side. The router itself answers no error.
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from forq_trio.http.errors import MethodNotAllowed, PathNotFound
+from forq_trio.http.errors import MethodNotAllowed, PathNotFound, UnknownEncoding, UnknownParameter
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.model.access import Scope
 
 Endpoint = Callable[..., Awaitable[Response]]
-ErrorMapping = Callable[[Exception], Response]
+ErrorMapping = Callable[[Exception, Request], Response]
 """Turns an error of an endpoint, a gate or the router into the dialect's answer; raises one it does not know."""
 
 
@@ -63,6 +63,11 @@ class Operation(msgspec.Struct, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
 
+    @property
+    def query_names(self) -> frozenset[str]:
+        """The names of the parameters in the query."""
+        return frozenset(each.name for each in self.parameters if each.place == "query")
+
 
 class Route(msgspec.Struct, frozen=True):
     """One method of one path, e.g. `GET /queues/{queue}`.
@@ -70,6 +75,7 @@ class Route(msgspec.Struct, frozen=True):
     endpoint: awaited with the Request and the decoded values of the segments in braces. on_error: also answers
     MethodNotAllowed for its path. gate: None lets everybody in. head: HEAD is answered like GET (the transport drops
     the body); False where GET has effects. options: OPTIONS is answered with the path's methods; False refuses it.
+    parameters: the query may have these and no others; None lets any pass.
     """
 
     method: str
@@ -80,6 +86,7 @@ class Route(msgspec.Struct, frozen=True):
     gate: Gate | None = None
     head: bool = True
     options: bool = True
+    parameters: frozenset[str] | None = None
 
 
 MakeRoute = Callable[[str, str, Endpoint, Operation, Scope], Route]
@@ -121,20 +128,24 @@ def make_handler(routes: Iterable[Route], on_unknown_path: ErrorMapping) -> Hand
         if not node.methods:
             found_later = _search(root, segments, 0)
             if found_later is None:
-                return on_unknown_path(PathNotFound())
+                return on_unknown_path(PathNotFound(), request)
             node = found_later
         found = node.methods.get(request.method)
         if found is None:
-            return _no_such_method(node, request.method)
+            return _no_such_method(node, request)
         route, places = found
         try:
             if route.gate is not None:
                 route.gate(request)
+            if request.query and route.parameters is not None:
+                _check_parameters(request.query, route.parameters)
+            if request.body and b"content-encoding" in request.headers:
+                _check_encoding(request.headers[b"content-encoding"])
             if "%" in request.path:
                 segments = [unquote(segment) for segment in segments]
             return await route.endpoint(request, *[segments[place] for place in places])
         except Exception as error:
-            return route.on_error(error)
+            return route.on_error(error, request)
 
     return handle
 
@@ -172,8 +183,19 @@ def _build_tree(routes: Iterable[Route]) -> _Node:
     return root
 
 
-def _no_such_method(node: _Node, method: str) -> Response:
+def _check_parameters(query: str, known: frozenset[str]) -> None:
+    for name, _ in parse_qsl(query, keep_blank_values=True):
+        if name not in known:
+            raise UnknownParameter(name, known)
+
+
+def _check_encoding(encoding: bytes) -> None:
+    if encoding.lower() not in (b"", b"identity"):
+        raise UnknownEncoding
+
+
+def _no_such_method(node: _Node, request: Request) -> Response:
     route = node.first_route()
-    if method == "OPTIONS" and route.options:
+    if request.method == "OPTIONS" and route.options:
         return Response(204, headers=((b"allow", node.allow),))
-    return route.on_error(MethodNotAllowed(node.allow))
+    return route.on_error(MethodNotAllowed(node.allow), request)

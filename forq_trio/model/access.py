@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -61,21 +62,33 @@ def is_token_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def check_scopes(scopes: Iterable[Scope]) -> frozenset[Scope]:
+    """The scopes as a set, also if they are given as their words; raise InvalidToken for one that is none."""
+    try:
+        return frozenset(map(Scope, scopes))
+    except ValueError as error:
+        raise _invalid("scopes", str(error)) from None
+
+
 def check_token(token: AccessToken) -> AccessToken:
     """Return `token` if it is valid; raise InvalidToken, naming the member, if not."""
     if not is_token_name(token.name):
-        raise InvalidToken("name", f"1 to {limits.TOKEN_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -")
+        raise _invalid("name", f"1 to {limits.TOKEN_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -")
     if not token.scopes:
-        raise InvalidToken("scopes", "at least one is needed")
+        raise _invalid("scopes", "at least one is needed")
     if _GLOB.fullmatch(token.queues) is None:
-        raise InvalidToken(
+        raise _invalid(
             "queues", f"1 to {limits.TOKEN_QUEUES_LENGTH_MAX} characters of queue names and * ? [ ] !"
         )
     if token.expires_at is not None:
         life_ms = token.expires_at - token.created_at
         if not 0 < life_ms <= limits.TOKEN_LIFE_DAYS_MAX * limits.DAY_MS:
-            raise InvalidToken("expiresAt", f"in the future, within {limits.TOKEN_LIFE_DAYS_MAX} days")
+            raise _invalid("expiresAt", f"in the future, within {limits.TOKEN_LIFE_DAYS_MAX} days")
     return token
+
+
+def _invalid(member: str, problem: str) -> InvalidToken:
+    return InvalidToken(f"{member}: {problem}", field=member)
 
 
 def new_token_text() -> str:
@@ -108,12 +121,12 @@ class Principal:
             return
         covered = token.queues == ALL_QUEUES if queue is None else token.covers(queue)
         if not covered or not token.allows(scope):
-            raise Forbidden(scope.value)
+            raise Forbidden(f"the token has not the scope {scope.value} for this queue")
 
     def check_somewhere(self, scope: Scope) -> None:
         """Raise Forbidden unless the principal has the scope, for whatever queues."""
         if self.token is not None and not self.token.allows(scope):
-            raise Forbidden(scope.value)
+            raise Forbidden(f"the token has not the scope {scope.value} for this queue")
 
 
 EVERYBODY = Principal()

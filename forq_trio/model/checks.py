@@ -7,52 +7,79 @@ from forq_trio.model.errors import (
     ContentTooLarge,
     InvalidAttributes,
     InvalidContent,
-    InvalidQueueName,
     OutOfRange,
     ProcessAfterInPast,
     ProcessAfterTooFar,
 )
-from forq_trio.model.messages import NewMessage, check_queue_name
+from forq_trio.model.messages import NewMessage, check_queue_name, json_name
 
 
-def check_range(name: str, value: int, low: int, high: int) -> int:
-    """Return `value`, or raise OutOfRange naming it and its bounds (both included)."""
+def check_range(name: str, value: int, low: int, high: int, field: str | None = None) -> int:
+    """Return `value`, or raise OutOfRange naming it and its bounds (both included).
+
+    field: the member's name in JSON, None if it is `name` in camel case.
+    """
     if low <= value <= high:
         return value
-    raise OutOfRange(f"{name} must be between {low} and {high}, not {value}").about(name)
+    raise OutOfRange(f"{name} must be between {low} and {high}, not {value}", field=field or json_name(name))
 
 
-def encode(name: str, text: str) -> bytes:
-    """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates."""
+def encode(name: str, text: str, field: str) -> bytes:
+    """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates.
+
+    field: the member that it is, or is a part of, by its name in JSON.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InvalidContent(f"the {name} is not text that UTF-8 can carry") from None
+        raise InvalidContent(f"the {name} is not text that UTF-8 can carry", field=field) from None
+
+
+def check_text(name: str, text: str, low: int, high: int, field: str | None = None) -> None:
+    """Raise OutOfRange unless `text` has low to high characters, and InvalidContent for what UTF-8 cannot carry.
+
+    field: as for `check_range`.
+    """
+    member = field or json_name(name)
+    encode(name, text, member)
+    if not low <= len(text) <= high:
+        wanted = f"{low} to {high}" if low else f"at most {high}"
+        raise OutOfRange(f"{name} has {wanted} characters, not {len(text)}", field=member)
 
 
 def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> None:
     """Raise ContentTooLarge or InvalidContent unless `content` may be a message's content."""
     if len(content) * 4 > bytes_max or not content.isascii():
-        size = len(encode("content", content))
+        size = len(encode("content", content, "content"))
         if size > bytes_max:
-            raise ContentTooLarge
+            raise ContentTooLarge(
+                f"the content has {size} bytes of UTF-8; at most {bytes_max} are allowed", field="content"
+            )
 
 
-def check_attributes(attributes: Mapping[str, str]) -> None:
-    """Raise InvalidAttributes unless they are at most 10 pairs of text within their lengths (Sasquatch, S2)."""
+def check_attributes(attributes: Mapping[str, str], field: str = "attributes") -> None:
+    """Raise InvalidAttributes unless they are at most 10 pairs of text within their lengths (Sasquatch, S2).
+
+    field: the member that they are, by its name in JSON.
+    """
     if len(attributes) > limits.ATTRIBUTES_MAX:
         raise InvalidAttributes(
-            f"there are {len(attributes)} attributes; at most {limits.ATTRIBUTES_MAX} are allowed"
+            f"there are {len(attributes)} attributes; at most {limits.ATTRIBUTES_MAX} are allowed",
+            field=field,
         )
     for key, value in attributes.items():
         if not 1 <= len(key) <= limits.ATTRIBUTE_KEY_LENGTH_MAX:
-            raise InvalidAttributes(f"attribute keys have 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters")
+            raise InvalidAttributes(
+                f"attribute keys have 1 to {limits.ATTRIBUTE_KEY_LENGTH_MAX} characters, not {len(key)}",
+                field=field,
+            )
         if len(value) > limits.ATTRIBUTE_VALUE_LENGTH_MAX:
             raise InvalidAttributes(
-                f"the value of attribute {key!r} is longer than {limits.ATTRIBUTE_VALUE_LENGTH_MAX} characters"
+                f"the value of attribute {key!r} is longer than {limits.ATTRIBUTE_VALUE_LENGTH_MAX} characters",
+                field=field,
             )
-        encode("key of an attribute", key)
-        encode(f"value of attribute {key!r}", value)
+        encode("key of an attribute", key, field)
+        encode(f"value of attribute {key!r}", value, field)
 
 
 def check_message(
@@ -61,20 +88,28 @@ def check_message(
     """Return `message` if it may be stored.
 
     Raises ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of its dead-letter queue),
-    ProcessAfterInPast, ProcessAfterTooFar or OutOfRange. `CallerError.member` names the member where there is one.
+    ProcessAfterInPast, ProcessAfterTooFar or OutOfRange. The `field` of the error names the member where there is one.
     """
     check_content(message.content, content_bytes_max)
-    if message.process_after_ms is not None:
-        if message.process_after_ms < now_ms - limits.PROCESS_AFTER_GRACE_MS:
-            raise ProcessAfterInPast
-        if message.process_after_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
-            raise ProcessAfterTooFar
+    if message.process_after is not None:
+        if message.process_after < now_ms - limits.PROCESS_AFTER_GRACE_MS:
+            past_ms = now_ms - message.process_after
+            raise ProcessAfterInPast(
+                f"process_after lies {past_ms} ms in the past; at most {limits.PROCESS_AFTER_GRACE_MS} are allowed",
+                field="processAfter",
+            )
+        if message.process_after > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
+            ahead_ms = message.process_after - now_ms
+            raise ProcessAfterTooFar(
+                f"process_after lies {ahead_ms} ms ahead; at most {limits.PROCESS_AFTER_AHEAD_MS_MAX} are allowed",
+                field="processAfter",
+            )
     if not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX:
         check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
     if message.deduplication_id is not None:
-        _check_text("deduplication_id", message.deduplication_id, limits.DEDUPLICATION_ID_LENGTH_MAX)
+        check_text("deduplication_id", message.deduplication_id, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)
     if message.group is not None:
-        _check_text("group", message.group, limits.GROUP_LENGTH_MAX)
+        check_text("group", message.group, 1, limits.GROUP_LENGTH_MAX)
     if message.attributes is not None:
         check_attributes(message.attributes)
     _check_bounds(message)
@@ -84,10 +119,8 @@ def check_message(
 def _check_bounds(message: NewMessage) -> None:
     """Check the members by which a message overrides its queue's rules."""
     if message.delay_ms is not None:
-        if message.process_after_ms is not None:
-            raise OutOfRange("a message has either process_after_ms or delay_ms, not both").about(
-                "process_after_ms"
-            )
+        if message.process_after is not None:
+            raise OutOfRange("process_after and a delay exclude each other", field="processAfter")
         check_range("delay_ms", message.delay_ms, 0, limits.DELAY_MS_MAX)
     if message.ttl_ms is not None:
         check_range("ttl_ms", message.ttl_ms, 1, limits.TTL_MS_MAX)
@@ -97,13 +130,4 @@ def _check_bounds(message: NewMessage) -> None:
         window_ms = message.deduplication_window_ms
         check_range("deduplication_window_ms", window_ms, 1, limits.DEDUPLICATION_WINDOW_MS_MAX)
     if message.dead_letter_queue:
-        try:
-            check_queue_name(message.dead_letter_queue)
-        except InvalidQueueName as error:
-            raise error.about("dead_letter_queue") from None
-
-
-def _check_text(name: str, text: str, length_max: int) -> None:
-    encode(name, text)
-    if not 1 <= len(text) <= length_max:
-        raise OutOfRange(f"{name} has 1 to {length_max} characters, not {len(text)}").about(name)
+        check_queue_name(message.dead_letter_queue, "deadLetterQueue")

@@ -6,7 +6,7 @@ the Unix epoch. The columns that Forq has, too, mean what they mean there (contr
 
 import re
 from enum import IntEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypedDict
 
 from msgspec import Struct
 
@@ -39,21 +39,32 @@ class Status(IntEnum):
     HELD = 4
 
 
-def check_queue_name(name: str) -> str:
-    """Return `name`, or raise InvalidQueueName. Source of the pattern: Forq 1.0.
+def json_name(name: str) -> str:
+    """The name of a member in JSON: lease_ms is leaseMs there."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def python_name(name: str) -> str:
+    """The name in Python of a member with this name in JSON."""
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
+def check_queue_name(name: str, field: str = "queue") -> str:
+    """Return `name`, or raise InvalidQueueName about `field`. Source of the pattern: Forq 1.0.
 
     The suffix -dlq does not count towards the length, so that every queue's dead-letter queue has a valid name. "." and
     ".." are refused: clients and proxies take them as steps in a path, so no URL would reach such a queue.
     """
     if _QUEUE_NAME.fullmatch(name) is None or name in _PATH_STEPS:
-        raise InvalidQueueName
+        raise InvalidQueueName(field=field)
     return name
 
 
 def check_message_id(text: str) -> str:
     """Return a message id in its stored form (lower case), or raise MalformedMessageId when it is no UUID."""
     if _UUID.fullmatch(text) is None:
-        raise MalformedMessageId
+        raise MalformedMessageId(field="messageId")
     return text.lower()
 
 
@@ -99,24 +110,25 @@ class Receipt(NamedTuple):
         return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
 
 
-class NewMessage(Struct, frozen=True, gc=False):
-    """A message to send, already validated. None in a member means the queue's own rule.
+class NewMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A message to send. None in a member means the queue's own rule.
 
-    process_after_ms: when it falls due (epoch ms); delay_ms: how long from now; at most one of them is given.
-    deduplication_id: a second message with the same id in the same queue within `deduplication_window_ms` is not
-    stored; its sender is answered with the first one. ttl_ms: how long it lives from when it falls due.
-    group: messages of one group keep their order, and the groups of a queue take turns. max_attempts: deliveries
-    before it fails; dead_letter_queue: where it goes then, or when it expires ("": it is deleted).
+    process_after: when it falls due (epoch ms); delay_ms: how long from now; at most one of them is given.
+    priority: 0-1,000, higher comes first. ttl_ms: how long it lives from when it falls due. attributes: up to 10 pairs
+    of text that travel with it. deduplication_id: a second message with the same id in the same queue within
+    `deduplication_window_ms` is not stored; its sender is answered with the first one. group: messages of one group
+    keep their order, and the groups of a queue take turns. max_attempts: deliveries before it fails;
+    dead_letter_queue: where it goes then, or when it expires ("": it is deleted).
     """
 
     content: str
-    process_after_ms: int | None = None
-    priority: int = limits.PRIORITY_DEFAULT
-    deduplication_id: str | None = None
-    deduplication_window_ms: int | None = None
+    process_after: int | None = None
     delay_ms: int | None = None
+    priority: int = limits.PRIORITY_DEFAULT
     ttl_ms: int | None = None
     attributes: dict[str, str] | None = None
+    deduplication_id: str | None = None
+    deduplication_window_ms: int | None = None
     group: str | None = None
     max_attempts: int | None = None
     dead_letter_queue: str | None = None
@@ -137,7 +149,22 @@ class NewMessageWithPolicy(NewMessage, frozen=True, gc=False):
     default_max_receives: int | None = None
 
 
-class Produced(Struct, frozen=True, gc=False):
+class MessageOptions(TypedDict, total=False):
+    """The members of `NewMessage` besides its content, as keywords of `produce`."""
+
+    process_after: int | None
+    delay_ms: int | None
+    priority: int
+    ttl_ms: int | None
+    attributes: dict[str, str] | None
+    deduplication_id: str | None
+    deduplication_window_ms: int | None
+    group: str | None
+    max_attempts: int | None
+    dead_letter_queue: str | None
+
+
+class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
     """Answer to a send. `sequence` grows strictly in order of arrival and is never used twice.
 
     duplicate: True when the deduplication id was known, and `id` and `sequence` are those of the first message.
@@ -163,7 +190,7 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
     lease_until: int
     priority: int
     first_received_at: int
-    attributes: dict[str, str] | None = None
+    attributes: dict[str, str] = {}
     group: str | None = None
 
 
@@ -190,7 +217,7 @@ class QueueCounts(Struct, frozen=True, gc=False):
         return self.ready + self.processing + self.failed + self.delayed + self.held
 
 
-class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
+class StoredQueue(Struct, frozen=True, gc=False):
     """The counts of a queue. oldest_ready_at: when the oldest ready message was received, None without one."""
 
     queue: str
@@ -204,7 +231,7 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     bytes: int = 0
 
 
-class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
+class StoredMessage(Struct, frozen=True, gc=False):
     """A stored message, read without changing it.
 
     bytes: of content and attributes. failures: its latest failed attempts, also those before it was moved here.
@@ -260,7 +287,7 @@ class Found(Struct, frozen=True, gc=False):
     next_before: the sequence below which the next page begins; None when the queue was searched to its end.
     """
 
-    messages: list[MessageInfo]
+    messages: list[StoredMessage]
     searched: int
     total: int
     next_before: int | None

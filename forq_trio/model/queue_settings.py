@@ -5,14 +5,14 @@ settings with the defaults filled in. A queue without settings has rules, too, a
 """
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from forq_trio.model import limits
-from forq_trio.model.errors import InvalidQueueName, InvalidSetting
-from forq_trio.model.messages import check_queue_name
+from forq_trio.model.errors import InvalidQueueName, InvalidRequest, InvalidSetting
+from forq_trio.model.messages import check_queue_name, json_name
 
 NO_DEAD_LETTERS = ""
 """The name of a dead-letter queue that says that there is none: failed and expired messages are deleted."""
@@ -123,6 +123,23 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     group_in_flight_max: GroupInFlight | UnsetType | None = UNSET
 
 
+class SettingsOptions(TypedDict, total=False):
+    """The members of a change as keywords of `configure`: an absent one is not changed, None resets to the default."""
+
+    lease_ms: int | None
+    delay_ms: int | None
+    ttl_ms: int | None
+    max_attempts: int | None
+    back_off: BackOff | None
+    dead_letter_queue: str | None
+    deduplication_window_ms: int | None
+    max_messages: int | None
+    max_bytes: int | None
+    overflow: Overflow | Literal["reject", "drop_oldest", "dead_letter"] | None
+    order: Order | Literal["fifo", "lifo"] | None
+    group_in_flight_max: int | None
+
+
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
@@ -156,6 +173,23 @@ _RANGES: dict[str, tuple[int, int]] = {
 }
 
 
+def read_change(changes: SettingsOptions) -> SettingsChange:
+    """The change that these keywords name.
+
+    Raises InvalidRequest for a value of another type than its setting's, and TypeError for a name that is no setting.
+    """
+    given = SettingsChange(**cast("Any", changes))
+    try:
+        return msgspec.convert(msgspec.to_builtins(given), SettingsChange)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(str(error)) from None
+
+
+def invalid_setting(member: str, problem: str) -> InvalidSetting:
+    """The error about one setting, by its name in JSON."""
+    return InvalidSetting(f"{member}: {problem}", field=member)
+
+
 def check_change(queue: str, change: SettingsChange) -> SettingsChange:
     """Return `change`, or raise InvalidSetting naming the member that is out of range, by its name in JSON."""
     for name, (low, high) in _RANGES.items():
@@ -169,9 +203,9 @@ def check_change(queue: str, change: SettingsChange) -> SettingsChange:
         try:
             check_queue_name(target)
         except InvalidQueueName as error:
-            raise InvalidSetting("deadLetterQueue", str(error)) from None
+            raise invalid_setting("deadLetterQueue", str(error)) from None
         if target == queue:
-            raise InvalidSetting("deadLetterQueue", "it must be another queue")
+            raise invalid_setting("deadLetterQueue", "it must be another queue")
     return change
 
 
@@ -189,6 +223,4 @@ def _check_back_off(back_off: BackOff) -> None:
 
 def _check(name: str, value: float, low: float, high: float, what: str = "it") -> None:
     if not low <= value <= high:
-        head, *rest = name.split("_")
-        member = head + "".join(word.capitalize() for word in rest)
-        raise InvalidSetting(member, f"{what} must be between {low} and {high}, not {value}")
+        raise invalid_setting(json_name(name), f"{what} must be between {low} and {high}, not {value}")

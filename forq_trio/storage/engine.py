@@ -54,7 +54,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
-from forq_trio.model.messages import Delivery, Found, MessageFilter, MessageInfo, QueueCounts, QueueInfo
+from forq_trio.model.messages import Delivery, Found, MessageFilter, QueueCounts, StoredMessage, StoredQueue
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 
 
@@ -207,25 +207,25 @@ class Reader(Protocol):
     BROWSE_PAGE_BYTES_MAX together; at least one if there is one.
     """
 
-    def queues(self) -> list[QueueInfo]:
+    def queues(self) -> list[StoredQueue]:
         """All known queues by name, without oldest_ready_at."""
         ...
 
-    def queue(self, queue: str) -> QueueInfo:
+    def queue(self, queue: str) -> StoredQueue:
         """One queue with oldest_ready_at; a queue nobody ever used has zeros."""
         ...
 
-    def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
+    def message(self, queue: str, message_id: str) -> StoredMessage | None: ...
 
-    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
+    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
         """The next ready messages in claim order."""
         ...
 
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
+    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
         """Messages newest first, those with a sequence below `before_sequence` (None: from the newest)."""
         ...
 
-    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
+    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
         """Random ready messages, none twice."""
         ...
 

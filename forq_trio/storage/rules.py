@@ -15,13 +15,12 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
     Failure,
-    MessageInfo,
     NewMessage,
     Status,
+    StoredMessage,
     is_dead_letter_queue,
     is_lifo_queue,
 )
@@ -33,6 +32,7 @@ from forq_trio.model.queue_settings import (
     Overflow,
     QueueRules,
     QueueSettings,
+    invalid_setting,
 )
 from forq_trio.storage.engine import EngineSettings
 
@@ -61,7 +61,7 @@ class PageBytes:
     def __init__(self) -> None:
         self._bytes = 0
 
-    def take(self, message: MessageInfo) -> bool:
+    def take(self, message: StoredMessage) -> bool:
         """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
         is_first = self._bytes == 0
         self._bytes += message.bytes + sum(len(failure.reason or "") for failure in message.failures)
@@ -147,7 +147,7 @@ def check_dead_letters_end(queue: str, target_of: Callable[[str], str]) -> None:
     target = target_of(queue)
     while target != NO_DEAD_LETTERS:
         if target in seen:
-            raise InvalidSetting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
+            raise invalid_setting("deadLetterQueue", f"dead letters of {queue} would come back to {target}")
         seen.add(target)
         target = target_of(target)
 
@@ -167,8 +167,8 @@ def failed_again(failures: tuple[Failure, ...], failure: Failure) -> tuple[Failu
 
 def due_time(message: NewMessage, now_ms: int, rules: QueueRules) -> int:
     """When a new message is due (epoch ms): at its own time, or after its own delay, or after the queue's."""
-    if message.process_after_ms is not None:
-        return message.process_after_ms
+    if message.process_after is not None:
+        return message.process_after
     return now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
 
 

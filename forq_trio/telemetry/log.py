@@ -101,7 +101,7 @@ class LogEvent(StrEnum):
         "error",
         "A redrive of dead letters failed; messages that it had not moved stay.",
     )
-    REQUEST_ANSWERED = "request.answered", "debug", "A request to one of Sasquatch's endpoints was answered."
+    REQUEST_ANSWERED = "request.answered", "debug", "A request of any dialect was answered."
     REQUEST_FAILED = "request.failed", "error", "A request was answered 500, because of an unexpected error."
     AUTH_THROTTLED = (
         "auth.throttled",

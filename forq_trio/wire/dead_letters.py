@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
-from forq_trio.wire.messages import Attributes, Content, MessageView
+from forq_trio.wire.errors import Explanation
+from forq_trio.wire.messages import Attributes, Content, MessageInfo
 from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
@@ -16,30 +17,31 @@ AgeMs = Annotated[
 Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
 
 
-class DeadLetters(Struct, frozen=True, rename="camel"):
+class DeadLetterPage(Struct, frozen=True, rename="camel"):
     """The messages of the page that match, newest first, after reading `searched` of the queue's `total` messages.
 
     nextBefore: the `before` of the next page; null when the queue was searched to its end.
     """
 
-    messages: list[MessageView]
+    messages: list[MessageInfo]
     searched: Count
     total: Count
     next_before: int | None
 
 
-class MovedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of one message: ok, or not ok and the code of the reason."""
+class MoveResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The result of one message: ok, or not ok, with code and message why."""
 
     id: str
     ok: bool
     code: Annotated[str | None, LEFT_OUT] = None
+    message: Explanation = None
 
 
-class MovedMessages(Struct, frozen=True, rename="camel"):
+class MoveResults(Struct, frozen=True, rename="camel"):
     """One result per id, in their order."""
 
-    results: list[MovedMessage]
+    results: list[MoveResult]
 
 
 class RedriveMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -62,13 +64,6 @@ class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     attributes: Attributes | None = None
     target: Target | None = None
     remove: bool = False
-
-
-class Resubmitted(Struct, frozen=True, gc=False, rename="camel"):
-    """The copy."""
-
-    id: str
-    sequence: int
 
 
 class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -104,7 +99,7 @@ class AppliedFilter(Struct, frozen=True, rename="camel"):
     text: str | None
 
 
-class RedriveView(Struct, frozen=True, rename="camel"):
+class RedriveInfo(Struct, frozen=True, rename="camel"):
     """A redrive task, with its progress.
 
     searched: how many messages were read, of the `total` at its start. matched: how many of them match and can be
@@ -131,4 +126,4 @@ class RedriveView(Struct, frozen=True, rename="camel"):
 class RedriveList(Struct, frozen=True, rename="camel"):
     """The tasks that run, and the latest that ended; the latest first."""
 
-    redrives: list[RedriveView]
+    redrives: list[RedriveInfo]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
@@ -11,6 +10,7 @@ from forq_trio.model import messages as model
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import Produced as Produced
+from forq_trio.wire.errors import Explanation, Field
 from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
 
 Content = Annotated[
@@ -57,17 +57,17 @@ LeaseMs = Annotated[
 ]
 
 
-class NewMessage(model.NewMessage, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True):
+class NewMessage(model.NewMessage, frozen=True, gc=False, forbid_unknown_fields=True):
     """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
 
     content: Content
-    process_after_ms: EpochMs | None = msgspec.field(default=None, name="processAfter")
-    priority: Priority = limits.PRIORITY_DEFAULT
-    deduplication_id: DeduplicationId | None = None
-    deduplication_window_ms: WindowMs | None = None
+    process_after: EpochMs | None = None
     delay_ms: DelayMs | None = None
+    priority: Priority = limits.PRIORITY_DEFAULT
     ttl_ms: TtlMs | None = None
     attributes: Attributes | None = None
+    deduplication_id: DeduplicationId | None = None
+    deduplication_window_ms: WindowMs | None = None
     group: Group | None = None
     max_attempts: MaxAttempts | None = None
     dead_letter_queue: DeadLetterQueue | None = None
@@ -82,15 +82,16 @@ class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 class SendResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The result of a message of a batch: stored, with id and sequence, or not, with the code of the reason.
 
-    duplicate: true where the deduplicationId was known; id and sequence are those of the first message. field: the
-    unknown member.
+    duplicate: true where the deduplicationId was known; id and sequence are those of the first message. field: a path
+    into the message.
     """
 
     id: Annotated[str | None, LEFT_OUT] = None
     sequence: Annotated[int | None, LEFT_OUT] = None
     duplicate: Annotated[bool, LEFT_OUT] = False
     code: Annotated[str | None, LEFT_OUT] = None
-    field: Annotated[str | None, LEFT_OUT] = None
+    field: Field = None
+    message: Explanation = None
 
 
 class SendResults(Struct, frozen=True, rename="camel"):
@@ -135,6 +136,17 @@ class ReceivedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
 
 
+class NextMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The next message as Forq answers it; a client that asks for more gets the members of ReceivedMessage.
+
+    A message that was only peeked at has no receipt.
+    """
+
+    id: str
+    content: str
+    receipt: Annotated[str | None, LEFT_OUT] = None
+
+
 class ReceivedMessages(Struct, frozen=True, rename="camel"):
     """The messages in claim order; none if none came within the wait."""
 
@@ -144,11 +156,15 @@ class ReceivedMessages(Struct, frozen=True, rename="camel"):
 class LeasedMessages(Struct, frozen=True, rename="camel"):
     """ReceivedMessages, as the broker returns them."""
 
-    messages: tuple[Delivery, ...]
+    messages: list[Delivery]
 
 
-class MessageView(Struct, frozen=True, gc=False, rename="camel"):
-    """A stored message, read without changing it."""
+class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A stored message, read without changing it.
+
+    failures: its latest failed attempts. failureReason, sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter,
+    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes.
+    """
 
     id: str
     queue: str
@@ -166,7 +182,7 @@ class MessageView(Struct, frozen=True, gc=False, rename="camel"):
     failure_reason: str | None = None
     source_queue: str | None = None
     last_error: str | None = None
-    attributes: dict[str, str] | None = None
+    attributes: dict[str, str] = {}
     group: str | None = None
     first_received_at: EpochMs | None = None
     max_attempts: int | None = None
@@ -181,4 +197,4 @@ class MessageView(Struct, frozen=True, gc=False, rename="camel"):
 class MessageViews(Struct, frozen=True, rename="camel"):
     """Messages in claim order."""
 
-    messages: list[MessageView]
+    messages: list[MessageInfo]

@@ -9,10 +9,11 @@ from forq_trio.model.queue_settings import SettingsChange as SettingsChange
 from forq_trio.wire.values import Count
 
 
-class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
+class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     """How many messages a queue has by status, and how many consumers wait for one.
 
-    held: messages whose group is at the group limit. bytes: of content and attributes.
+    held: messages whose group is at the group limit. bytes: of content and attributes. oldestReadyAgeMs: how long ago
+    the oldest ready message was received; null without one, and in the list of all queues.
     """
 
     queue: str
@@ -25,6 +26,7 @@ class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
     bytes: Count
     waiting: Count
     paused: bool
+    oldest_ready_age_ms: Count | None = None
 
     @property
     def total(self) -> int:
@@ -35,24 +37,18 @@ class QueueSummary(Struct, frozen=True, gc=False, rename="camel"):
 class QueueList(Struct, frozen=True, rename="camel"):
     """A page of the queues that are known, by name. next: the `after` of the next page; null at the end."""
 
-    queues: list[QueueSummary]
-    next: str | None
+    queues: list[QueueInfo]
+    next: str | None = None
 
 
-class QueueDetail(QueueSummary, frozen=True, gc=False, rename="camel"):
-    """A queue, with how long ago its oldest ready message was received; null without one."""
-
-    oldest_ready_age_ms: Count | None = None
-
-
-class SettingsView(Struct, frozen=True, gc=False, rename="camel"):
+class QueueConfiguration(Struct, frozen=True, gc=False, rename="camel"):
     """settings: what was set for the queue. effective: the settings with the defaults filled in."""
 
     settings: QueueSettings
     effective: QueueRules
 
 
-class ConfiguredQueue(SettingsView, frozen=True, gc=False, kw_only=True, rename="camel"):
+class ConfiguredQueue(QueueConfiguration, frozen=True, gc=False, kw_only=True, rename="camel"):
     """A queue for which something was set."""
 
     queue: str
@@ -62,7 +58,7 @@ class ConfiguredQueues(Struct, frozen=True, rename="camel"):
     """A page of the queues for which something was set, by name. next: as in QueueList."""
 
     queues: list[ConfiguredQueue]
-    next: str | None
+    next: str | None = None
 
 
 class Purged(Struct, frozen=True, gc=False, rename="camel"):

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.wire.errors import Explanation
 from forq_trio.wire.messages import LeaseMs
 from forq_trio.wire.values import LEFT_OUT, EpochMs, bounded, up_to
 
@@ -52,16 +53,17 @@ class ReleaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     delay_ms: DelayMs = 0
 
 
-class Settled(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """The result of one receipt: ok (with leaseUntil when a lease was extended), or not ok and the code why."""
+class ReceiptResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """The result of one receipt: ok (with leaseUntil when it was extended), or not ok, with code and message why."""
 
     receipt: str
     ok: bool
     lease_until: Annotated[EpochMs | None, LEFT_OUT] = None
     code: Annotated[str | None, LEFT_OUT] = None
+    message: Explanation = None
 
 
-class SettledReceipts(Struct, frozen=True, rename="camel"):
+class ReceiptResults(Struct, frozen=True, rename="camel"):
     """One result per receipt, in their order."""
 
-    results: list[Settled]
+    results: list[ReceiptResult]

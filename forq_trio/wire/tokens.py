@@ -36,7 +36,7 @@ class CreatedToken(Struct, frozen=True, rename="camel"):
     token: str
 
 
-class TokenView(Struct, frozen=True, gc=False, rename="camel"):
+class TokenInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A token without its text. last_used_at, expires_at: null for never."""
 
     name: str
@@ -51,4 +51,4 @@ class TokenView(Struct, frozen=True, gc=False, rename="camel"):
 class TokenList(Struct, frozen=True, rename="camel"):
     """All tokens that were not revoked, by name."""
 
-    tokens: list[TokenView]
+    tokens: list[TokenInfo]

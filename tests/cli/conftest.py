@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from forq_trio import ForqClient
 from forq_trio.cli.commands import run
-from forq_trio.client import ForqClient
 from support.in_process import in_process_server
 from support.proxy import Proxy, proxying
 from support.real_server import SECRET

@@ -124,14 +124,23 @@ def test_something_else_answers(connected: Forq, proxy: Proxy, answer: Answer, s
     assert sentence in outcome.err
 
 
+@pytest.mark.parametrize(("status", "may_be_stored"), [(301, False), (404, False), (502, True)])
+def test_whether_a_send_that_something_else_answers_is_stored(
+    connected: Forq, proxy: Proxy, queue: str, status: int, may_be_stored: bool
+):
+    proxy.spoiled.append(Answer(status, b"<html>"))
+    outcome = connected("send", queue, "x")
+    assert (outcome.code, "whether the message is stored is not known" in outcome.err) == (1, may_be_stored)
+
+
 def test_a_path_that_the_server_does_not_have(forq: Forq, url: str):
     """It is not that nothing was found."""
-    assert told(forq, f"{url}/sub") == (1, "forq: the server has nothing at this path (404 not_found.path)\n")
+    assert told(forq, f"{url}/sub") == (1, "forq: nothing is served at /sub/api/v1/queues (not_found.path)\n")
 
 
 def test_text_that_is_not_utf8(connected: Forq, queue: str):
     outcome = connected("send", queue, "\udcff")
-    assert (outcome.code, "it has text that is not UTF-8" in outcome.err) == (1, True)
+    assert (outcome.code, "the request has text that is not UTF-8" in outcome.err) == (1, True)
     outcome = connected("dead", "edit", f"{queue}-dlq", "x", "--content", "-", stdin=b"\xff")
     assert (outcome.code, outcome.err) == (1, "forq: the content on stdin is not UTF-8\n")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from forq_trio import ForqClient, NewMessage
 from forq_trio.cli.interrupts import Interrupts
-from forq_trio.client import ForqClient, NewMessage
 from support.effort import count
 from support.proxy import CUT_OFF, LOST, Answer, Proxy
 from support.real_server import environment
@@ -117,7 +117,7 @@ def test_ctrl_c_while_a_pipe_is_waited_for(
     outcome = connected("send", queue, "--file", f"/dev/fd/{read_end}")
     assert outcome.code == 130
     assert outcome.err.splitlines()[:2] == [
-        "forq: line 2 was not sent: it is not UTF-8",
+        "forq: line 2 was not sent: it is not UTF-8 (bad_request.body.invalid)",
         "forq: --from-line 4 goes on where this ended",
     ]
     os.close(write_end)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from forq_trio.client import ForqClient
+from forq_trio import ForqClient
 from support.real_server import SECRET, environment, real_server
 
 pytestmark = pytest.mark.process

@@ -5,9 +5,9 @@ import json
 import msgspec
 import pytest
 
+from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
 from forq_trio.cli.output import duration_text
 from forq_trio.cli.queue_options import SETTINGS, back_off, size_bytes
-from forq_trio.client import ExponentialBackOff, ForqClient, QueueSettings
 
 from .conftest import NOWHERE, Forq
 
@@ -57,7 +57,7 @@ def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, clien
     options = [word for name, (text, _) in EVERYTHING.items() for word in (f"--{name}", text)]
     outcome = connected("queue", "set", queue, *options)
     assert (outcome.code, outcome.out, outcome.err) == (0, f"12 settings of {queue} changed\n", "")
-    *values, paused = msgspec.to_builtins(client.settings(queue).settings).values()
+    *values, paused = map(msgspec.to_builtins, msgspec.structs.astuple(client.settings(queue).settings))
     assert values == [value for _, value in EVERYTHING.values()]
     assert paused is False
     assert rows(connected("queue", "show", queue).out) == {
@@ -162,7 +162,7 @@ def test_delete(connected: Forq, client: ForqClient, queue: str):
     assert (outcome.code, outcome.out, outcome.err) == (
         1,
         "",
-        "forq: the queue still holds messages; purge it first (409 conflict.queue_not_empty)\n",
+        "forq: the queue still holds messages; purge it first (conflict.queue_not_empty)\n",
     )
     client.purge(queue)
     outcome = connected("queue", "delete", queue)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from client.fake_time import Clock
+from forq_trio import ForqClient, NewMessage
 from forq_trio.cli.commands import run
-from forq_trio.client import ForqClient, NewMessage
 from support.proxy import CUT_OFF, LOST, Answer, Proxy
 
 from .conftest import NOWHERE, Forq, Stream
@@ -267,7 +267,7 @@ def test_giving_back_may_fail_and_is_told(
     three: Forq, proxy: Proxy, queue: str, monkeypatch: pytest.MonkeyPatch
 ):
     def interrupt(line: int) -> None:
-        proxy.spoiled.append(Answer.error(500, "internal"))
+        proxy.spoiled.append(Answer.error("internal"))
         raise KeyboardInterrupt
 
     code, errors = run_into(Pipe(interrupt), monkeypatch, "receive", queue)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from rich.cells import cell_len
 
+from forq_trio import DeadLetterFilter, ForqClient, NewMessage
 from forq_trio.cli.tables import TEXT_WIDTH_MIN, Column, Kind, print_table
-from forq_trio.client import DeadLetterFilter, ForqClient, NewMessage
 
 from .conftest import Forq, Outcome, Stream
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from forq_trio.client import AsyncForqClient, ForqClient
+from forq_trio import AsyncForqClient, ForqClient
 from support.in_process import in_process_server
 from support.real_server import SECRET
 

@@ -4,7 +4,7 @@ import random
 
 import msgspec
 
-from forq_trio.client import NewMessage, batches
+from forq_trio import NewMessage, batches
 from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX, PRODUCE_BATCH_MAX
 
 

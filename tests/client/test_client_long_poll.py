@@ -2,7 +2,7 @@
 
 import trio
 
-from forq_trio.client import AsyncForqClient
+from forq_trio import AsyncForqClient
 from support.real_server import SECRET
 
 

@@ -5,7 +5,7 @@ import ssl
 import pytest
 import trustme
 
-from forq_trio.client import AsyncForqClient, ForqClient, ForqUnreachable
+from forq_trio import AsyncForqClient, ForqClient, ForqUnreachable
 from support.in_process import in_process_server
 from support.real_server import SECRET
 

@@ -64,7 +64,7 @@ def maybe(*values):
 messages = st.builds(
     NewMessageWithPolicy,
     content=st.sampled_from(("", "x", "größe")),
-    process_after_ms=maybe(-5_000, 0, 1, 1_000, 50_000),
+    process_after=maybe(-5_000, 0, 1, 1_000, 50_000),
     priority=st.sampled_from((0, 100, 100, 100, 1_000)),
     deduplication_id=maybe("k", "l"),
     deduplication_window_ms=st.sampled_from((None, 1, 5_000)),

@@ -87,7 +87,7 @@ def test_f4_without_a_receipt_the_message_in_process_is_removed(engine):
 
 def test_f4_without_a_receipt_only_a_message_in_process_of_this_queue(engine):
     ready = send(engine)
-    delayed = send(engine, process_after_ms=T0 + 5)
+    delayed = send(engine, process_after=T0 + 5)
     assert do(engine, AckById("q", ready.id)) is False
     assert do(engine, AckById("q", delayed.id)) is False
     receive_one(engine)

@@ -28,7 +28,7 @@ def test_s4_a_reader_shows_them(engine, reader):
 def test_none_are_none(engine, attributes):
     produced = send(engine, attributes=attributes)
     assert look(engine, produced.id).attributes is None
-    assert receive_one(engine)[0].attributes is None
+    assert receive_one(engine)[0].attributes == {}
 
 
 def test_each_delivery_has_them_again(engine):

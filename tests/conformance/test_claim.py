@@ -57,8 +57,8 @@ def test_f3_first_in_first_out(engine):
 
 
 def test_f3_order_is_by_arrival_not_by_due_time(engine):
-    send(engine, "sent first, due last", process_after_ms=T0 + 20)
-    send(engine, "sent second, due first", process_after_ms=T0 + 10)
+    send(engine, "sent first, due last", process_after=T0 + 20)
+    send(engine, "sent second, due first", process_after=T0 + 10)
     assert contents(receive(engine, 2, now=T0 + 30)) == ["sent first, due last", "sent second, due first"]
 
 

@@ -17,7 +17,7 @@ from .script import DAY_MS, T0, claim, counted, fail, receipts, receive, receive
 
 
 def test_counts_follow_a_message_through_its_life(engine):
-    send(engine, process_after_ms=T0 + 10)
+    send(engine, process_after=T0 + 10)
     assert counted(engine) == {"q": QueueCounts(delayed=1)}
     run(engine, now=T0 + 10)
     assert counted(engine) == {"q": QueueCounts(ready=1)}
@@ -88,6 +88,6 @@ def test_f11_what_time_did_is_counted(engine):
 
 
 def test_f11_a_delay_that_ends_and_a_batch_of_nothing_count_nothing(engine):
-    send(engine, process_after_ms=T0 + 5)
+    send(engine, process_after=T0 + 5)
     assert run(engine, now=T0 + 5).events == []
     assert run(engine, claim(queue="empty"), now=T0 + 5).events == []

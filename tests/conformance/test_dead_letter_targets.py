@@ -127,7 +127,7 @@ def test_a_dead_letter_wakes_a_receiver_wherever_it_goes(engine):
 def refused(engine, command):
     error = do(engine, command)
     assert isinstance(error, InvalidSetting), error
-    return error.member
+    return error.field
 
 
 def test_a_circle_is_refused_and_changes_nothing(engine):

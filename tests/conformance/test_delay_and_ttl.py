@@ -35,7 +35,7 @@ def test_a_queue_may_delay_what_does_not_say(engine):
     send(engine, "the queue's")
     send(engine, "its own", delay_ms=20)
     send(engine, "none", delay_ms=0)
-    send(engine, "at a time", process_after_ms=T0)
+    send(engine, "at a time", process_after=T0)
     assert drain(engine) == ["none", "at a time"]
     assert drain(engine, now=T0 + 20) == ["its own"]
     assert drain(engine, now=T0 + 49) == []

@@ -22,7 +22,7 @@ from .script import (
 
 
 def test_f3_a_delayed_message_is_ready_exactly_when_it_is_due(engine):
-    produced = send(engine, process_after_ms=T0 + 100)
+    produced = send(engine, process_after=T0 + 100)
     assert has_no_message(engine, now=T0 + 99)
     run(engine, now=T0 + 100)
     message = look(engine, produced.id)
@@ -68,7 +68,7 @@ def test_f6_a_message_keeps_its_place_after_its_lease_ended(engine):
 def test_due_messages_are_settled_before_commands_and_claims(engine):
     send(engine)
     _, receipt = receive_one(engine, lease_ms=10)
-    send(engine, process_after_ms=T0 + 10)
+    send(engine, process_after=T0 + 10)
     result = run(engine, Nack("q", (receipt,), 0), now=T0 + 10)
     assert result.outcomes == [(True,)]
     assert counted(engine) == {"q": QueueCounts(ready=2)}
@@ -77,7 +77,7 @@ def test_due_messages_are_settled_before_commands_and_claims(engine):
 def test_one_batch_settles_a_bounded_number_the_longest_due_first(engine):
     many = tuple(NewMessage(str(n), T0 + 1 + n % 2) for n in range(DUE_BATCH_MAX))
     do(engine, ProduceMany("q", many))
-    send(engine, "earliest", process_after_ms=T0 + 1)
+    send(engine, "earliest", process_after=T0 + 1)
     result = run(engine, now=T0 + 10)
     assert counted(engine) == {"q": QueueCounts(ready=DUE_BATCH_MAX, delayed=1)}
     assert result.next_due_ms == T0 + 2
@@ -97,7 +97,7 @@ def test_f7_a_lease_that_ends_after_the_time_to_live_expires_in_the_same_batch(m
 
 
 def test_time_that_steps_backwards_undoes_nothing(engine):
-    send(engine, process_after_ms=T0 + 100)
+    send(engine, process_after=T0 + 100)
     run(engine, now=T0 + 100)
     delivery, receipt = receive_one(engine, now=T0 + 50)
     assert delivery.lease_until == T0 + 50 + LEASE_MS

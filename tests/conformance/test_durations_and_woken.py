@@ -35,7 +35,7 @@ def test_after_a_nack_it_measures_from_the_end_of_the_delay(engine):
 
 
 def test_a_due_time_in_the_past_counts_from_the_arrival(engine):
-    send(engine, process_after_ms=T0 - 5_000)
+    send(engine, process_after=T0 - 5_000)
     assert run(engine, claim(), now=T0 + 1).durations == {(WAIT, "q"): [1]}
 
 

@@ -59,7 +59,7 @@ def test_f7_a_message_in_process_is_left_alone(engine):
 
 def test_f2_a_message_delayed_past_the_time_to_live_has_its_own(engine):
     due = T0 + 30 * DAY_MS
-    send(engine, "far ahead", process_after_ms=due)
+    send(engine, "far ahead", process_after=due)
     assert contents(receive(engine, now=due)) == ["far ahead"]
 
 
@@ -74,7 +74,7 @@ def test_f7_a_delay_after_a_nack_does_not_prolong_life(make_engine):
 
 def test_f7_order_is_kept_in_the_dead_letter_queue(make_engine):
     engine = make_engine(EngineSettings(queue_ttl_ms=100))
-    send(engine, "first", process_after_ms=T0 + 50)
+    send(engine, "first", process_after=T0 + 50)
     send(engine, "second")
     run(engine, now=T0 + 100)
     run(engine, now=T0 + 150)

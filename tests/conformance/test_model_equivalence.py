@@ -186,9 +186,9 @@ def _anonymous(messages: list[Any]) -> list[Any]:
 
 
 def _at(message: NewMessage, now_ms: int) -> NewMessage:
-    if message.process_after_ms is None:
+    if message.process_after is None:
         return message
-    return msgspec.structs.replace(message, process_after_ms=now_ms + message.process_after_ms)
+    return msgspec.structs.replace(message, process_after=now_ms + message.process_after)
 
 
 class EnginesAgree(RuleBasedStateMachine):

@@ -38,7 +38,7 @@ def test_a_ready_message_is_due_when_it_expires(engine):
 
 
 def test_a_delayed_message_is_due_at_its_time(engine):
-    send(engine, process_after_ms=T0 + 50)
+    send(engine, process_after=T0 + 50)
     assert wakes_at(engine, T0 + 50)
 
 
@@ -50,7 +50,7 @@ def test_a_leased_message_is_due_when_its_lease_ends(engine):
 
 def test_the_earliest_counts(engine):
     for ahead_ms in (90, 30, 60):
-        send(engine, process_after_ms=T0 + ahead_ms)
+        send(engine, process_after=T0 + ahead_ms)
     assert wakes_at(engine, T0 + 30)
     assert wakes_at(engine, T0 + 60, now=T0 + 30)
 

@@ -38,7 +38,7 @@ def test_f1_empty_and_large_contents_survive(engine):
 
 
 def test_f2_time_to_live_starts_at_process_after(engine):
-    produced = send(engine, process_after_ms=T0 + 5_000)
+    produced = send(engine, process_after=T0 + 5_000)
     message = look(engine, produced.id)
     assert (message.status, message.process_after) == (Status.DELAYED, T0 + 5_000)
     assert message.expires_after == T0 + 5_000 + DAY_MS
@@ -46,8 +46,8 @@ def test_f2_time_to_live_starts_at_process_after(engine):
 
 
 def test_f1_process_after_in_the_past_or_now_is_ready(engine):
-    past = send(engine, process_after_ms=T0 - 9_000)
-    now = send(engine, process_after_ms=T0)
+    past = send(engine, process_after=T0 - 9_000)
+    now = send(engine, process_after=T0)
     assert look(engine, past.id).status is Status.READY
     assert look(engine, past.id).expires_after == T0 - 9_000 + DAY_MS
     assert look(engine, now.id).status is Status.READY

@@ -2,7 +2,7 @@
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, SweepKind
-from forq_trio.model.messages import MessageFilter, NewMessage, QueueInfo
+from forq_trio.model.messages import MessageFilter, NewMessage, StoredQueue
 from forq_trio.storage.engine import Batch
 
 from .script import DAY_MS, T0, ack, contents, fail, receive, receive_one, run, send, sweep
@@ -11,19 +11,19 @@ from .script import DAY_MS, T0, ack, contents, fail, receive, receive_one, run, 
 def test_queues_are_listed_by_name_with_their_counts(engine, reader):
     for queue in ("b", "a", "C"):
         send(engine, queue=queue)
-    send(engine, queue="a", process_after_ms=T0 + 5)
+    send(engine, queue="a", process_after=T0 + 5)
     receive(engine, queue="b")
     assert reader.queues() == [
-        QueueInfo("C", False, ready=1, delayed=0, processing=0, failed=0, bytes=1),
-        QueueInfo("a", False, ready=1, delayed=1, processing=0, failed=0, bytes=2),
-        QueueInfo("b", False, ready=0, delayed=0, processing=1, failed=0, bytes=1),
+        StoredQueue("C", False, ready=1, delayed=0, processing=0, failed=0, bytes=1),
+        StoredQueue("a", False, ready=1, delayed=1, processing=0, failed=0, bytes=2),
+        StoredQueue("b", False, ready=0, delayed=0, processing=1, failed=0, bytes=1),
     ]
 
 
 def test_a_queue_stays_listed_when_it_is_empty(engine, reader):
     send(engine)
     assert ack(engine, receive_one(engine)[1])
-    assert reader.queues() == [QueueInfo("q", False, ready=0, delayed=0, processing=0, failed=0)]
+    assert reader.queues() == [StoredQueue("q", False, ready=0, delayed=0, processing=0, failed=0)]
 
 
 def test_a_dead_letter_queue_is_listed_as_one(engine, reader):
@@ -40,13 +40,13 @@ def test_one_queue_says_since_when_its_oldest_ready_message_waits(engine, reader
     assert reader.queue("q").oldest_ready_at == T0 + 5
     assert reader.queue("q").ready == 2
     receive(engine, 2, now=T0 + 10)
-    send(engine, now=T0 + 10, process_after_ms=T0 + 50)
+    send(engine, now=T0 + 10, process_after=T0 + 50)
     assert reader.queue("q").oldest_ready_at is None
 
 
 def test_a_queue_nobody_used_has_zeros(reader):
     assert reader.queues() == []
-    assert reader.queue("none") == QueueInfo("none", False, 0, 0, 0, 0)
+    assert reader.queue("none") == StoredQueue("none", False, 0, 0, 0, 0)
     assert reader.queue("none-dlq").is_dlq
 
 
@@ -61,7 +61,7 @@ def test_a_message_is_found_by_its_id_in_its_queue_only(engine, reader):
 def test_peek_shows_ready_messages_in_claim_order_untouched(engine, reader):
     for content, priority in (("a", 100), ("b", 500), ("c", 100)):
         send(engine, content, priority=priority)
-    send(engine, "delayed", process_after_ms=T0 + 5)
+    send(engine, "delayed", process_after=T0 + 5)
     assert contents(reader.peek("q", 2)) == ["b", "a"]
     assert contents(reader.peek("q", 9)) == ["b", "a", "c"]
     assert contents(receive(engine, 9)) == ["b", "a", "c"]
@@ -72,7 +72,7 @@ def test_browse_pages_from_the_newest_whatever_the_status(engine, reader):
     sent = [send(engine, str(number)) for number in range(5)]
     send(engine, "elsewhere", queue="other")
     receive(engine, 2)
-    send(engine, "5", process_after_ms=T0 + 5)
+    send(engine, "5", process_after=T0 + 5)
     page = reader.browse("q", None, 3)
     assert contents(page) == ["5", "4", "3"]
     send(engine, "newer")

@@ -85,7 +85,7 @@ def test_nothing_ready_serves_nobody(engine):
 
 
 def test_a_message_that_falls_due_wakes_a_receiver(engine):
-    send(engine, "later", process_after_ms=T0 + 5)
+    send(engine, "later", process_after=T0 + 5)
     assert served(run(engine, now=T0 + 4, parked={"q": [claim()]})) == []
     assert served(run(engine, now=T0 + 5, parked={"q": [claim()]})) == [(0, ["later"])]
 

@@ -53,7 +53,7 @@ def test_f7_failed_in_a_dead_letter_queue_is_deleted(engine):
 
 def test_f7_other_messages_are_left_alone(engine):
     send(engine)
-    send(engine, process_after_ms=T0 + 5)
+    send(engine, process_after=T0 + 5)
     send(engine)
     receive(engine)
     for kind in SweepKind:
@@ -94,7 +94,7 @@ def test_f13_expired_in_a_dead_letter_queue(make_engine, one_at_a_time):
 def test_f13_expired_takes_delayed_messages_too(make_engine, one_at_a_time):
     engine = make_engine(EngineSettings(queue_ttl_ms=5))
     for _ in range(2):
-        send(engine, process_after_ms=T0 + 10)
+        send(engine, process_after=T0 + 10)
     result = run(engine, Sweep(SweepKind.EXPIRED), now=T0 + 15)
     assert result.outcomes == [Swept(1, more=False)]
     assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 import httpx
 import trio
 
-from forq_trio.client import AsyncForqClient
+from forq_trio import AsyncForqClient
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.router import make_handler
@@ -50,7 +50,7 @@ async def _http(system: System) -> AsyncIterator[HttpFace]:
     """A server on the loopback, and the clients that reach it."""
     errors: list[Exception] = []
     access = Access(SECRET, system.broker, Throttle())
-    handler = make_handler(forq_routes(system.broker, TrioClock(), access), answer_error)
+    handler = make_handler(forq_routes(system.broker, access), answer_error)
     server = Server(handler, await open_listeners("127.0.0.1", 0), PATIENT, on_error=errors.append)
     url = f"http://127.0.0.1:{server.ports[0]}"
     transport = httpx.AsyncHTTPTransport(

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 from forq_trio.client.types import QueueSettings
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts

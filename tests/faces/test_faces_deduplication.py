@@ -1,6 +1,6 @@
 """Sends that can be repeated safely: what has the id of a message within its window is not stored."""
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 from support.actors import T0
 
 from .face import NOBODY

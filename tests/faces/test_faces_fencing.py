@@ -5,7 +5,7 @@ Each test ends with a look: a refusal changes nothing.
 
 import pytest
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 
 from .face import MESSAGE_ID_INVALID, NOBODY, NOT_FOUND, RECEIPT_INVALID
 from .words import SECOND, code_of, fail

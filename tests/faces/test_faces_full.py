@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 from forq_trio.model.messages import QueueCounts
 
 from .face import NOBODY, QUEUE_FULL

@@ -1,6 +1,6 @@
 """When messages may be had, and for how long: delays, times to live and leases, of messages and of queues."""
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 from forq_trio.model.limits import DAY_MS
 from forq_trio.model.messages import QueueCounts
 from support.actors import T0

@@ -3,10 +3,11 @@
 from collections import Counter
 from contextlib import suppress
 
+from forq_trio import ForqError
 from forq_trio.model.messages import QueueCounts
 from support.actors import T0, TrioClock
 
-from .face import MESSAGE_ID_INVALID, NOBODY, NOT_FOUND, Face, Refused
+from .face import MESSAGE_ID_INVALID, NOBODY, NOT_FOUND, Face
 from .words import SECOND, attempt_all_but_one, code_of, contents, fail
 
 
@@ -114,6 +115,6 @@ async def test_counts_agree_with_the_messages_whatever_happens(face, rng) -> Non
 async def counted_by_hand(face: Face, queue: str, message_ids: list[str]) -> QueueCounts:
     statuses: Counter[str] = Counter()
     for message_id in message_ids:
-        with suppress(Refused):
+        with suppress(ForqError):
             statuses[(await face.message(message_id, queue)).status] += 1
     return QueueCounts(**statuses)

@@ -1,6 +1,6 @@
 """In which order messages come: priority, first or last in first out, at random."""
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 
 from .words import contents
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from forq_trio.client import NewMessage
+from forq_trio import ForqError, NewMessage
 from forq_trio.model import limits
 from support.actors import T0
 
-from .face import CONTENT_TOO_LARGE, IN_PAST, QUEUE_INVALID, SENT_TO_DLQ, TOO_FAR, Refused
+from .face import CONTENT_TOO_LARGE, IN_PAST, QUEUE_INVALID, SENT_TO_DLQ, TOO_FAR
 from .running import open_face
 from .words import contents
 
@@ -86,7 +86,7 @@ async def test_f1_a_batch_is_answered_in_order_and_judged_one_by_one(face) -> No
     ],
 )
 async def test_f1_f2_what_is_refused_is_not_stored(face, message, code) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ForqError) as refusal:
         await face.send(**message)
     assert refusal.value.code == code
     assert (await face.send()).sequence == 1

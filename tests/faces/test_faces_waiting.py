@@ -6,7 +6,7 @@ Time stands still unless a test moves it, so what arrives without that arrived a
 import pytest
 import trio
 
-from forq_trio.client import NewMessage
+from forq_trio import NewMessage
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.messages import QueueCounts
 from support.actors import T0

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from forq_trio.client import Delivery, MessageInfo
+from forq_trio import Delivery, ForqError, MessageInfo
 from forq_trio.model.limits import ATTEMPTS_MAX_DEFAULT
 
-from .face import Face, Refused
+from .face import Face
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -34,6 +34,6 @@ async def fail(face: Face, queue: str = "q") -> None:
 
 async def code_of(call) -> str | None:
     """The code `call` is refused with."""
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ForqError) as refusal:
         await call
     return refusal.value.code

@@ -5,14 +5,14 @@ import re
 
 import pytest
 
-from forq_trio.http.forq_api.codes import CODES, TRANSPORT_BODIES
+from forq_trio.http.forq_api.codes import CODES, TRANSPORT_CODES
 from forq_trio.http.sasquatch_api.errors import CODES as SASQUATCH_CODES
 
 DIALECTS = ("forq_api", "sasquatch_api", "sqs_api")
 WORDS = re.compile(r"\bforq\.|x-forq|/api/v\d|bad_request|not_found\.|contract [FS]\d", re.IGNORECASE)
 PATHS = re.compile(r"/(?:[a-z_]\w*(?:/|$))+")
 SPELLED_CODES = {*CODES, *SASQUATCH_CODES}
-TRANSPORT_TEXTS = {body.decode() for body in TRANSPORT_BODIES.values()}
+TRANSPORT_TEXTS = {code for code, _ in TRANSPORT_CODES.values()}
 
 
 def texts(tree: ast.Module):

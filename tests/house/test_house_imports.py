@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "storage": {"model", "telemetry", "seam"},
     "files": {"model", "storage"},
     "actors": {"model", "telemetry", "seam"},
-    "broker": {"model", "telemetry", "seam", "actors"},
+    "broker": {"model", "telemetry", "seam", "actors", "wire"},
     "jobs": {"model", "telemetry", "seam", "actors", "broker"},
     "wire": {"model"},
     "http": {"model", "telemetry", "broker", "wire"},
@@ -59,10 +59,10 @@ MAY_IMPORT = {
         "system",
     },
     "cli": {"model", "telemetry", "config", "app", "client", "files"},
-    "client": {"wire"},
+    "client": {"model", "wire"},
     "spark": {"client"},
     "embedding": {"model", "broker"},
-    "names": {"model", "broker", "system", "embedding"},
+    "names": {"model", "broker", "wire", "system", "client", "embedding"},
 }
 AT_HOME = {
     "apsw": ("storage.sqlite",),

@@ -16,6 +16,7 @@ from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.throttle import Throttle
+from forq_trio.model import limits
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -25,6 +26,7 @@ from forq_trio.writer_actor import WriterActor
 from support.actors import on_the_loop
 
 SECRET = "s" * 32
+ASKING_FOR_MORE = {b"x-api-key": SECRET.encode(), b"x-forq-answer": b"full"}
 METRICS_SECRET = "m" * 32
 START_MS = 1_700_000_000_000
 ABOUT = About(version="1.2.3", engine="memory", durability="none")
@@ -74,6 +76,16 @@ def json_of(response: Response) -> Any:
     return msgspec.json.decode(response.body)
 
 
+def blamed(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an error, or of a refused result, without `message`, which has to be fit for people."""
+    rest = dict(answer)
+    message = rest.pop("message")
+    assert message.isprintable()
+    assert not message[0].isupper()
+    assert 5 < len(message) <= limits.ERROR_MESSAGE_LENGTH_MAX
+    return rest
+
+
 class Api:
     """The handler with everything behind it."""
 
@@ -93,7 +105,7 @@ class Api:
         access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
-            *forq_routes(self.broker, self.clock, access, require_receipt=require_receipt),
+            *forq_routes(self.broker, access, require_receipt=require_receipt),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.counters).routes(metrics_gate),
         ]
@@ -120,8 +132,8 @@ class Api:
             assert (await self.call("POST", f"{queue}/messages", {"content": content})).status == 204
 
     async def receive(self, queue: str = "q") -> dict[str, str]:
-        """One message, which must be there."""
-        response = await self.call("GET", f"{queue}/messages")
+        """One message with all its members; it must be there."""
+        response = await self.call("GET", f"{queue}/messages", headers=ASKING_FOR_MORE)
         assert response.status == 200
         return json_of(response)
 
@@ -139,7 +151,7 @@ async def open_api() -> AsyncIterator[Api]:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
             api = Api(writer, readers, clock, counters)
-            await tasks.start(api.broker.redrives.run)
+            await tasks.start(api.broker.redrive_tasks.run)
             yield api
             tasks.cancel_scope.cancel()
         readers.close()

@@ -16,12 +16,11 @@ import trio
 
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import forq_routes
-from forq_trio.http.forq_api.codes import TRANSPORT_BODIES
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
+from forq_trio.http.forq_api.refusals import transport_answer
 from forq_trio.http.router import make_handler
 from forq_trio.http.throttle import Throttle
-from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.model.clock import SystemClock
@@ -82,8 +81,8 @@ class _InProcessServer:
             server = Server(
                 make_handler(self._routes(system), answer_error),
                 await open_listeners("127.0.0.1", 0),
-                TransportConfig(error_bodies=TRANSPORT_BODIES),
                 on_error=self.errors.append,
+                refuse=transport_answer,
                 ssl_context=self.ssl_context,
             )
             async with trio.open_nursery() as nursery:
@@ -100,6 +99,6 @@ class _InProcessServer:
         access = Access(SECRET, system.broker, throttle)
         about = About("test", "sqlite", system.engine.durability)
         return [
-            *forq_routes(system.broker, SystemClock(), access),
+            *forq_routes(system.broker, access),
             *HealthCheck(system.broker, about).routes(),
         ]

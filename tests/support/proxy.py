@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from forq_trio.http.forq_api import refusals
+from forq_trio.http.forq_api.refusals import Refused
+
 PASSED_ON = ("X-API-Key", "Content-Type")
 
 
@@ -24,8 +27,10 @@ class Answer(NamedTuple):
     body: bytes
 
     @classmethod
-    def error(cls, status: int, code: str) -> "Answer":
-        return cls(status, msgspec.json.encode({"code": code}))
+    def error(cls, code: str) -> "Answer":
+        """What a server answers with this code."""
+        response = refusals.answer(Refused(code))
+        return cls(response.status, response.body)
 
 
 CUT_OFF = Answer(200, b"{")

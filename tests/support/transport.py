@@ -8,11 +8,14 @@ import h11
 import trio
 
 from forq_trio.http.message import Request, Response
-from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 
 ERROR_BODIES = {status: b'{"refused":%d}' % status for status in range(400, 600)}
+
+
+def refuse(status: int, method: str, path: str) -> Response:
+    return Response(status, ERROR_BODIES[status])
 
 
 async def echo(request: Request) -> Response:
@@ -43,18 +46,19 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    handler=echo, config=None, *, ssl_context=None, errors_expected=False, seconds=120.0
+    handler=echo, config=None, *, refuse=refuse, ssl_context=None, errors_expected=False, seconds=120.0
 ) -> AsyncIterator[Running]:
     """A server for the length of a test; what it reported as an error fails the test unless it was expected.
 
-    config: None has the usual bounds, and a body of ERROR_BODIES for whatever the transport refuses.
+    config: None has the usual bounds. refuse: by default with a body of ERROR_BODIES.
     """
     errors: list[Exception] = []
     server = Server(
         handler,
         await open_listeners("127.0.0.1", 0),
-        config or TransportConfig(error_bodies=ERROR_BODIES),
+        config,
         on_error=errors.append,
+        refuse=refuse,
         ssl_context=ssl_context,
     )
     with trio.fail_after(seconds):

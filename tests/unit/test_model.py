@@ -109,14 +109,3 @@ def test_deliveries_and_views_are_json_in_camel_case():
     assert msgspec.json.decode(msgspec.json.encode(delivery)) == plain
     full = msgspec.structs.replace(delivery, attributes={"k": "v"}, group="g")
     assert msgspec.to_builtins(full) == {**plain, "attributes": {"k": "v"}, "group": "g"}
-    assert msgspec.to_builtins(model.QueueInfo("q", False, 1, 2, 3, 4)) == {
-        "queue": "q",
-        "isDlq": False,
-        "ready": 1,
-        "delayed": 2,
-        "processing": 3,
-        "failed": 4,
-        "oldestReadyAt": None,
-        "held": 0,
-        "bytes": 0,
-    }

@@ -1,8 +1,12 @@
-"""What the package is called by: its version, and as a program."""
+"""What the package is called by: its version, its names, and as a program."""
 
+import ast
+import asyncio
 import runpy
+import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -19,3 +23,46 @@ def test_the_package_is_a_program(monkeypatch, capsys) -> None:
         runpy.run_module("forq_trio", run_name="__main__")
     assert ended.value.code in (None, 0)
     assert forq_trio.__version__ in capsys.readouterr().out
+
+
+def test_editors_and_type_checkers_see_every_name() -> None:
+    tree = ast.parse(Path(forq_trio.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    seen = {
+        alias.asname: (node.module, alias.name)
+        for node in imports
+        for alias in node.names
+        if (node.module or "").startswith("forq_trio.")
+    }
+    assert seen == {name: (f"forq_trio.{home}", name) for name, home in forq_trio._HOMES.items()}
+    assert sorted(seen) == forq_trio.__all__
+    assert set(seen) <= set(dir(forq_trio))
+    for name in forq_trio.__all__:
+        assert getattr(forq_trio, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = forq_trio.nothing
+
+
+@pytest.mark.parametrize(
+    ("program", "not_loaded"),
+    [
+        ("import forq_trio", {"trio", "apsw", "httpx", "anyio", "msgspec"}),
+        ("from forq_trio import ForqClient", {"trio", "apsw", "forq_trio.broker", "forq_trio.storage"}),
+        ("from forq_trio import open_broker", {"httpx", "anyio", "forq_trio.client", "forq_trio.http"}),
+    ],
+)
+def test_a_name_loads_only_what_it_needs(program: str, not_loaded: set[str]) -> None:
+    shown = "import sys; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{program}; {shown}"], capture_output=True, text=True, check=True
+    )
+    assert set(run.stdout.split()) & not_loaded == set()
+
+
+def test_under_asyncio_open_broker_says_what_to_use_instead() -> None:
+    async def main() -> None:
+        async with forq_trio.open_broker("memory:"):
+            raise AssertionError("opened")
+
+    with pytest.raises(RuntimeError, match=r"needs trio: .* asyncio .* AsyncForqClient"):
+        asyncio.run(main())

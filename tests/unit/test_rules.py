@@ -133,7 +133,7 @@ def test_the_place_of_a_message_that_is_moved(position, order, place):
         (NewMessage("x"), NOW + 30),
         (NewMessage("x", delay_ms=0), NOW),
         (NewMessage("x", delay_ms=7), NOW + 7),
-        (NewMessage("x", process_after_ms=NOW - 5), NOW - 5),
+        (NewMessage("x", process_after=NOW - 5), NOW - 5),
     ],
 )
 def test_when_a_message_falls_due(message, due_ms):

@@ -9,7 +9,7 @@ from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged, SettingsView
+from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged
 
 _read_change = BodyReader(SettingsChange)
 _encode = msgspec.json.Encoder().encode
@@ -33,19 +33,18 @@ class AdministrationEndpoints:
 
     async def show(self, request: Request, queue: str) -> Response:
         """The settings and the rules of a queue."""
-        return Response(200, _encode(SettingsView(self._broker.settings(queue), self._broker.rules(queue))))
+        return Response(200, _encode(await self._broker.settings(queue)))
 
     async def change(self, request: Request, queue: str) -> Response:
         """Change the settings that the body names, and answer like `show`."""
         change = _read_change(request.body)
         if change.dead_letter_queue:
             request.principal.check(Scope.ADMIN, change.dead_letter_queue)
-        await self._broker.configure(queue, change)
-        return await self.show(request, queue)
+        return Response(200, _encode(await self._broker.change_settings(queue, change)))
 
     async def forget(self, request: Request, queue: str) -> Response:
         """204: the queue has the default settings. A paused queue stays paused."""
-        await self._broker.forget_settings(queue)
+        await self._broker.reset_settings(queue)
         return NO_CONTENT
 
     async def pause(self, request: Request, queue: str) -> Response:
@@ -64,5 +63,5 @@ class AdministrationEndpoints:
 
     async def remove(self, request: Request, queue: str) -> Response:
         """204: an empty queue and its settings are forgotten."""
-        await self._broker.forget_queue(queue)
+        await self._broker.delete_queue(queue)
         return NO_CONTENT

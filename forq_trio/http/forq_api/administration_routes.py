@@ -12,7 +12,7 @@ from forq_trio.wire import queues as wire
 _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
-_SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.SettingsView),)
+_SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
 
 QUEUES_PAGE = (
     Parameter("after", "query", "Only queues whose names come after this one.", {"type": "string"}),

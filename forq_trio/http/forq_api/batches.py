@@ -1,29 +1,25 @@
 """Many messages in one request: send, receive, and settle by receipt. Our additions to Forq's API."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.codes import Refused, refused
-from forq_trio.http.forq_api.errors import code_of
-from forq_trio.http.forq_api.reading import check_range
+from forq_trio.http.forq_api.errors import refusal_of
+from forq_trio.http.forq_api.reading import check_length, check_range
 from forq_trio.http.forq_api.receiving import lease, peek
-from forq_trio.http.forq_api.sends import read_messages
+from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.http.forq_api.sends import read_messages, refused_result
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import Request, Response, nothing_done
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import CallerError, MalformedReceipt
-from forq_trio.model.messages import NewMessage, Produced, Receipt, check_queue_name
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import NewMessage, Produced
 from forq_trio.wire import receipts as wire
 from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
-
-Outcome = bool | int | None
-"""The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
 
 _read_receive = BodyReader(ReceiveRequest)
 _read_ack = BodyReader(wire.AckRequest)
@@ -43,14 +39,16 @@ class BatchEndpoints:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         self._broker.check_producible(queue)
         entries = read_messages(request.body)
-        if len(entries) > limits.PRODUCE_BATCH_MAX:
-            raise refused(codes.TOO_MANY_MESSAGES)
+        check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", codes.TOO_MANY_MESSAGES)
         messages = [entry for entry in entries if isinstance(entry, NewMessage)]
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
-            raise Refused(codes.PAYLOAD_TOO_LARGE)
+            bytes_max = limits.PRODUCE_BATCH_BYTES_MAX
+            raise Refused(
+                codes.BODY_TOO_LARGE, f"the contents of a batch have at most {bytes_max} bytes", status=413
+            )
         for target in {message.dead_letter_queue for message in messages} - {None, ""}:
             request.principal.check(Scope.PRODUCE, target)
-        outcomes = iter(await self._broker.produce_each(queue, messages))
+        outcomes = iter(await self._broker.produce_many(queue, messages))
         results = [
             _send_result(next(outcomes)) if isinstance(entry, NewMessage) else entry for entry in entries
         ]
@@ -60,10 +58,10 @@ class BatchEndpoints:
         """The next messages, waiting for the first one; none after the wait."""
         wanted = _read_receive(request.body)
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
-        check_range(wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
-        check_range(wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
+        check_range("$.max", wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
+        check_range("$.waitMs", wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
         if wanted.lease_ms is not None:
-            check_range(wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+            check_range("$.leaseMs", wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
             return Response(200, _encode(ReceivedMessages(seen)), on_unsent=nothing_done)
@@ -76,36 +74,30 @@ class BatchEndpoints:
     async def ack(self, request: Request, queue: str) -> Response:
         """Remove messages."""
         wanted = _read_ack(request.body)
-        return await _settle(queue, wanted.receipts, partial(self._broker.ack, queue))
+        return _settled(await self._broker.ack(queue, wanted.receipts))
 
     async def nack(self, request: Request, queue: str) -> Response:
         """Give messages back after a failed attempt."""
         wanted = _read_nack(request.body)
-        if wanted.delay_ms is not None:
-            check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
-        if wanted.reason is not None:
-            check_range(len(wanted.reason), 0, limits.REASON_LENGTH_MAX, codes.REASON_OUT_OF_RANGE)
-        nack = partial(self._broker.nack, queue, delay_ms=wanted.delay_ms, reason=wanted.reason)
-        return await _settle(queue, wanted.receipts, nack)
+        results = await self._broker.nack(
+            queue, wanted.receipts, delay_ms=wanted.delay_ms, reason=wanted.reason
+        )
+        return _settled(results)
 
     async def extend(self, request: Request, queue: str) -> Response:
         """Let leases end later (or sooner)."""
         wanted = _read_extend(request.body)
-        lease_ms = self._broker.rules(queue).lease_ms if wanted.lease_ms is None else wanted.lease_ms
-        check_range(lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
-        return await _settle(queue, wanted.receipts, partial(self._broker.extend, queue, lease_ms=lease_ms))
+        return _settled(await self._broker.extend(queue, wanted.receipts, wanted.lease_ms))
 
     async def release(self, request: Request, queue: str) -> Response:
         """Give messages back unprocessed, the attempt uncounted."""
         wanted = _read_release(request.body)
-        check_range(wanted.delay_ms, 0, limits.NACK_DELAY_MS_MAX, codes.DELAY_OUT_OF_RANGE)
-        release = partial(self._broker.release, queue, delay_ms=wanted.delay_ms)
-        return await _settle(queue, wanted.receipts, release)
+        return _settled(await self._broker.release(queue, wanted.receipts, delay_ms=wanted.delay_ms))
 
 
-def _send_result(outcome: Produced | CallerError) -> SendResult:
-    if isinstance(outcome, CallerError):
-        return SendResult(code=code_of(outcome))
+def _send_result(outcome: Produced | ForqError) -> SendResult:
+    if isinstance(outcome, ForqError):
+        return refused_result(refusal_of(outcome))
     return SendResult(outcome.id, outcome.sequence, outcome.duplicate)
 
 
@@ -114,43 +106,5 @@ def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage
     return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
 
 
-async def _settle(
-    queue: str, receipts: list[str], apply: Callable[[list[str]], Awaitable[Sequence[Outcome]]]
-) -> Response:
-    """Apply to all receipts at once; malformed ones are left out and answered with their code."""
-    check_queue_name(queue)
-    check_range(len(receipts), 0, limits.RECEIPTS_BATCH_MAX, codes.RECEIPTS_OUT_OF_RANGE)
-    malformed: set[str] = set()
-    try:
-        outcomes = iter(await apply(receipts) if receipts else ())
-    except MalformedReceipt:
-        malformed.update(receipt for receipt in receipts if not _is_receipt(receipt))
-        rest = [receipt for receipt in receipts if receipt not in malformed]
-        outcomes = iter(await apply(rest) if rest else ())
-    results = [
-        _refused(receipt, codes.RECEIPT_INVALID)
-        if receipt in malformed
-        else _settled(receipt, next(outcomes))
-        for receipt in receipts
-    ]
-    return Response(200, _encode(wire.SettledReceipts(results)))
-
-
-def _is_receipt(text: str) -> bool:
-    try:
-        Receipt.parse(text)
-    except MalformedReceipt:
-        return False
-    return True
-
-
-def _refused(receipt: str, code: str) -> wire.Settled:
-    return wire.Settled(receipt, False, code=code)
-
-
-def _settled(receipt: str, outcome: Outcome) -> wire.Settled:
-    if outcome is False or outcome is None:
-        return _refused(receipt, codes.MESSAGE_NOT_FOUND)
-    if outcome is True:
-        return wire.Settled(receipt, True)
-    return wire.Settled(receipt, True, lease_until=outcome)
+def _settled(results: list[wire.ReceiptResult]) -> Response:
+    return Response(200, _encode(wire.ReceiptResults(results)))

@@ -1,15 +1,11 @@
-"""The error codes of Forq's JSON answers `{"code": "..."}`: status, meaning, and a ready-made Response for each.
+"""The error codes of Forq's API, with their statuses and meanings.
 
-The table is closed: tests compare the OpenAPI document and docs/api.md with it. TRANSPORT_BODIES are the bodies of
-answers that the transport gives before a request is routed.
+The table is closed: tests compare the OpenAPI document and docs/api.md with it.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import msgspec
-
-from forq_trio.http.message import Response
 from forq_trio.model import limits
 
 UNAUTHORIZED = "unauthorized"
@@ -54,6 +50,7 @@ REASON_OUT_OF_RANGE = "bad_request.reason.out_of_range"
 RECEIPTS_OUT_OF_RANGE = "bad_request.receipts.out_of_range"
 IDS_OUT_OF_RANGE = "bad_request.ids.out_of_range"
 QUERY_UNKNOWN = "bad_request.query.unknown_parameter"
+ENCODING_UNKNOWN = "bad_request.content_encoding.unknown"
 ATTRIBUTE_INVALID = "bad_request.attribute.invalid"
 LIMIT_OUT_OF_RANGE = "bad_request.limit.out_of_range"
 TOKEN_INVALID = {
@@ -89,7 +86,7 @@ SETTING_INVALID = {
 
 
 class Code(NamedTuple):
-    """The usual status of a code and, for the documentation, when it is answered."""
+    """The usual status of a code and when it is answered: for the documentation, and where nobody says more."""
 
     status: int
     meaning: str
@@ -128,6 +125,7 @@ CODES = {
     RECEIPTS_OUT_OF_RANGE: Code(400, "There are more than 1,000 receipts."),
     IDS_OUT_OF_RANGE: Code(400, "There are more than 1,000 ids."),
     QUERY_UNKNOWN: Code(400, "The query has a parameter that is not known here; `field` names it."),
+    ENCODING_UNKNOWN: Code(415, "The body is compressed (Content-Encoding); it has to come as it is."),
     ATTRIBUTE_INVALID: Code(400, "An attribute to look for is not written key:value."),
     LIMIT_OUT_OF_RANGE: Code(400, "limit is not an integer of 1 to 100 (of a list of queues: to 1,000)."),
     PRIORITY_OUT_OF_RANGE: Code(400, "priority is not 0 to 1,000."),
@@ -145,7 +143,7 @@ CODES = {
         for member, code in TOKEN_INVALID.items()
     },
     UNAUTHORIZED: Code(401, "The key is missing or wrong, or its token expired or was revoked."),
-    FORBIDDEN: Code(403, "The token lacks the scope that `scope` names, or has it for other queues only."),
+    FORBIDDEN: Code(403, "The token lacks the scope that `message` names, or has it for other queues only."),
     MESSAGE_NOT_FOUND: Code(404, "There is no such message, or the receipt is no longer its current one."),
     REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it ended long ago."),
     TOKEN_NOT_FOUND: Code(404, "There is no access token of this name."),
@@ -181,7 +179,7 @@ CODES = {
     TOO_MANY_REDRIVES: Code(503, "As many redrives run as may at once; try again when one has ended."),
 }
 
-_RETRY_SECONDS = {
+RETRY_SECONDS = {
     UNHEALTHY: 1,
     STORAGE_FULL: 1,
     STORAGE_LOST: 1,
@@ -191,48 +189,18 @@ _RETRY_SECONDS = {
     QUEUE_FULL: limits.QUEUE_FULL_RETRY_SECONDS,
     TOO_MANY_REDRIVES: 1,
 }
+"""What Retry-After says, by code."""
 
-
-def error_body(code: str, **more: str) -> bytes:
-    """The JSON body of an answer with `code`; more: its other members, such as `field` or `message`."""
-    return msgspec.json.encode({"code": code, **more})
-
-
-def _response(code: str, **more: str) -> Response:
-    seconds = _RETRY_SECONDS.get(code)
-    headers = () if seconds is None else ((b"retry-after", b"%d" % seconds),)
-    return Response(CODES[code].status, error_body(code, **more), headers=headers)
-
-
-TRANSPORT_BODIES: Mapping[int, bytes] = {
-    400: error_body("bad_request.http.malformed"),
-    408: error_body("request_timeout"),
-    413: error_body(BODY_TOO_LARGE),
-    414: error_body("bad_request.uri.too_long"),
-    417: error_body("bad_request.expectation.unknown"),
-    431: error_body("bad_request.headers.too_large"),
-    500: error_body(INTERNAL),
-    501: error_body("bad_request.http.not_implemented"),
-    503: error_body(OVERLOADED),
-    505: error_body("bad_request.http.version_not_supported"),
+TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
+    400: ("bad_request.http.malformed", "The request is no valid HTTP."),
+    408: ("request_timeout", "The head did not arrive within 10 seconds, or the body not within 45."),
+    413: (BODY_TOO_LARGE, "The body is longer than the server takes."),
+    414: ("bad_request.uri.too_long", "The path and query are too long."),
+    417: ("bad_request.expectation.unknown", "`Expect` says something other than `100-continue`."),
+    431: ("bad_request.headers.too_large", "The headers are longer than 16 KiB, or more than 100."),
+    500: (INTERNAL, CODES[INTERNAL].meaning),
+    501: ("bad_request.http.not_implemented", "The transfer encoding is not known."),
+    503: (OVERLOADED, "There are too many connections, or too many bodies on their way."),
+    505: ("bad_request.http.version_not_supported", "The HTTP version is not known."),
 }
-_RESPONSES = {code: _response(code) for code in CODES}
-PAYLOAD_TOO_LARGE = Response(413, error_body(BODY_TOO_LARGE))
-
-
-def error_response(code: str, **more: str) -> Response:
-    """The Response of a code of the table. Without `more` it is shared and must not be changed."""
-    return _response(code, **more) if more else _RESPONSES[code]
-
-
-class Refused(Exception):
-    """Raised while a request is read: `response` is the answer, and the request does nothing."""
-
-    def __init__(self, response: Response) -> None:
-        super().__init__(response.status)
-        self.response = response
-
-
-def refused(code: str, **more: str) -> Refused:
-    """The Refused of a code of the table."""
-    return Refused(error_response(code, **more))
+"""Code and meaning of the answers that the transport gives before a request is routed, by status."""

@@ -7,9 +7,8 @@ from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.clock import Clock
 from forq_trio.wire import dead_letters as wire
-from forq_trio.wire.messages import MessageView
+from forq_trio.wire.messages import MessageInfo, Produced
 
 _TAG = "Dead letters"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
@@ -55,7 +54,7 @@ SEARCH = Operation(
     summary="Find dead letters, newest first",
     description="A page looks at 10,000 messages at most and says how far it came.",
     parameters=_SEARCH,
-    answers=(Answer(200, "Those that match, with their provenance.", wire.DeadLetters),),
+    answers=(Answer(200, "Those that match, with their provenance.", wire.DeadLetterPage),),
     codes=(
         *_READER,
         codes.OUT_OF_RANGE,
@@ -70,7 +69,7 @@ SHOW = Operation(
     name="showDeadLetter",
     tag=_TAG,
     summary="One dead letter, with where it came from and how it failed",
-    answers=(Answer(200, "The message.", MessageView),),
+    answers=(Answer(200, "The message.", MessageInfo),),
     codes=(*_READER, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
 )
 RESUBMIT = Operation(
@@ -78,7 +77,7 @@ RESUBMIT = Operation(
     tag=_TAG,
     summary="Send an edited copy of a dead letter",
     body=wire.Resubmission,
-    answers=(Answer(200, "The copy.", wire.Resubmitted),),
+    answers=(Answer(200, "The copy.", Produced),),
     codes=(
         *_WRITER,
         *_BODY,
@@ -95,7 +94,7 @@ REDRIVE = Operation(
     tag=_TAG,
     summary="Move dead letters back to where they came from, in one commit",
     body=wire.RedriveMessages,
-    answers=(Answer(200, "One result per id, in their order.", wire.MovedMessages),),
+    answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
     codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
 )
 DELETE = Operation(
@@ -103,7 +102,7 @@ DELETE = Operation(
     tag=_TAG,
     summary="Remove dead letters for good, in one commit",
     body=wire.DeleteMessages,
-    answers=(Answer(200, "One result per id, in their order.", wire.MovedMessages),),
+    answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
     codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
 )
 START = Operation(
@@ -112,7 +111,7 @@ START = Operation(
     summary="Move all dead letters that match",
     description="A task moves those that are there now, one transaction after the other.",
     body=wire.StartRedrive,
-    answers=(Answer(202, "The task.", wire.RedriveView),),
+    answers=(Answer(202, "The task.", wire.RedriveInfo),),
     codes=(*_HERE, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),
 )
 LIST = Operation(
@@ -126,7 +125,7 @@ STATUS = Operation(
     name="showRedrive",
     tag=_TAG,
     summary="How far a redrive is",
-    answers=(Answer(200, "The task.", wire.RedriveView),),
+    answers=(Answer(200, "The task.", wire.RedriveInfo),),
     codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
 )
 CANCEL = Operation(
@@ -134,15 +133,15 @@ CANCEL = Operation(
     tag=_TAG,
     summary="Stop a redrive between two transactions",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
-    answers=(Answer(200, "The task.", wire.RedriveView),),
+    answers=(Answer(200, "The task.", wire.RedriveInfo),),
     codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
 )
 
 
-def dead_letter_routes(route: MakeRoute, broker: Broker, clock: Clock) -> list[Route]:
+def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes below /queues/{queue}/dead-letters. route: makes one of method, path, endpoint, operation, scope."""
-    letters = DeadLetterEndpoints(broker, clock)
-    redrives = RedriveEndpoints(broker, clock)
+    letters = DeadLetterEndpoints(broker)
+    redrives = RedriveEndpoints(broker)
     base = "/queues/{queue}/dead-letters"
     return [
         route("GET", base, letters.search, SEARCH, Scope.BROWSE),

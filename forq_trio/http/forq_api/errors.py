@@ -1,4 +1,4 @@
-"""Forq's error table: the code of each error of the queue and of HTTP. Statuses are in `codes`."""
+"""Forq's answers to errors: those of the queue have a code, those of HTTP get one here. Statuses are in `codes`."""
 
 from forq_trio.http.errors import (
     ForeignSite,
@@ -7,41 +7,16 @@ from forq_trio.http.errors import (
     MethodNotAllowed,
     PathNotFound,
     Unauthorized,
+    UnknownEncoding,
+    UnknownParameter,
 )
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import Refused
-from forq_trio.http.message import Response
+from forq_trio.http.forq_api.body_errors import did_you_mean
+from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shortened
+from forq_trio.http.message import Request, Response
 from forq_trio.model import errors
-
-CODE_BY_ERROR: dict[type[errors.ForqError], str] = {
-    errors.InvalidQueueName: codes.QUEUE_NAME_INVALID,
-    errors.ProduceToDeadLetterQueue: codes.PRODUCE_TO_DLQ,
-    errors.ContentTooLarge: codes.BODY_TOO_LARGE,
-    errors.InvalidContent: codes.BODY_INVALID,
-    errors.ProcessAfterInPast: codes.PROCESS_AFTER_IN_PAST,
-    errors.ProcessAfterTooFar: codes.PROCESS_AFTER_TOO_FAR,
-    errors.MalformedReceipt: codes.RECEIPT_INVALID,
-    errors.MalformedMessageId: codes.MESSAGE_ID_INVALID,
-    errors.OutOfRange: codes.OUT_OF_RANGE,
-    errors.InvalidAttributes: codes.ATTRIBUTES_INVALID,
-    errors.QueueNotEmpty: codes.QUEUE_NOT_EMPTY,
-    errors.DeadLettersOnly: codes.DLQ_ONLY,
-    errors.MessageNotFound: codes.MESSAGE_NOT_FOUND,
-    errors.RedriveNotFound: codes.REDRIVE_NOT_FOUND,
-    errors.TokenExists: codes.TOKEN_EXISTS,
-    errors.TooManyTokens: codes.TOO_MANY_TOKENS,
-    errors.Overloaded: codes.OVERLOADED,
-    errors.QueueFull: codes.QUEUE_FULL,
-    errors.TooManyRedrives: codes.TOO_MANY_REDRIVES,
-    errors.Stopping: codes.STOPPING,
-    errors.StorageUnavailable: codes.UNHEALTHY,
-    errors.StorageFull: codes.STORAGE_FULL,
-    errors.StorageLost: codes.STORAGE_LOST,
-    errors.CommandRefused: codes.UNHEALTHY,
-    errors.OutcomeUnknown: codes.INTERNAL,
-    errors.ReadDeadlineExceeded: codes.READ_TIMEOUT,
-    errors.StorageOpenError: codes.INTERNAL,
-}
+from forq_trio.model.messages import python_name
+from forq_trio.wire.errors import RECEIPT_HEADER
 
 CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
     Unauthorized: codes.UNAUTHORIZED,
@@ -49,50 +24,70 @@ CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
     ForeignSite: codes.FORBIDDEN,
     PathNotFound: codes.PATH_NOT_FOUND,
     MethodNotAllowed: codes.METHOD_NOT_ALLOWED,
+    UnknownParameter: codes.QUERY_UNKNOWN,
+    UnknownEncoding: codes.ENCODING_UNKNOWN,
 }
 
-CODE_BY_MEMBER: dict[tuple[type[errors.ForqError], str], str] = {
-    (errors.OutOfRange, "priority"): codes.PRIORITY_OUT_OF_RANGE,
-    (errors.OutOfRange, "delay_ms"): codes.DELAY_OUT_OF_RANGE,
-    (errors.OutOfRange, "ttl_ms"): codes.TTL_OUT_OF_RANGE,
-    (errors.OutOfRange, "max_attempts"): codes.MAX_ATTEMPTS_OUT_OF_RANGE,
-    (errors.OutOfRange, "deduplication_window_ms"): codes.DEDUPLICATION_WINDOW_OUT_OF_RANGE,
-    (errors.OutOfRange, "process_after_ms"): codes.PROCESS_AFTER_WITH_DELAY,
-    (errors.OutOfRange, "deduplication_id"): codes.DEDUPLICATION_ID_INVALID,
-    (errors.OutOfRange, "group"): codes.GROUP_INVALID,
-    (errors.InvalidQueueName, "dead_letter_queue"): codes.DEAD_LETTER_QUEUE_INVALID,
+PART_BY_ERROR: dict[type[errors.ForqError], str] = {
+    errors.ProduceToDeadLetterQueue: "queue",
+    errors.DeadLettersOnly: "queue",
+    errors.MalformedReceipt: RECEIPT_HEADER,
 }
-"""The codes of errors about a single member of the request, where the member has a code of its own."""
+"""The parameter of the path, or the header, to blame for an error that names no part of the request."""
+
+_IN_PATH = {"queue", "messageId"}
 
 
-def code_of(error: errors.ForqError) -> str:
-    """The code of an error of the tables."""
-    code = None
-    if isinstance(error, errors.CallerError) and error.member is not None:
-        code = CODE_BY_MEMBER.get((type(error), error.member))
-    return code or CODE_BY_ERROR[type(error)]
+def answer_error(error: Exception, request: Request) -> Response:
+    """The answer of our own routes to an error; raises errors that have no code of the table."""
+    return answer(explain(error, request))
 
 
-def answer_error(error: Exception) -> Response:
-    """The answer to an error raised while a request was read or carried out; raises errors without an entry."""
+def answer_forqs_error(error: Exception, request: Request) -> Response:
+    """The answer of Forq's own routes to an error; raises errors that have no code of the table."""
+    return forqs_answer(explain(error, request), request)
+
+
+def explain(error: Exception, request: Request) -> Refused:
+    """What is wrong, in words; raises errors that have no code of the table."""
     if isinstance(error, Refused):
-        return error.response
+        return error
     if isinstance(error, HttpError):
-        return _with_headers(codes.error_response(CODE_BY_HTTP_ERROR[type(error)]), error.headers)
-    if isinstance(error, errors.Forbidden):
-        return codes.error_response(codes.FORBIDDEN, scope=error.scope)
-    if isinstance(error, errors.InvalidSetting):
-        return _explained(codes.SETTING_INVALID[error.member], error)
-    if isinstance(error, errors.InvalidToken):
-        return _explained(codes.TOKEN_INVALID[error.member], error)
-    if not isinstance(error, errors.ForqError) or type(error) not in CODE_BY_ERROR:
+        return _http_refusal(error, request)
+    if not isinstance(error, errors.ForqError):
         raise error
-    return codes.error_response(code_of(error))
+    return refusal_of(error, in_query=not request.body)
 
 
-def _with_headers(response: Response, headers: tuple[tuple[bytes, bytes], ...]) -> Response:
-    return Response(response.status, response.body, headers=headers) if headers else response
+def refusal_of(error: errors.ForqError, *, in_query: bool = False) -> Refused:
+    """What the caller did wrong, or why we cannot do it; raises errors that have no code of the table.
+
+    in_query: the request has no body, so a member that is wrong is a parameter of the query.
+    """
+    if error.code not in codes.CODES:
+        raise error
+    if not isinstance(error, errors.CallerError):
+        return Refused(error.code)  # its own words are for the log
+    if error.field is None:
+        return Refused(error.code, error.message, field=PART_BY_ERROR.get(type(error)))
+    name = error.field.rpartition(".")[2]
+    field = name if in_query or name in _IN_PATH else f"$.{error.field}"
+    return Refused(error.code, error.message.replace(python_name(name), name), field=field)
 
 
-def _explained(code: str, error: errors.InvalidSetting | errors.InvalidToken) -> Response:
-    return codes.error_response(code, field=error.member, message=str(error))
+def _http_refusal(error: HttpError, request: Request) -> Refused:
+    code = CODE_BY_HTTP_ERROR[type(error)]
+    message = field = None
+    match error:
+        case ForeignSite():
+            message = "without keys the server takes no requests from web pages of other sites"
+        case PathNotFound():
+            message = f"nothing is served at {shortened(request.path)}"
+        case MethodNotAllowed(allow=allow):
+            message = f"this path takes {allow}, not {shortened(request.method)}"
+        case UnknownParameter(name=name, known=known):
+            field = name
+            message = f"there is no parameter '{shortened(name)}' here{did_you_mean(name, known)}"
+        case UnknownEncoding():
+            field = "Content-Encoding"
+    return Refused(code, message, field=field, headers=error.headers)

@@ -9,8 +9,9 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.codes import UNHEALTHY, error_response
+from forq_trio.http.forq_api.codes import UNHEALTHY
 from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
 from forq_trio.model import limits
@@ -49,12 +50,12 @@ class HealthCheck:
         healthy = False
         with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
             try:
-                await self._broker.ping()
+                await self._broker.healthcheck()
             except ServiceError:
-                return error_response(UNHEALTHY)
+                raise Refused(UNHEALTHY) from None
             healthy = True
         if not healthy:
-            return error_response(UNHEALTHY)
+            raise Refused(UNHEALTHY)
         if "verbose" not in parse_qs(request.query, keep_blank_values=True):
             return NO_CONTENT
         about = self._about

@@ -4,18 +4,18 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import PAYLOAD_TOO_LARGE, RECEIPT_MISSING, Refused, refused
-from forq_trio.http.forq_api.reading import query_choice, query_shuffles
+from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, peek
+from forq_trio.http.forq_api.refusals import Refused, asks_for_more
 from forq_trio.http.forq_api.sends import read_message
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.wire.messages import ReceiveRequest
+from forq_trio.wire.errors import RECEIPT_HEADER
+from forq_trio.wire.messages import Delivery, NextMessage, ReceivedMessage, ReceiveRequest
 
-RECEIPT_HEADER = b"x-forq-receipt"
-
+_RECEIPT = RECEIPT_HEADER.lower().encode()
 _NEXT = ReceiveRequest(wait_ms=limits.WAIT_MS_MAX)
 _encode = msgspec.json.Encoder().encode
 
@@ -30,7 +30,11 @@ class MessageEndpoints:
     async def send(self, request: Request, queue: str) -> Response:
         """204 once the message is durable."""
         if len(request.body) > limits.SEND_BODY_BYTES_MAX:
-            raise Refused(PAYLOAD_TOO_LARGE)
+            raise Refused(
+                codes.BODY_TOO_LARGE,
+                f"the body is longer than {limits.SEND_BODY_BYTES_MAX} bytes, so its content cannot be allowed",
+                status=413,
+            )
         message = read_message(request.body)
         if message.dead_letter_queue:
             request.principal.check(Scope.PRODUCE, message.dead_letter_queue)
@@ -38,16 +42,16 @@ class MessageEndpoints:
         return NO_CONTENT
 
     async def receive(self, request: Request, queue: str) -> Response:
-        """200 with a message as soon as there is one, 204 after 30 s without."""
+        """200 with a message as soon as there is one, 204 after waitMs (30 s) without."""
         wanted = _read_query(request.query) if request.query else _NEXT
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
-            return Response(200, _encode(seen[0])) if seen else NO_CONTENT
+            return Response(200, _body(request, seen[0])) if seen else NO_CONTENT
         deliveries = await lease(self._broker, request, queue, wanted)
         if not deliveries:
             return NO_CONTENT
-        body = _encode(deliveries[0])
+        body = _body(request, deliveries[0])
         return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
 
     async def ack(self, request: Request, queue: str, message_id: str) -> Response:
@@ -61,18 +65,27 @@ class MessageEndpoints:
         return NO_CONTENT
 
     def _receipt(self, request: Request) -> str | None:
-        receipt = request.headers.get(RECEIPT_HEADER)
+        receipt = request.headers.get(_RECEIPT)
         if receipt is not None:
             return receipt.decode("latin-1")
         if self._require_receipt:
-            raise refused(RECEIPT_MISSING)
+            raise Refused(codes.RECEIPT_MISSING, field=RECEIPT_HEADER)
         return None
+
+
+def _body(request: Request, message: Delivery | ReceivedMessage) -> bytes:
+    """The message as Forq answers it, or whole if the client asks for more."""
+    if asks_for_more(request):
+        return _encode(message)
+    return _encode(NextMessage(message.id, message.content, message.receipt))
 
 
 def _read_query(query: str) -> ReceiveRequest:
     """The parameters of a query as a receive of one message."""
     return ReceiveRequest(
-        wait_ms=limits.WAIT_MS_MAX,
+        wait_ms=query_number(
+            query, "waitMs", limits.WAIT_MS_MAX, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE
+        ),
         order="shuffle" if query_shuffles(query) else "fifo",
         peek=query_choice(query, "peek", {"false": False, "true": True}, False, codes.PEEK_INVALID),
     )

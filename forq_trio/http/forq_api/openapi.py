@@ -11,8 +11,10 @@ import msgspec
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.codes import CODES
 from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
 from forq_trio.wire.values import LEFT_OUT_MARK
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
@@ -21,8 +23,8 @@ _DESCRIPTION = """\
 A durable message queue: Forq's API, which its published clients use unchanged, and additions beside it.
 
 Times are milliseconds since the Unix epoch, durations milliseconds. Members of a body that are not known are refused,
-except in a send of one message that has only Forq's own. Errors are `{"code": "..."}`, some with more beside it. Any
-path answers OPTIONS with its methods, and a GET without effects also HEAD.
+except in a send of one message that has only Forq's own. Errors are `{"code", "field", "message"}`, on Forq's own
+routes `{"code"}` alone. Any path answers OPTIONS with its methods, and a GET without effects also HEAD.
 """
 _PATH_PARAMETERS = {
     "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
@@ -43,6 +45,17 @@ _SCHEMES = {
         "scheme": "bearer",
         "description": "The same secret or token, in the Authorization header.",
     },
+}
+_ERROR_MEMBERS = {
+    "field": {
+        "type": "string",
+        "description": "What to blame: a path into the body such as $.priority, or a parameter or header.",
+    },
+    "message": {"type": "string", "description": "What is wrong, for people."},
+}
+_ERROR_HEADERS = {
+    FIELD_HEADER: {"description": "`field` of the error.", "schema": {"type": "string"}},
+    MESSAGE_HEADER: {"description": "`message` of the error.", "schema": {"type": "string"}},
 }
 _DOCUMENT = Operation(
     name="openapi",
@@ -67,7 +80,14 @@ def openapi_routes(documented: Iterable[Route], version: str) -> list[Route]:
 
     names = ("openapi", "openapiAtRoot")
     routes = [
-        Route("GET", path, document, msgspec.structs.replace(_DOCUMENT, name=name), answer_error)
+        Route(
+            "GET",
+            path,
+            document,
+            msgspec.structs.replace(_DOCUMENT, name=name),
+            answer_error,
+            parameters=_DOCUMENT.query_names,
+        )
         for path, name in zip(PATHS, names, strict=True)
     ]
     described = [*documented, *routes]
@@ -164,12 +184,16 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
             response["content"] = {answer.content_type: {"schema": schema_of[answer.body]}}
         responses[str(answer.status)] = response
     for status, listed in sorted(_codes_by_status(route).items()):
-        responses[str(status)] = _error(status, listed)
+        responses[str(status)] = _error(status, listed, like_forq=is_forqs_path(route.path))
     return responses
 
 
 def _codes_by_status(route: Route) -> dict[int, list[str]]:
     listed = dict.fromkeys(route.operation.codes)
+    if route.parameters is not None:
+        listed[codes.QUERY_UNKNOWN] = None
+    if route.method in ("POST", "PUT"):
+        listed[codes.ENCODING_UNKNOWN] = None
     if route.gate is not None:
         listed |= dict.fromkeys((codes.UNAUTHORIZED, codes.TOO_MANY_REQUESTS))
         if route.gate.scope is not None:
@@ -182,15 +206,12 @@ def _codes_by_status(route: Route) -> dict[int, list[str]]:
     return by_status
 
 
-def _error(status: int, listed: list[str]) -> dict[str, Any]:
+def _error(status: int, listed: list[str], *, like_forq: bool) -> dict[str, Any]:
+    """An error; like_forq: with `field` and `message` in headers instead of the body."""
     schema = {
         "type": "object",
-        "required": ["code"],
-        "properties": {
-            "code": {"type": "string", "enum": listed},
-            "field": {"type": "string", "description": "The member or parameter that is wrong."},
-            "message": {"type": "string", "description": "What is wrong with it, for people."},
-        },
+        "required": ["code"] if like_forq else ["code", "message"],
+        "properties": {"code": {"type": "string", "enum": listed}} | _ERROR_MEMBERS,
     }
     error: dict[str, Any] = {
         "description": "\n".join(
@@ -198,11 +219,10 @@ def _error(status: int, listed: list[str]) -> dict[str, Any]:
         ),
         "content": {"application/json": {"schema": schema}},
     }
+    headers = dict(_ERROR_HEADERS) if like_forq else {}
     if status in (429, 503):
-        error["headers"] = {
-            "Retry-After": {
-                "description": "Seconds to wait before the next try.",
-                "schema": {"type": "integer", "minimum": 1},
-            }
+        headers["Retry-After"] = {
+            "description": "Seconds to wait before the next try.",
+            "schema": {"type": "integer", "minimum": 1},
         }
-    return error
+    return {**error, "headers": headers} if headers else error

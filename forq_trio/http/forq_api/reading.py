@@ -1,20 +1,29 @@
-"""Shared by endpoints: checks of ranges, and reading the parameters of a query."""
+"""Shared by endpoints: checks of ranges, and reading the parameters of a query.
+
+A `field` is the part of the request that a refusal blames: `$.max` of the body, or the name of a parameter.
+"""
 
 from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import parse_qs
 
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import refused
+from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.model import limits
 
 ChoiceT = TypeVar("ChoiceT")
 
 
-def check_range(value: int, low: int, high: int, code: str) -> None:
+def check_range(field: str, value: int, low: int, high: int, code: str) -> None:
     """Raise Refused with `code` unless low <= value <= high."""
     if not low <= value <= high:
-        raise refused(code)
+        raise Refused(code, f"{_name(field)} must be between {low} and {high}, not {value}", field=field)
+
+
+def check_length(field: str, length: int, length_max: int, unit: str, code: str) -> None:
+    """Raise Refused with `code` unless length <= length_max. unit: what is counted, such as "characters"."""
+    if length > length_max:
+        raise Refused(code, f"{_name(field)} has at most {length_max} {unit}, not {length}", field=field)
 
 
 def query_number(query: str, name: str, default: int, low: int, high: int, code: str) -> int:
@@ -26,8 +35,8 @@ def query_number(query: str, name: str, default: int, low: int, high: int, code:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(high))):
-        raise refused(code)
-    check_range(int(text), low, high, code)
+        raise Refused(code, f"{name} must be between {low} and {high}, not '{shortened(text)}'", field=name)
+    check_range(name, int(text), low, high, code)
     return int(text)
 
 
@@ -50,13 +59,18 @@ def query_choice(
     if text is None:
         return default
     if text not in choices:
-        raise refused(code)
+        message = f"{name} must be one of {', '.join(choices)}, not '{shortened(text)}'"
+        raise Refused(code, message, field=name)
     return choices[text]
 
 
 def query_shuffles(query: str) -> bool:
     """Whether a query string asks for `order=shuffle`. Raises Refused for any other order than fifo."""
     return query_choice(query, "order", {"fifo": False, "shuffle": True}, False, codes.ORDER_INVALID)
+
+
+def _name(field: str) -> str:
+    return field.removeprefix("$.")
 
 
 def _last(query: str, name: str) -> str | None:

@@ -1,14 +1,13 @@
 """Receives of one or several messages: leases or peeks, at once or after a wait."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.views import peeked_message
 from forq_trio.http.long_poll import peek_messages, receive_messages
 from forq_trio.http.message import Request
 from forq_trio.model.messages import Delivery
-from forq_trio.wire.messages import ReceivedMessage, ReceiveRequest
+from forq_trio.wire.messages import MessageInfo, ReceivedMessage, ReceiveRequest
 
 
-async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> tuple[Delivery, ...]:
+async def lease(broker: Broker, request: Request, queue: str, wanted: ReceiveRequest) -> list[Delivery]:
     """Lease messages as `wanted` says. Errors and cancellation as for `receive_messages`."""
     return await receive_messages(
         broker,
@@ -27,4 +26,19 @@ async def peek(broker: Broker, request: Request, queue: str, wanted: ReceiveRequ
     found = await peek_messages(
         broker, request, queue, limit=wanted.max, wait_ms=wanted.wait_ms, shuffle=shuffle
     )
-    return [peeked_message(info) for info in found]
+    return [_peeked(info) for info in found]
+
+
+def _peeked(info: MessageInfo) -> ReceivedMessage:
+    """A stored message as a received one, without receipt and leaseUntil."""
+    return ReceivedMessage(
+        info.id,
+        info.content,
+        info.attempts,
+        info.sequence,
+        info.received_at,
+        info.priority,
+        info.first_received_at,
+        info.attributes or None,
+        info.group,
+    )

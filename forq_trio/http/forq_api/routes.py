@@ -6,26 +6,27 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import QUEUES_PAGE, administration_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
-from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.queues import QueueEndpoints
+from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.clock import Clock
+from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
-    MessageView,
+    MessageInfo,
     MessageViews,
     NewMessage,
     NewMessages,
-    ReceivedMessage,
+    NextMessage,
     ReceivedMessages,
     ReceiveRequest,
     SendResults,
 )
-from forq_trio.wire.queues import QueueDetail, QueueList
-from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest, SettledReceipts
+from forq_trio.wire.queues import QueueInfo, QueueList
+from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
 
 PREFIX = "/api/v1"
 
@@ -67,7 +68,7 @@ _SETTLING = (
 _SETTLING_MANY = (*_QUEUE, *_BODY, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
 
 _RECEIPT = Parameter(
-    "X-Forq-Receipt",
+    RECEIPT_HEADER,
     "header",
     "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
     "one the id alone decides, unless the server demands receipts.",
@@ -78,6 +79,18 @@ _ORDER = Parameter(
     "query",
     "`fifo` for the queue's own order, `shuffle` for random messages.",
     {"type": "string", "enum": ["fifo", "shuffle"], "default": "fifo"},
+)
+_WAIT = Parameter(
+    "waitMs",
+    "query",
+    "How long to wait for a message.",
+    {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": limits.WAIT_MS_MAX},
+)
+_ANSWER = Parameter(
+    ANSWER_HEADER,
+    "header",
+    "`full`: all members of a message and of an error, not Forq's alone.",
+    {"type": "string", "enum": [FULL]},
 )
 _PEEK = Parameter(
     "peek",
@@ -91,7 +104,7 @@ _LIMIT = Parameter(
     "The most messages wanted.",
     {"type": "integer", "minimum": 1, "maximum": limits.BROWSE_PAGE_MAX, "default": limits.PEEK_DEFAULT},
 )
-_SETTLED = (Answer(200, "One result per receipt, in their order.", SettledReceipts),)
+_SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
 
 SEND = Operation(
     name="sendMessage",
@@ -100,6 +113,7 @@ SEND = Operation(
     description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
     "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
     body=NewMessage,
+    parameters=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably."),),
     codes=_SENDING,
 )
@@ -109,10 +123,11 @@ RECEIVE = Operation(
     summary="Receive the next message, waiting up to 30 seconds",
     description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
     "set. The answer comes as soon as there is one.",
-    parameters=(_ORDER, _PEEK),
-    answers=(Answer(200, "A message.", ReceivedMessage), Answer(204, "There was none.")),
+    parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
+    answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.")),
     codes=(
         *_QUEUE,
+        codes.WAIT_OUT_OF_RANGE,
         codes.ORDER_INVALID,
         codes.PEEK_INVALID,
         *_WRITER,
@@ -125,7 +140,7 @@ ACK = Operation(
     tag="Consumer",
     summary="Remove a message that is done with",
     description="Without a receipt it succeeds whether or not the message was there.",
-    parameters=(_RECEIPT,),
+    parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone."),),
     codes=_SETTLING,
 )
@@ -136,7 +151,7 @@ NACK = Operation(
     description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
     "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
     "message was there.",
-    parameters=(_RECEIPT,),
+    parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is given back, or failed."),),
     codes=_SETTLING,
 )
@@ -214,14 +229,14 @@ SHOW_QUEUE = Operation(
     tag="Queues",
     summary="One queue",
     description="A queue that is not known has zeros: a queue exists from its first message on.",
-    answers=(Answer(200, "The queue.", QueueDetail),),
+    answers=(Answer(200, "The queue.", QueueInfo),),
     codes=(*_QUEUE, *_READER),
 )
 SHOW_MESSAGE = Operation(
     name="showMessage",
     tag="Queues",
     summary="Show a message without changing it",
-    answers=(Answer(200, "The message.", MessageView),),
+    answers=(Answer(200, "The message.", MessageInfo),),
     codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
 )
 PEEK = Operation(
@@ -234,9 +249,7 @@ PEEK = Operation(
 )
 
 
-def forq_routes(
-    broker: Broker, clock: Clock, access: Access, *, require_receipt: bool = False
-) -> list[Route]:
+def forq_routes(broker: Broker, access: Access, *, require_receipt: bool = False) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`. require_receipt: see FORQ_REQUIRE_RECEIPT."""
 
     def route(
@@ -251,11 +264,14 @@ def forq_routes(
     ) -> Route:
         path = PREFIX + path
         gate = access.gate(scope, path if gate_checks_scope else None)
-        return Route(method, path, endpoint, operation, answer_error, gate, head)
+        if is_forqs_path(path):  # Forq ignores parameters that it does not know
+            return Route(method, path, endpoint, operation, answer_forqs_error, gate, head)
+        parameters = operation.query_names
+        return Route(method, path, endpoint, operation, answer_error, gate, head, parameters=parameters)
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
-    queues = QueueEndpoints(broker, clock)
+    queues = QueueEndpoints(broker)
     return [
         route("POST", "/queues/{queue}/messages", messages.send, SEND, Scope.PRODUCE),
         route(
@@ -287,6 +303,6 @@ def forq_routes(
         route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *administration_routes(route, broker),
-        *dead_letter_routes(route, broker, clock),
-        *token_routes(route, broker, clock),
+        *dead_letter_routes(route, broker),
+        *token_routes(route, broker),
     ]

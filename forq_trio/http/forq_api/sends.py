@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.codes import Refused
+from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.model import messages as model
 from forq_trio.wire.messages import NewMessage, NewMessages, SendResult
 
@@ -35,7 +35,6 @@ _read_messages = BodyReader(NewMessages)
 _read_raw_messages = BodyReader(_RawMessages)
 _read_forqs_message = BodyReader(_ForqsMessage)
 _read_members = BodyReader(dict[str, msgspec.Raw])
-_read_refusal = msgspec.json.Decoder(SendResult).decode
 
 
 def read_message(body: bytes) -> model.NewMessage:
@@ -60,8 +59,14 @@ def read_messages(body: bytes) -> list[model.NewMessage | SendResult]:
         return [_read_entry(raw) for raw in _read_raw_messages(body).messages]
 
 
+def refused_result(refusal: Refused) -> SendResult:
+    """The result of a message of a batch that is refused alone. Its `field` is a path into the message."""
+    view = refusal.view
+    return SendResult(code=view.code, field=view.field, message=view.message)
+
+
 def _read_entry(raw: msgspec.Raw) -> model.NewMessage | SendResult:
     try:
         return _read_message(raw)
     except Refused as refusal:
-        return _read_refusal(refusal.response.body)
+        return refused_result(refusal)

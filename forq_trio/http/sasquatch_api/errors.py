@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from forq_trio.http.errors import ForeignSite, HttpError, LockedOut, PathNotFound, Unauthorized
+from forq_trio.http.errors import (
+    ForeignSite,
+    HttpError,
+    LockedOut,
+    PathNotFound,
+    Unauthorized,
+    UnknownEncoding,
+)
 from forq_trio.http.message import Response
 from forq_trio.model import errors, limits
 from forq_trio.telemetry.log import LogEvent, log
@@ -18,6 +25,7 @@ METHOD_NOT_ALLOWED = "MethodNotAllowed"
 NOT_FOUND = "NotFound"
 DUPLICATE_MESSAGE = "DuplicateMessage"
 MESSAGE_SIZE_EXCEEDED = "MessageSizeExceeded"
+UNSUPPORTED_ENCODING = "UnsupportedEncoding"
 QUEUE_FULL = "QueueFull"
 INTERNAL_ERROR = "InternalError"
 UNAUTHORIZED = "Unauthorized"
@@ -50,6 +58,7 @@ CODES = {
     METHOD_NOT_ALLOWED: Code(405, "The endpoint has another method; the Allow header names it."),
     DUPLICATE_MESSAGE: Code(409, "The deduplication id was used in this queue within its period."),
     MESSAGE_SIZE_EXCEEDED: Code(413, "The message, or the whole request, is longer than allowed."),
+    UNSUPPORTED_ENCODING: Code(415, "The body is compressed (Content-Encoding); it has to come as it is."),
     TOO_MANY_REQUESTS: Code(429, "Too many wrong keys came from this address; see Retry-After."),
     INTERNAL_ERROR: Code(500, "An error of the server; details are in its log only."),
     QUEUE_FULL: Code(503, "The queue holds as many messages as it may; see Retry-After."),
@@ -64,6 +73,7 @@ CODE_BY_ERROR: dict[type[Exception], str] = {
     LockedOut: TOO_MANY_REQUESTS,
     ForeignSite: FORBIDDEN,
     PathNotFound: NOT_FOUND,
+    UnknownEncoding: UNSUPPORTED_ENCODING,
     errors.InvalidQueueName: VALIDATION_ERROR,
     errors.InvalidContent: INVALID_REQUEST,
     errors.ContentTooLarge: MESSAGE_SIZE_EXCEEDED,
@@ -83,6 +93,7 @@ _OWN_WORDS: dict[type[Exception], str] = {
     LockedOut: "too many wrong keys; try again later",
     ForeignSite: "without keys the server takes no requests from web pages of other sites",
     PathNotFound: "nothing is served at this path",
+    UnknownEncoding: "the request body is compressed (Content-Encoding); it has to come as it is",
     errors.MalformedReceipt: "receipt_handles must be UUIDs",
 }
 

@@ -63,7 +63,7 @@ class QueueEndpoints:
         """A real operation on the write connection; ServiceUnavailable when it fails or takes more than 5 seconds."""
         with trio.move_on_after(limits.HEALTH_SECONDS_MAX):
             try:
-                await self._broker.ping()
+                await self._broker.healthcheck()
             except ServiceError:
                 raise SasquatchError(SERVICE_UNAVAILABLE, "the database does not work") from None
             return Response(200, self._healthy)

@@ -15,7 +15,8 @@ from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
+from forq_trio.model.messages import Delivery, check_queue_name
+from forq_trio.wire.messages import MessageInfo
 
 _encode = msgspec.json.Encoder().encode
 
@@ -76,7 +77,7 @@ class ReceiveEndpoints:
         """
         options = self._options
         queue = check_queue_name(required("queue_name", asked.queue_name))
-        own = self._broker.settings(queue)
+        own = self._broker.settings_of(queue)
         lease_ms = milliseconds(
             "visibility_timeout",
             asked.visibility_timeout,

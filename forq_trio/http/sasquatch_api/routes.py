@@ -1,6 +1,5 @@
-"""The twelve endpoints of the dialect. Each answers all its errors itself, and counts and logs its answers."""
+"""The twelve endpoints of the dialect. Each answers all its errors itself, and counts its answers."""
 
-import time
 from collections.abc import Awaitable, Callable
 
 from forq_trio.broker.broker import Broker
@@ -17,7 +16,6 @@ from forq_trio.http.sasquatch_api.settling import SettleEndpoints
 from forq_trio.http.sasquatch_api.stats import RequestCounts
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
-from forq_trio.telemetry.log import LogEvent, log
 
 # "METHOD /path": a summary, and the scope that a token needs (None: no key is needed).
 ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
@@ -71,8 +69,8 @@ def _route(
     method, path = name.split()
     summary, scope = ENDPOINTS[name]
 
-    def refuse(error: Exception) -> Response:
-        """Answer a request that is refused before its endpoint is called: another method, a wrong key."""
+    def refuse(error: Exception, request: Request) -> Response:
+        """Answer a request that is refused before its endpoint is called: another method, a wrong key, ..."""
         if isinstance(error, MethodNotAllowed):
             error = SasquatchError(METHOD_NOT_ALLOWED, f"{path} takes {method} only", error.headers)
         response = answer(error)
@@ -92,20 +90,11 @@ def _counted(
     name: str, endpoint: Callable[[Request], Awaitable[Response]], counts: RequestCounts
 ) -> Endpoint:
     async def respond(request: Request) -> Response:
-        started = time.perf_counter()
         try:
             response = await endpoint(request)
         except Exception as error:
             response = answer(error)
         counts.record(name, response.status)
-        log(
-            LogEvent.REQUEST_ANSWERED,
-            method=request.method,
-            path=request.path,
-            client=request.client,
-            status=response.status,
-            duration_ms=round((time.perf_counter() - started) * 1_000, 3),
-        )
         return response
 
     return respond

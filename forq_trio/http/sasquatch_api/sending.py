@@ -127,14 +127,14 @@ class SendEndpoints:
         options = self._options
         queue = _queue_name(required("queue_name", sent.queue_name))
         content = required("message_body", sent.message_body)
-        if len(encode("message_body", content)) > options.message_bytes_max:
+        if len(encode("message_body", content, "message_body")) > options.message_bytes_max:
             text = f"message_body is longer than {options.max_message_size_kb} KB"
             raise SasquatchError(MESSAGE_SIZE_EXCEEDED, text)
         principal.check(Scope.PRODUCE, queue)
         attributes = sent.message_attributes or None
         if attributes is not None:
             check_attributes(attributes)
-        own = self._broker.settings(queue)
+        own = self._broker.settings_of(queue)
         return queue, NewMessageWithPolicy(
             content,
             priority=in_range(

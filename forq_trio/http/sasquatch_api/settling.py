@@ -12,6 +12,7 @@ from forq_trio.http.sasquatch_api.errors import NOT_FOUND, SasquatchError
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
 from forq_trio.model.access import ALL_QUEUES, Principal, Scope
+from forq_trio.model.messages import Receipt
 
 _DONE = msgspec.json.encode(bodies.Done())
 
@@ -26,7 +27,7 @@ class SettleEndpoints:
     async def delete(self, request: Request) -> Response:
         """Remove messages; NotFound if none of the handles is current."""
         handles = await self._handles(request, self._read(request))
-        deleted = sum(await self._broker.ack(None, handles))
+        deleted = sum(result.ok for result in await self._broker.ack(None, handles))
         _check_matched(deleted)
         return Response(200, msgspec.json.encode(bodies.Deleted(deleted)))
 
@@ -37,13 +38,18 @@ class SettleEndpoints:
         seconds = required("visibility_timeout", asked.visibility_timeout)
         seconds = in_range("visibility_timeout", seconds, 0, -longest, longest)
         handles = await self._handles(request, asked)
-        ends = await self._broker.extend(None, handles, max(0, seconds) * limits.SECOND_MS)
-        _check_matched(len(ends) - ends.count(None))
+        results = await self._broker.extend(None, handles, max(0, seconds) * limits.SECOND_MS)
+        _check_matched(sum(result.ok for result in results))
         return Response(200, _DONE)
 
     async def _handles(self, request: Request, asked: bodies.HandlesRequest) -> list[str]:
-        """The handles, each once; raises Forbidden when one is of a queue that the client may not consume from."""
+        """The handles, each once.
+
+        Raises MalformedReceipt, and Forbidden when one is of a queue that the client may not consume from.
+        """
         handles = list(dict.fromkeys(count_in_batch("receipt_handles", asked.receipt_handles)))
+        for handle in handles:
+            Receipt.parse(handle)
         await self._check_consumer(request.principal, handles)
         return handles
 

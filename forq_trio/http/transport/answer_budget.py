@@ -6,9 +6,8 @@ that its outcome is not known. Long answers leave a part of the bound to short o
 answers do not stop the sends and acks of all others. The messages that an answer was made of are gone when it is sent.
 """
 
-from collections.abc import Callable
-
 from forq_trio.http.message import Response
+from forq_trio.http.transport.config import Refuse
 from forq_trio.model import limits
 
 _REPEATABLE = frozenset(("GET", "HEAD"))
@@ -22,19 +21,17 @@ class AnswerBudget:
         self._long_bytes_max = bytes_max - bytes_max // 4
         self.bytes_used = 0
 
-    def admit(
-        self, method: str, response: Response, error_response: Callable[[int], Response], copies: int = 1
-    ) -> Response:
+    def admit(self, method: str, path: str, response: Response, refuse: Refuse, copies: int = 1) -> Response:
         """Return `response`, or the answer instead where it does not fit; counted as `copies` of its body until `end`.
 
-        method: the request's. One that is longer than the whole bound fits when it is the only one. What a response
-        brought that does not fit is given back by its `on_unsent`.
+        method, path: the request's. A response that is longer than the whole bound fits when it is the only one. What
+        one that does not fit brought is given back by its `on_unsent`.
         """
         body_bytes = copies * len(response.body)
         is_short = body_bytes <= limits.SHORT_ANSWER_BYTES_MAX
         bytes_max = self._bytes_max if is_short else self._long_bytes_max
         if self.bytes_used and self.bytes_used + body_bytes > bytes_max:
-            response = _instead(method, response, error_response)
+            response = _instead(method, path, response, refuse)
         self.bytes_used += copies * len(response.body)
         return response
 
@@ -43,9 +40,9 @@ class AnswerBudget:
         self.bytes_used -= copies * body_bytes
 
 
-def _instead(method: str, response: Response, error_response: Callable[[int], Response]) -> Response:
+def _instead(method: str, path: str, response: Response, refuse: Refuse) -> Response:
     """503, try again, where the request has changed nothing or that is undone; else 500, the outcome is not known."""
     if response.on_unsent is not None:
         response.on_unsent()
-        return error_response(503)
-    return error_response(503 if method in _REPEATABLE else 500)
+        return refuse(503, method, path)
+    return refuse(503 if method in _REPEATABLE else 500, method, path)

@@ -12,7 +12,7 @@ import trio
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.response_bytes import WITHOUT_BODY
 
 Scope = MutableMapping[str, Any]
@@ -65,14 +65,14 @@ class HandlerApp:
         budget: BodyBudget,
         answers: AnswerBudget,
         on_error: Callable[[Exception], None],
-        on_refused: Callable[[int], None],
+        refuse: Refuse,
     ) -> None:
         self._handler = handler
         self._config = config
         self._budget = budget
         self._answers = answers
         self._on_error = on_error
-        self._on_refused = on_refused
+        self._refuse = refuse
 
     async def __call__(self, cut: Callable[[], None], scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. cut: ends the connection of a client that does not read."""
@@ -86,7 +86,7 @@ class HandlerApp:
                 response = await self._respond(scope, receive, exchange)
             except _ClientGone:
                 return
-            response = self._answers.admit(scope["method"], response, self._error, COPIES)
+            response = self._answers.admit(scope["method"], _path(scope), response, self._refuse, COPIES)
             try:
                 if not await self._send(response, scope["method"] == "HEAD", send, exchange):
                     cut()
@@ -100,13 +100,13 @@ class HandlerApp:
             with trio.move_on_after(self._config.body_seconds):
                 refused = await self._read_body(receive, body)
             if refused:
-                return self._error(refused)
+                return self._refuse(refused, scope["method"], _path(scope))
             return await self._handler(_request(scope, bytes(body), exchange))
         except _ClientGone:
             raise
         except Exception as error:
             self._on_error(error)
-            return self._error(500)
+            return self._refuse(500, scope["method"], _path(scope))
         finally:
             self._budget.change(-len(body))
 
@@ -157,10 +157,6 @@ class HandlerApp:
                 response.on_unsent()
         return not deadline.cancelled_caught
 
-    def _error(self, status: int) -> Response:
-        self._on_refused(status)
-        return self._config.error_response(status)
-
 
 def _request(scope: Scope, body: bytes, exchange: Exchange) -> Request:
     headers: dict[bytes, bytes] = {}
@@ -170,13 +166,18 @@ def _request(scope: Scope, body: bytes, exchange: Exchange) -> Request:
     client = scope.get("client")
     return Request(
         scope["method"],
-        scope["raw_path"].decode("latin-1"),
+        _path(scope),
         scope["query_string"].decode("latin-1"),
         headers,
         body,
         client[0] if client else "",
         exchange.cancelled_when_lost,
     )
+
+
+def _path(scope: Scope) -> str:
+    path: bytes = scope["raw_path"]
+    return path.decode("latin-1")
 
 
 def _headers(response: Response) -> list[tuple[bytes, bytes]]:

@@ -1,15 +1,26 @@
-"""The bounds and the error bodies of a server, the same for our HTTP/1.1 and for HTTP/2."""
+"""The bounds of a server and how it refuses requests, the same for our HTTP/1.1 and for HTTP/2."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from forq_trio.http.message import Response
 from forq_trio.model import limits
 
+Refuse = Callable[[int, str, str], Response]
+"""Makes the answer that the transport gives by itself, from its status and the request's method and path.
+
+Method and path are "" where they are not known. Must not raise or wait.
+"""
+
+
+def refuse_without_body(status: int, method: str, path: str) -> Response:
+    """A `Refuse` that says no more than the status."""
+    return Response(status)
+
 
 class TransportConfig(Struct, frozen=True, kw_only=True):
-    """Bounds and error bodies of a transport; times in seconds, sizes in bytes. The defaults are those of `limits`.
+    """The bounds of a transport; times in seconds, sizes in bytes. The defaults are those of `limits`.
 
     header_seconds counts from the first byte of a request to the end of its head, body_seconds from there to the end
     of the body; neither is extended by bytes that trickle in. send_seconds bounds the writing of one response.
@@ -18,7 +29,6 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     idle_seconds: how long a connection may stay open without a request. pipelined_requests_max: requests of one
     connection that are read ahead of their answers. http2: speak it where a client begins with its preface, or has
     negotiated it. hsts: send Strict-Transport-Security (FORQ_ENV=pro).
-    error_bodies: by status, the JSON body of answers of the transport itself; a status without one has no body.
     """
 
     header_bytes_max: int = limits.HEADER_BYTES_MAX
@@ -37,9 +47,3 @@ class TransportConfig(Struct, frozen=True, kw_only=True):
     receive_chunk_bytes: int = limits.RECEIVE_CHUNK_BYTES
     http2: bool = True
     hsts: bool = False
-    error_bodies: Mapping[int, bytes] = field(default_factory=dict)
-
-    def error_response(self, status: int) -> Response:
-        """The transport's own answer with this status."""
-        headers = ((b"retry-after", b"1"),) if status == 503 else ()
-        return Response(status, self.error_bodies.get(status, b""), headers=headers)

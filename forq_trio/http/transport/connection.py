@@ -12,10 +12,10 @@ from math import inf
 
 import trio
 
-from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.message import Handler, Request
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
 from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn
@@ -27,7 +27,7 @@ from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
 class Services:
     """The objects that all connections of a server share. now: trio's clock.
 
-    on_error: called with every unexpected exception; on_refused: with the status of every answer of the transport.
+    on_error: called with every unexpected exception. refuse: makes every answer of the transport itself.
     """
 
     handler: Handler
@@ -40,12 +40,7 @@ class Services:
     hypercorn: Hypercorn
     now: Callable[[], float]
     on_error: Callable[[Exception], None]
-    on_refused: Callable[[int], None]
-
-    def error_response(self, status: int) -> Response:
-        """The transport's own answer with this status."""
-        self.on_refused(status)
-        return self.config.error_response(status)
+    refuse: Refuse
 
 
 class Connection:
@@ -227,10 +222,10 @@ class Connection:
             response = await services.handler(request)
         except Exception as error:
             services.on_error(error)
-            response = services.error_response(500)
+            response = services.refuse(500, request.method, request.path)
         if self._closing:
             connection = CLOSE
-        response = services.answers.admit(request.method, response, services.error_response)
+        response = services.answers.admit(request.method, request.path, response, services.refuse)
         body_bytes, on_unsent = len(response.body), response.on_unsent
         try:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
@@ -259,10 +254,11 @@ class Connection:
         they are read for a while.
         """
         services = self._services
+        response = services.refuse(status, *self._parser.target)
         self._sending = True
         self.deadline = inf
         with trio.move_on_after(services.config.linger_seconds):
-            await self._wire.send_all(services.encoder.encode(services.error_response(status), CLOSE))
+            await self._wire.send_all(services.encoder.encode(response, CLOSE))
             self._wire.send_eof()
             while await self._wire.receive(services.config.receive_chunk_bytes):
                 continue

@@ -95,6 +95,11 @@ class RequestParser:
         self._body_bytes = 0
 
     @property
+    def target(self) -> tuple[str, str]:
+        """Method and path of the present request; "" and "" as long as its head is not whole."""
+        return ("", "") if self.phase == IDLE else (self._method, self._path)
+
+    @property
     def body_bytes_left(self) -> int:
         """How many of the next bytes belong to the present body; 0 if its length is not known."""
         return self._body_bytes - len(self._body) if self.phase == BODY else 0
@@ -173,6 +178,7 @@ class RequestParser:
 
     def on_message_begin(self) -> None:
         self.phase = HEAD
+        self._method = self._path = ""
         self._url = b""
         self._headers = {}
         self._repeated = 0
@@ -197,12 +203,12 @@ class RequestParser:
 
     def on_headers_complete(self) -> None:
         headers = self._headers
+        self._method = self._parser.get_method().decode()
+        self._path, _, self._query = self._url.decode("latin-1").partition("?")
         if self._measures_head:
             self._check_head_size()
         if len(headers) + self._repeated > self._headers_max:
             self._refuse(431)
-        self._method = self._parser.get_method().decode()
-        self._path, _, self._query = self._url.decode("latin-1").partition("?")
         if self._path[:1] != "/" or b"#" in self._url:
             self._resolve_target()
         # Without a Connection header only HTTP/1.1 keeps alive: asking for the version costs more.

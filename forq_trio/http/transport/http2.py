@@ -26,7 +26,7 @@ from forq_trio.http.message import Handler
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.asgi import EXCHANGE, HandlerApp
 from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.response_bytes import security_headers
 from forq_trio.model import limits
 
@@ -137,9 +137,9 @@ class Hypercorn:
         budget: BodyBudget,
         answers: AnswerBudget,
         on_error: Callable[[Exception], None],
-        on_refused: Callable[[int], None],
+        refuse: Refuse,
     ) -> None:
-        self._app = HandlerApp(handler, config, budget, answers, on_error, on_refused)
+        self._app = HandlerApp(handler, config, budget, answers, on_error, refuse)
         self._config = _HypercornConfig(config)
         self._context = WorkerContext(None)
 

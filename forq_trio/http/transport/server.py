@@ -17,7 +17,7 @@ import trio
 from forq_trio.http.message import Handler
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
 from forq_trio.http.transport.connection import Connection, Services
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2 import Hypercorn
@@ -35,9 +35,9 @@ class Server:
     """HTTP/1.1 and HTTP/2 on the given non-blocking listening sockets, over TLS if there is an `ssl_context`.
 
     handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
-    transport did not expect; the client has been answered 500 or cut off. on_refused: called (synchronously) with the
-    status of every answer that the transport gives by itself. ssl_context: must offer h2 and http/1.1 by
-    ALPN for HTTP/2 to be chosen. The server owns the listeners from now on.
+    transport did not expect; the client has been answered 500 or cut off. refuse: makes the answers that
+    the transport gives by itself. ssl_context: must offer h2 and http/1.1 by ALPN for HTTP/2 to be chosen. The server
+    owns the listeners from now on.
     """
 
     def __init__(
@@ -47,19 +47,19 @@ class Server:
         config: TransportConfig | None = None,
         *,
         on_error: Callable[[Exception], None],
-        on_refused: Callable[[int], None] = lambda _: None,
+        refuse: Refuse = refuse_without_body,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self._config = config or TransportConfig()
         self._handler = handler
         self._listeners = list(listeners)
         self._on_error = on_error
-        self._on_refused = on_refused
+        self._make_refusal = refuse
         self._ssl_context = ssl_context
         self._encoder = ResponseEncoder(hsts=self._config.hsts)
         self._budget = BodyBudget(self._config.bodies_bytes_max)
         self._answers = AnswerBudget(self._config.answers_bytes_max)
-        self._hypercorn = Hypercorn(handler, self._config, self._budget, self._answers, on_error, on_refused)
+        self._hypercorn = Hypercorn(handler, self._config, self._budget, self._answers, on_error, refuse)
         self._connections: set[Connection] = set()
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
@@ -90,7 +90,7 @@ class Server:
             self._hypercorn,
             now,
             self._on_error,
-            self._on_refused,
+            self._make_refusal,
         )
         try:
             async with trio.open_nursery() as nursery:
@@ -186,7 +186,7 @@ class Server:
         with accepted:
             try:
                 if self._ssl_context is None:
-                    accepted.send(self._encoder.encode(services.error_response(503), CLOSE))
+                    accepted.send(self._encoder.encode(services.refuse(503, "", ""), CLOSE))
                     accepted.shutdown(socket.SHUT_WR)
                     accepted.recv(self._config.receive_chunk_bytes)
             except OSError:

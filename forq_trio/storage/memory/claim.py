@@ -137,6 +137,6 @@ class _QueueClaims:
             lease_until=lease_until,
             priority=row.priority,
             first_received_at=first_received_at,
-            attributes=row.attributes,
+            attributes=row.attributes or {},
             group=row.shown_group,
         )

@@ -6,7 +6,7 @@ from itertools import takewhile
 
 import msgspec
 
-from forq_trio.model.messages import Found, MessageFilter, MessageInfo, QueueInfo
+from forq_trio.model.messages import Found, MessageFilter, StoredMessage, StoredQueue
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
 
@@ -17,36 +17,36 @@ class MemoryReader:
     def __init__(self, committed: Callable[[], State]) -> None:
         self._committed = committed
 
-    def queues(self) -> list[QueueInfo]:
+    def queues(self) -> list[StoredQueue]:
         state = self._committed()
         return [state.info(queue) for queue in sorted(state.queues)]
 
-    def queue(self, queue: str) -> QueueInfo:
+    def queue(self, queue: str) -> StoredQueue:
         state = self._committed()
         oldest = min((row.received_at for row in state.claimable(queue)), default=None)
         return msgspec.structs.replace(state.info(queue), oldest_ready_at=oldest)
 
-    def message(self, queue: str, message_id: str) -> MessageInfo | None:
+    def message(self, queue: str, message_id: str) -> StoredMessage | None:
         for row in self._committed().of_queue(queue):
             if row.id == message_id:
                 return row.info()
         return None
 
-    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
+    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
         return _page(self._committed().claimable(queue)[:limit])
 
-    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
+    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
         ready = self._committed().claimable(queue)
         return _page(random.sample(ready, min(limit, len(ready))))
 
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
+    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
         return _page(self._newest_first(queue, before_sequence)[:limit])
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
         rows = self._newest_first(queue, before_sequence)
-        found: list[MessageInfo] = []
+        found: list[StoredMessage] = []
         page = PageBytes()
         searched = 0
         for row in rows[:scan_max]:
@@ -74,7 +74,7 @@ class MemoryReader:
         """There is nothing to close."""
 
 
-def _page(rows: Sequence[Row]) -> list[MessageInfo]:
+def _page(rows: Sequence[Row]) -> list[StoredMessage]:
     """The messages of `rows` that one page has."""
     return list(takewhile(PageBytes().take, (row.info() for row in rows)))
 

@@ -12,10 +12,10 @@ import msgspec
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import (
     Failure,
-    MessageInfo,
     QueueCounts,
-    QueueInfo,
     Status,
+    StoredMessage,
+    StoredQueue,
     is_dead_letter_queue,
 )
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
@@ -83,8 +83,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The group as its sender gave it."""
         return None if self.group == NO_GROUP else self.group
 
-    def info(self) -> MessageInfo:
-        return MessageInfo(
+    def info(self) -> StoredMessage:
+        return StoredMessage(
             id=self.id,
             queue=self.queue,
             sequence=self.seq,
@@ -185,10 +185,10 @@ class State:
             bytes=sum(row.bytes for row in rows),
         )
 
-    def info(self, queue: str) -> QueueInfo:
+    def info(self, queue: str) -> StoredQueue:
         """The queue without oldest_ready_at."""
         counts = self.counts(queue)
-        return QueueInfo(
+        return StoredQueue(
             queue=queue,
             is_dlq=is_dead_letter_queue(queue),
             ready=counts.ready,

@@ -235,7 +235,9 @@ class SqliteEngine:
             return tx.now_ms + limits.DUE_RETRY_MS
         times = [due.next_due(tx)] if tx.due_settled else [self._cache.next_due_ms, tx.due_ms]
         if tx.unfinished():
-            times.append(tx.now_ms)  # not instead of an earlier one, which would be forgotten if the clock is set back
+            times.append(
+                tx.now_ms
+            )  # not instead of an earlier one, which would be forgotten if the clock is set back
         return min([time for time in times if time is not None], default=None)
 
     def _rollback(self) -> None:

@@ -11,9 +11,9 @@ from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.messages import (
     Found,
     MessageFilter,
-    MessageInfo,
-    QueueInfo,
     Status,
+    StoredMessage,
+    StoredQueue,
     is_dead_letter_queue,
 )
 from forq_trio.storage.rules import PageBytes
@@ -33,37 +33,37 @@ class SqliteReader:
     def __init__(self, path: str) -> None:
         self._connection = open_reader(path)
 
-    def queues(self) -> list[QueueInfo]:
+    def queues(self) -> list[StoredQueue]:
         return [_queue(name, None, *counts) for name, *counts in self._query("queues")]
 
-    def queue(self, queue: str) -> QueueInfo:
+    def queue(self, queue: str) -> StoredQueue:
         with self._snapshot():
             counts = next(iter(self._query("queue", queue)), (0, 0, 0, 0, 0, 0))
             oldest = self._query("oldest_ready", queue)[0][0] if counts[0] else None
         return _queue(queue, oldest, *counts)
 
-    def message(self, queue: str, message_id: str) -> MessageInfo | None:
+    def message(self, queue: str, message_id: str) -> StoredMessage | None:
         rows = self._query("message", queue, message_id)
         return _message(rows[0]) if rows else None
 
-    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
+    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
         return self._page("peek", queue, limit)
 
-    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
+    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
         with self._snapshot():
             rows = self._query("queue", queue)
             drawn = draw(self._query, queue, rows[0][0] if rows else 0, limit)
             messages = (_message(self._query("message_by_sequence", seq)[0]) for seq in drawn)
             return list(takewhile(PageBytes().take, messages))
 
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
+    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
         before = _NEWEST if before_sequence is None else before_sequence
         return self._page("browse", queue, before, limit)
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
-        found: list[MessageInfo] = []
+        found: list[StoredMessage] = []
         page = PageBytes()
         searched = 0
         before = _NEWEST if before_sequence is None else before_sequence
@@ -107,7 +107,7 @@ class SqliteReader:
         finally:
             self._connection.execute(_SQL["end_reading"])
 
-    def _page(self, name: str, *bindings: Any) -> list[MessageInfo]:
+    def _page(self, name: str, *bindings: Any) -> list[StoredMessage]:
         """The messages of a statement that one page has; the others are not read."""
         with closing(self._rows(name, *bindings)) as rows:
             return list(takewhile(PageBytes().take, map(_message, rows)))
@@ -134,19 +134,19 @@ def _queue(
     failed: int,
     held: int,
     size: int,
-) -> QueueInfo:
+) -> StoredQueue:
     is_dlq = is_dead_letter_queue(queue)
-    return QueueInfo(queue, is_dlq, ready, delayed, processing, failed, oldest_ready_at, held, size)
+    return StoredQueue(queue, is_dlq, ready, delayed, processing, failed, oldest_ready_at, held, size)
 
 
-def _message(row: Sequence[Any]) -> MessageInfo:
+def _message(row: Sequence[Any]) -> StoredMessage:
     values = list(row)
     values[_STATUS] = Status(row[_STATUS])
     values[_ATTRIBUTES] = shown(read_attributes, row[_ATTRIBUTES])
     values[_GROUP] = row[_GROUP] or None
     values[_FAILURES] = shown(read_failures, row[_FAILURES])
-    return MessageInfo(*values)
+    return StoredMessage(*values)
 
 
-_MEMBERS = MessageInfo.__struct_fields__
+_MEMBERS = StoredMessage.__struct_fields__
 _STATUS, _ATTRIBUTES, _GROUP, _FAILURES = map(_MEMBERS.index, ("status", "attributes", "group", "failures"))

@@ -8,7 +8,7 @@ import trio
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, InvalidSetting, QueueNotEmpty
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings
 
 RANGES = [
     ("lease_ms", "leaseMs", 0, limits.LEASE_MS_MAX),
@@ -25,23 +25,23 @@ LONGEST = limits.NACK_DELAY_MS_MAX
 
 async def refused(broker, **change: Any) -> InvalidSetting:
     """The error of a change that changes nothing."""
-    before = broker.settings("q")
+    before = broker.settings_of("q")
     with pytest.raises(InvalidSetting) as refusal:
-        await broker.configure("q", SettingsChange(**change))
-    assert broker.settings("q") == before
+        await broker.configure("q", **change)
+    assert broker.settings_of("q") == before
     return refusal.value
 
 
 @pytest.mark.parametrize(("name", "member", "low", "high"), RANGES)
 async def test_ranges(broker, name, member, low, high) -> None:
     for value in (low, low + 1, high - 1, high):
-        settings = await broker.configure("q", SettingsChange(**{name: value}))
-        assert getattr(settings, name) == getattr(broker.rules("q"), name) == value
+        settings = await broker.configure("q", **{name: value})
+        assert getattr(settings.settings, name) == getattr(settings.effective, name) == value
     for value in (low - 1, high + 1, -(2**63), 2**63):
         error = await refused(broker, **{name: value})
-        assert error.member == member
+        assert error.field == member
         assert str(error) == f"{member}: it must be between {low} and {high}, not {value}"
-    assert await broker.configure("q", SettingsChange(**{name: None})) == QueueSettings()
+    assert (await broker.configure("q", **{name: None})).settings == QueueSettings()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ async def test_ranges(broker, name, member, low, high) -> None:
     ],
 )
 async def test_back_offs(broker, back_off) -> None:
-    assert (await broker.configure("q", SettingsChange(back_off=back_off))).back_off == back_off
+    assert (await broker.configure("q", back_off=back_off)).settings.back_off == back_off
 
 
 @pytest.mark.parametrize(
@@ -77,36 +77,36 @@ async def test_back_offs(broker, back_off) -> None:
     ],
 )
 async def test_back_offs_out_of_range(broker, back_off) -> None:
-    assert (await refused(broker, back_off=back_off)).member == "backOff"
+    assert (await refused(broker, back_off=back_off)).field == "backOff"
 
 
 async def test_targets_of_dead_letters(broker) -> None:
     for name in ("", "other", "x" * 64, "q-dlq"):
-        await broker.configure("q", SettingsChange(dead_letter_queue=name))
+        await broker.configure("q", dead_letter_queue=name)
     for name in ("q", " ", "x" * 65):
-        assert (await refused(broker, dead_letter_queue=name)).member == "deadLetterQueue"
+        assert (await refused(broker, dead_letter_queue=name)).field == "deadLetterQueue"
 
 
 async def test_dead_letters_may_not_go_round_by_defaults_either(broker) -> None:
     """Nobody set anything for `a`, but its dead letters go to `a-dlq` all the same."""
     with pytest.raises(InvalidSetting):
-        await broker.configure("a-dlq", SettingsChange(dead_letter_queue="a"))
-    await broker.configure("a", SettingsChange(dead_letter_queue="b"))
-    await broker.configure("a-dlq", SettingsChange(dead_letter_queue="a"))
+        await broker.configure("a-dlq", dead_letter_queue="a")
+    await broker.configure("a", dead_letter_queue="b")
+    await broker.configure("a-dlq", dead_letter_queue="a")
     with pytest.raises(InvalidSetting):
-        await broker.configure("a", SettingsChange(dead_letter_queue=None))
+        await broker.configure("a", dead_letter_queue=None)
 
 
 async def test_a_queue_without_settings_is_virtual(broker) -> None:
-    assert broker.settings("q") == QueueSettings()
-    await broker.configure("q", SettingsChange())
+    assert (await broker.settings("q")).settings == QueueSettings()
+    await broker.configure("q")
     assert broker.all_settings() == {}
-    await broker.configure("q", SettingsChange(overflow=Overflow.DROP_OLDEST, order=Order.LIFO))
+    await broker.configure("q", overflow=Overflow.DROP_OLDEST, order=Order.LIFO)
     assert broker.all_settings() == {"q": QueueSettings(overflow=Overflow.DROP_OLDEST, order=Order.LIFO)}
-    await broker.forget_settings("q")
+    await broker.reset_settings("q")
     assert broker.all_settings() == {}
     await broker.pause("q")
-    await broker.forget_settings("q")
+    await broker.reset_settings("q")
     assert broker.all_settings() == {"q": QueueSettings(paused=True)}
     await broker.resume("q")
     assert broker.all_settings() == broker.counts() == {}
@@ -114,14 +114,20 @@ async def test_a_queue_without_settings_is_virtual(broker) -> None:
 
 
 async def test_names_are_checked(broker) -> None:
-    for call in (broker.forget_settings, broker.pause, broker.resume, broker.purge, broker.forget_queue):
+    for call in (
+        broker.reset_settings,
+        broker.pause,
+        broker.resume,
+        broker.purge,
+        broker.delete_queue,
+        broker.settings,
+    ):
         with pytest.raises(InvalidQueueName):
             await call("no name")
     with pytest.raises(InvalidQueueName):
-        await broker.configure("no name", SettingsChange())
-    for look in (broker.settings, broker.rules):
-        with pytest.raises(InvalidQueueName):
-            look("no name")
+        await broker.configure("no name")
+    with pytest.raises(InvalidQueueName):
+        broker.rules("no name")
 
 
 async def test_a_purge_leaves_what_is_sent_while_it_goes_on(broker) -> None:
@@ -139,7 +145,7 @@ async def test_a_purge_leaves_what_is_sent_while_it_goes_on(broker) -> None:
             await trio.lowlevel.checkpoint()
         await broker.produce("q", "new")
     assert removed == [3 * limits.PURGE_BATCH_MAX]
-    assert [delivery.content for delivery in await broker.receive("q", max_messages=9)] == ["new"]
+    assert [delivery.content for delivery in await broker.receive("q", max_messages=9, wait_ms=0)] == ["new"]
 
 
 async def test_a_purge_that_is_cancelled_stops(broker) -> None:
@@ -150,19 +156,19 @@ async def test_a_purge_that_is_cancelled_stops(broker) -> None:
         while broker.counts()["q"].total == 4 * limits.PURGE_BATCH_MAX:
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
-    await broker.ping()
+    await broker.healthcheck()
     left = broker.counts()["q"].total
     assert left % limits.PURGE_BATCH_MAX == 0
-    await broker.ping()
+    await broker.healthcheck()
     assert broker.counts()["q"].total == left > 0
 
 
 async def test_only_an_empty_queue_is_forgotten(broker) -> None:
     await broker.produce("q", "x")
-    (delivery,) = await broker.receive("q")
+    (delivery,) = await broker.receive("q", wait_ms=0)
     with pytest.raises(QueueNotEmpty):
-        await broker.forget_queue("q")
+        await broker.delete_queue("q")
     await broker.ack("q", [delivery.receipt])
-    await broker.forget_queue("q")
+    await broker.delete_queue("q")
     assert broker.counts() == {}
-    await broker.forget_queue("never-used")
+    await broker.delete_queue("never-used")

@@ -26,4 +26,4 @@ async def test_an_error_in_the_body_still_finishes_what_was_sent(tmp_path) -> No
     with pytest.raises(Unrelated):
         await send_and_fail()
     async with open_broker(url) as broker:
-        assert (await broker.stats("q")).ready == 1
+        assert (await broker.queue_stats("q")).ready == 1

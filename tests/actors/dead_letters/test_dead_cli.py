@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from cli.conftest import Forq
-from forq_trio.client import DeadLetterFilter, ForqClient
+from forq_trio import DeadLetterFilter, ForqClient
 from support.in_process import in_process_server
 from support.real_server import SECRET, environment
 
@@ -112,7 +112,8 @@ def test_redrive_by_id(forq: Forq, client: ForqClient) -> None:
     first, second = fail(client, "a", "b")
     moved = forq("dead", "redrive", DEAD, first, UNKNOWN)
     assert (moved.code, moved.out) == (5, "1 message moved\n")
-    assert moved.err == f"forq: {UNKNOWN}: it is not there, is processing, or has no queue to go to\n"
+    why = "it is not there, is processing, or has no queue to go to (not_found.message)"
+    assert moved.err == f"forq: {UNKNOWN}: {why}\n"
     moved = forq("dead", "redrive", DEAD, second, "nonsense", "--target", "repair", "--json")
     assert moved.code == 1
     assert [json.loads(line)["ok"] for line in moved.out.splitlines()] == [True, False]

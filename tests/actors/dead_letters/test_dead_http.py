@@ -1,5 +1,6 @@
 """The workbench over HTTP: what goes in, what comes out, and what is refused how."""
 
+import re
 import uuid
 from collections.abc import AsyncIterator
 
@@ -9,9 +10,8 @@ import trio
 from forq_trio.model.access import Scope
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.limits import MOVE_BATCH_MAX, REDRIVES_RUNNING_MAX, SEARCH_AGE_MS_MAX
-from forq_trio.model.queue_settings import SettingsChange
 from support.actors import until
-from support.forq_api import Api, json_of, open_api
+from support.forq_api import Api, blamed, json_of, open_api
 
 UNKNOWN = str(uuid.UUID(int=7))
 DEAD = "q-dlq/dead-letters"
@@ -37,7 +37,7 @@ TASK_MEMBERS = {
 @pytest.fixture
 async def api() -> AsyncIterator[Api]:
     async with open_api() as api, trio.open_nursery() as nursery:
-        await nursery.start(api.broker.redrives.run)
+        await nursery.start(api.broker.redrive_tasks.run)
         yield api
         nursery.cancel_scope.cancel()
 
@@ -48,7 +48,7 @@ async def fail(api: Api, *contents: str, **members) -> list[str]:
     ids = []
     for content in contents:
         ids.append((await broker.produce("q", content, max_attempts=1, **members)).id)
-        (delivery,) = await broker.receive("q")
+        (delivery,) = await broker.receive("q", wait_ms=0)
         await broker.nack("q", [delivery.receipt], reason="no stock")
     while (await broker.sweep(SweepKind.FAILED)).count:
         pass
@@ -132,7 +132,11 @@ async def test_queries_at_the_ends_of_their_ranges(api: Api, query: str) -> None
 async def test_a_misspelt_parameter_is_refused_by_its_name(api: Api) -> None:
     response = await api.call("GET", f"{DEAD}?reasn=x")
     assert response.status == 400
-    assert json_of(response) == {"code": "bad_request.query.unknown_parameter", "field": "reasn"}
+    assert json_of(response) == {
+        "code": "bad_request.query.unknown_parameter",
+        "field": "reasn",
+        "message": "there is no parameter 'reasn' here; did you mean reason?",
+    }
 
 
 async def test_a_body_with_an_unknown_member_is_refused_by_its_name(api: Api) -> None:
@@ -141,12 +145,13 @@ async def test_a_body_with_an_unknown_member_is_refused_by_its_name(api: Api) ->
         ("redrive", {"ids": [message_id], "targt": "r"}, "targt"),
         ("delete", {"ids": [message_id], "really": True}, "really"),
         (f"{message_id}/resubmit", {"contents": "x"}, "contents"),
-        ("redrives", {"filter": {"txt": "x"}}, "txt"),
+        ("redrives", {"filter": {"txt": "x"}}, "filter.txt"),
         ("redrives", {"filter": {}, "dry_run": True}, "dry_run"),
     ]:
         response = await api.call("POST", f"{DEAD}/{path}", body)
         assert response.status == 400
-        assert json_of(response) == {"code": "bad_request.body.unknown_field", "field": field}
+        answer = blamed(json_of(response))
+        assert answer == {"code": "bad_request.body.unknown_field", "field": f"$.{field}"}
     assert await found(api, "") == [message_id]
 
 
@@ -177,8 +182,18 @@ async def test_selected_ones_are_moved_each_with_its_result(api: Api) -> None:
     answer = await post(api, f"{DEAD}/redrive", {"ids": wanted})
     assert answer["results"] == [
         {"id": third.upper(), "ok": True},
-        {"id": "nonsense", "ok": False, "code": "bad_request.messageId.invalid"},
-        {"id": UNKNOWN, "ok": False, "code": "not_found.message"},
+        {
+            "id": "nonsense",
+            "ok": False,
+            "code": "bad_request.messageId.invalid",
+            "message": "the message id is not a UUID",
+        },
+        {
+            "id": UNKNOWN,
+            "ok": False,
+            "code": "not_found.message",
+            "message": "it is not there, is processing, or has no queue to go to",
+        },
         {"id": first, "ok": True},
         {"id": first, "ok": True},
     ]
@@ -242,7 +257,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
         "attributes": {},
         "text": "red",
     }
-    await api.broker.redrives.wait(started["id"])
+    await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
     assert (ended["state"], ended["moved"], ended["matched"], ended["searched"]) == ("done", 2, 2, 3)
     assert ended["finishedAt"] == api.clock.ms
@@ -253,7 +268,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
 async def test_a_dry_run(api: Api) -> None:
     ids = await fail(api, "a", "b")
     started = await post(api, f"{DEAD}/redrives", {"filter": {}, "dryRun": True}, 202)
-    await api.broker.redrives.wait(started["id"])
+    await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
     assert (ended["state"], ended["dryRun"], ended["matched"], ended["moved"]) == ("done", True, 2, 0)
     assert await found(api, "") == ids[::-1]
@@ -264,7 +279,7 @@ async def test_cancelled_it_answers_what_it_did(api: Api) -> None:
     body = {"filter": {}, "ratePerSecond": 1, "target": "r"}
     started = await post(api, f"{DEAD}/redrives", body, 202)
     assert (started["ratePerSecond"], started["target"]) == (1, "r")
-    await until(lambda: api.broker.redrives.get(started["id"]).moved == 1)
+    await until(lambda: api.broker.redrive_tasks.get(started["id"]).moved == 1)
     ended = await post(api, f"{DEAD}/redrives/{started['id']}/cancel", b"")
     assert (ended["state"], ended["moved"]) == ("cancelled", 1)
     assert len(await found(api, "")) == 2
@@ -281,7 +296,7 @@ async def test_tasks_of_another_queue_are_not_found(api: Api) -> None:
 
 
 async def test_too_many_at_once(api: Api) -> None:
-    await fail(api, "a", "b")
+    await fail(api, *map(str, range(2 * REDRIVES_RUNNING_MAX)))
     body = {"filter": {}, "ratePerSecond": 1}
     for _ in range(REDRIVES_RUNNING_MAX):
         await post(api, f"{DEAD}/redrives", body, 202)
@@ -303,7 +318,7 @@ async def test_too_many_at_once(api: Api) -> None:
 )
 async def test_redrives_that_are_refused(api: Api, body, code: str) -> None:
     assert await api.code("POST", f"{DEAD}/redrives", body) == (400, code)
-    assert api.broker.redrives.all() == []
+    assert api.broker.redrive_tasks.all() == []
 
 
 @pytest.mark.parametrize(
@@ -321,20 +336,22 @@ async def test_redrives_that_are_refused(api: Api, body, code: str) -> None:
 async def test_f15_queues_that_take_no_dead_letters(api: Api, method: str, path: str, body) -> None:
     dlq_only = (400, "bad_request.dlq_only_operation")
     assert await api.code(method, f"q/dead-letters{path}", body) == dlq_only
-    await api.broker.configure("p", SettingsChange(dead_letter_queue="q"))
+    await api.broker.configure("p", dead_letter_queue="q")
     response = await api.call(method, f"q/dead-letters{path}", body)
     assert response.status in (200, 202, 404)
 
 
 async def test_a_token_needs_the_scope_and_the_target(api: Api) -> None:
     (message_id,) = await fail(api, "x")
-    redriver = await api.broker.create_token("redriver", (Scope.REDRIVE,), "q*")
-    browser = await api.broker.create_token("browser", (Scope.BROWSE,), "q*")
+    redriver = (await api.broker.create_token("redriver", (Scope.REDRIVE,), "q*")).token
+    browser = (await api.broker.create_token("browser", (Scope.BROWSE,), "q*")).token
 
     async def answer(token: str, method: str, path: str, body=b"") -> tuple[int, str | None]:
+        """The status, and the scope that is missing."""
         headers = {b"x-api-key": token.encode()}
         response = await api.call(method, f"{DEAD}{path}", body, headers)
-        return response.status, json_of(response).get("scope")
+        missing = re.search("the scope ([a-z]+)", json_of(response).get("message", ""))
+        return response.status, missing and missing[1]
 
     for path, body in [
         ("/redrive", {"ids": [message_id]}),

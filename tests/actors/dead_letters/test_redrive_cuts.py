@@ -48,7 +48,7 @@ async def test_after_a_crash_every_message_is_in_one_queue_once(url: str, tmp_pa
             found = await where(bench)
             assert sorted(each for _, each in found) == sorted(ids)
             assert set(found.values()) == {1}
-            assert bench.broker.redrives.all() == []
+            assert bench.broker.redrive_tasks.all() == []
             moved.append(bench.count(QUEUE))
             rest = await bench.redriven()
             assert rest.moved == MESSAGES - moved[-1]

@@ -14,8 +14,8 @@ from forq_trio.model.limits import (
     SEARCH_PAGE_MAX,
 )
 from forq_trio.model.messages import MessageFilter
-from forq_trio.model.queue_settings import SettingsChange
 from support.actors import T0, all_idle
+from support.results import oks
 
 from .workbench import DEAD, QUEUE, Workbench, open_workbench
 
@@ -32,7 +32,7 @@ async def test_all_of_them_over_several_pages(bench: Workbench) -> None:
     assert (task.started_at, task.finished_at, task.error) == (T0, T0, None)
     assert set(await bench.ids(QUEUE)) == set(ids)
     assert bench.count(DEAD) == 0
-    received = await bench.broker.receive(QUEUE, max_messages=100)
+    received = await bench.broker.receive(QUEUE, max_messages=100, wait_ms=0)
     assert [delivery.id for delivery in received] == ids[:100]  # the order is that of their arrival
 
 
@@ -66,28 +66,28 @@ async def test_a_dry_run_counts_and_moves_nothing(bench: Workbench) -> None:
 
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_what_cannot_be_moved_is_skipped(bench: Workbench, dry_run: bool) -> None:
-    await bench.broker.configure(QUEUE, SettingsChange(dead_letter_queue="morgue"))
+    await bench.broker.configure(QUEUE, dead_letter_queue="morgue")
     held, _ = await bench.fail("held", "free", dead="morgue")
     nowhere = await bench.broker.produce("morgue", "from nowhere")
-    (delivery,) = await bench.broker.receive("morgue")
+    (delivery,) = await bench.broker.receive("morgue", wait_ms=0)
     assert delivery.id == held
-    task = bench.broker.redrives.start("morgue", dry_run=dry_run)
-    task = await bench.broker.redrives.wait(task.id)
+    task = bench.broker.redrive_tasks.start("morgue", dry_run=dry_run)
+    task = await bench.broker.redrive_tasks.wait(task.id)
     assert (task.matched, task.skipped, task.moved) == (1, 2, 0 if dry_run else 1)
     if not dry_run:
         assert await bench.ids("morgue") == [nowhere.id, held]
-    assert await bench.broker.ack("morgue", [delivery.receipt]) == (True,)
+    assert oks(await bench.broker.ack("morgue", [delivery.receipt])) == [True]
 
 
 async def test_a_message_that_fails_again_meanwhile_is_not_driven_round(bench: Workbench) -> None:
     (old,) = await bench.fail("old")
     (new,) = await bench.fail("new")
-    task = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     await bench.until_seen(task, lambda task: task.moved == 1)
-    await bench.nack(await bench.broker.receive(QUEUE))
+    await bench.nack(await bench.broker.receive(QUEUE, wait_ms=0))
     await bench.all_dead(2)
     await bench.advance(1)
-    task = await bench.broker.redrives.wait(task.id)
+    task = await bench.broker.redrive_tasks.wait(task.id)
     assert (task.matched, task.moved) == (2, 2)
     assert (await bench.ids(DEAD), await bench.ids(QUEUE)) == ([new], [old])
 
@@ -96,10 +96,10 @@ async def test_a_message_that_becomes_a_dead_letter_later_is_left(bench: Workben
     """Also one that was sent before all the others, so that the search has yet to come to it."""
     early = await bench.broker.produce("elsewhere", "early", ttl_ms=500, dead_letter_queue=DEAD)
     await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
-    task = bench.broker.redrives.start(DEAD, rate_per_second=REDRIVE_RATE_MAX)
+    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=REDRIVE_RATE_MAX)
     await bench.until_seen(task, lambda task: task.moved == SEARCH_PAGE_MAX)
     await bench.advance(1)
-    task = await bench.broker.redrives.wait(task.id)
+    task = await bench.broker.redrive_tasks.wait(task.id)
     assert (task.matched, task.moved) == (101, 101)
     assert await bench.ids(DEAD) == [early.id]
 
@@ -112,7 +112,7 @@ async def test_the_rate_is_kept_to_the_millisecond(
     bench: Workbench, rate: int, step: int, every: float
 ) -> None:
     await bench.fail(*map(str, range(8 * step)))
-    task = bench.broker.redrives.start(DEAD, rate_per_second=rate)
+    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=rate)
     await bench.until_seen(task, lambda task: task.moved == step)
     for number in range(2, 9):
         await bench.advance(every - 0.001)
@@ -120,13 +120,13 @@ async def test_the_rate_is_kept_to_the_millisecond(
         assert bench.task(task).moved == (number - 1) * step
         await bench.advance(0.001)
         await bench.until_seen(task, lambda task, number=number: task.moved == number * step)
-    await bench.broker.redrives.wait(task.id)
+    await bench.broker.redrive_tasks.wait(task.id)
     assert bench.moves() == [(pytest.approx(number * every, abs=0.001), step) for number in range(8)]
 
 
 async def test_a_rate_is_not_made_up_for_after_a_long_delay(bench: Workbench) -> None:
     await bench.fail(*map(str, range(20)))
-    task = bench.broker.redrives.start(DEAD, rate_per_second=10)
+    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=10)
     await bench.until_seen(task, lambda task: task.moved == 1)
     await bench.advance(1.0)
     await bench.until_seen(task, lambda task: task.moved >= 2)
@@ -136,66 +136,66 @@ async def test_a_rate_is_not_made_up_for_after_a_long_delay(bench: Workbench) ->
 
 async def test_progress_can_be_read_while_it_runs(bench: Workbench) -> None:
     await bench.fail(*map(str, range(5)))
-    task = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     assert (task.state, task.total, task.searched) == (RedriveState.RUNNING, 5, 0)
     for moved in range(1, 4):
         await bench.until_seen(task, lambda task, moved=moved: task.moved == moved)
         now = bench.task(task)
         assert (now.state, now.searched, now.matched, now.finished_at) == (RedriveState.RUNNING, 5, 5, None)
-        assert bench.broker.redrives.all(DEAD) == [now]
-        assert bench.broker.redrives.all("other-dlq") == []
+        assert bench.broker.redrive_tasks.all(DEAD) == [now]
+        assert bench.broker.redrive_tasks.all("other-dlq") == []
         await bench.advance(1)
 
 
 async def test_cancelled_midway_moved_and_left_are_all(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(10)))
-    started = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    started = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     for moved in (1, 2, 3):
         await bench.until_seen(started, lambda task, moved=moved: task.moved == moved)
         await bench.advance(1)
     await bench.until_seen(started, lambda task: task.moved == 4)
-    task = await bench.broker.redrives.cancel(started.id)
+    task = await bench.broker.redrive_tasks.cancel(started.id)
     assert (task.state, task.moved, task.finished_at) == (RedriveState.CANCELLED, 4, T0 + 3_000)
     assert (set(await bench.ids(QUEUE)), set(await bench.ids(DEAD))) == (set(ids[6:]), set(ids[:6]))
-    assert await bench.broker.redrives.cancel(started.id) == task
+    assert await bench.broker.redrive_tasks.cancel(started.id) == task
     rest = await bench.redriven()
     assert (rest.moved, bench.count(DEAD), bench.count(QUEUE)) == (6, 0, 10)
 
 
 async def test_cancelling_waits_for_the_move_under_way(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
-    started = bench.broker.redrives.start(DEAD)
+    started = bench.broker.redrive_tasks.start(DEAD)
 
     def cancel() -> None:
         if bench.moves():  # the first one is about to be committed
             bench.engine.before_commit = lambda: None
-            bench.broker.redrives._find(started.id).scope.cancel()
+            bench.broker.redrive_tasks._find(started.id).scope.cancel()
 
     bench.engine.before_commit = cancel
-    task = await bench.broker.redrives.wait(started.id)
+    task = await bench.broker.redrive_tasks.wait(started.id)
     assert (task.state, task.moved) == (RedriveState.CANCELLED, SEARCH_PAGE_MAX)
     assert (set(await bench.ids(QUEUE)), await bench.ids(DEAD)) == (set(ids[1:]), ids[:1])
 
 
 async def test_a_cancelled_wait_leaves_the_task_alone(bench: Workbench) -> None:
     await bench.fail("a", "b")
-    task = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     with trio.CancelScope() as scope:
         scope.cancel()
-        await bench.broker.redrives.wait(task.id)
+        await bench.broker.redrive_tasks.wait(task.id)
     await bench.until_seen(task, lambda task: task.moved == 1)
     await bench.advance(1)
-    assert (await bench.broker.redrives.wait(task.id)).state is RedriveState.DONE
+    assert (await bench.broker.redrive_tasks.wait(task.id)).state is RedriveState.DONE
 
 
 async def test_what_the_database_refuses_in_passing_is_tried_again(bench: Workbench) -> None:
     await bench.fail(*map(str, range(3)))
     bench.engine.refusals = 2
-    started = bench.broker.redrives.start(DEAD)
+    started = bench.broker.redrive_tasks.start(DEAD)
     for _ in range(2):
         await bench.until_refused()
         await bench.advance_without_looking(1)
-    task = await bench.broker.redrives.wait(started.id)
+    task = await bench.broker.redrive_tasks.wait(started.id)
     assert (task.state, task.matched, task.moved) == (RedriveState.DONE, 3, 3)
     assert (bench.count(DEAD), bench.count(QUEUE)) == (0, 3)
 
@@ -203,24 +203,24 @@ async def test_what_the_database_refuses_in_passing_is_tried_again(bench: Workbe
 async def test_a_database_that_keeps_refusing_fails_the_task_and_loses_nothing(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(3)))
     bench.engine.refusals = 1_000
-    started = bench.broker.redrives.start(DEAD)
+    started = bench.broker.redrive_tasks.start(DEAD)
     for _ in range(REDRIVE_RETRIES_MAX + 1):
         await bench.until_refused()
         await bench.advance_without_looking(1)
-    task = await bench.broker.redrives.wait(started.id)
+    task = await bench.broker.redrive_tasks.wait(started.id)
     assert (task.state, task.moved, task.error) == (RedriveState.FAILED, 0, "disk I/O error")
     bench.engine.refusals = 0
     assert await bench.ids(DEAD) == ids[::-1]
 
 
 async def test_a_queue_that_takes_no_dead_letters_any_more_fails_the_task(bench: Workbench) -> None:
-    await bench.broker.configure(QUEUE, SettingsChange(dead_letter_queue="morgue"))
+    await bench.broker.configure(QUEUE, dead_letter_queue="morgue")
     await bench.fail("a", "b", dead="morgue")
-    started = bench.broker.redrives.start("morgue", rate_per_second=SLOW)
+    started = bench.broker.redrive_tasks.start("morgue", rate_per_second=SLOW)
     await bench.until_seen(started, lambda task: task.moved == 1)
-    await bench.broker.forget_settings(QUEUE)
+    await bench.broker.reset_settings(QUEUE)
     await bench.advance(1)
-    task = await bench.broker.redrives.wait(started.id)
+    task = await bench.broker.redrive_tasks.wait(started.id)
     assert (task.state, task.moved) == (RedriveState.FAILED, 1)
     assert task.error is not None
     assert "dead-letter queue" in task.error
@@ -229,7 +229,7 @@ async def test_a_queue_that_takes_no_dead_letters_any_more_fails_the_task(bench:
 
 async def test_so_many_run_at_once_and_no_more(bench: Workbench) -> None:
     await bench.fail(*map(str, range(3 * REDRIVES_RUNNING_MAX)))
-    redrives = bench.broker.redrives
+    redrives = bench.broker.redrive_tasks
     tasks = [redrives.start(DEAD, rate_per_second=SLOW) for _ in range(REDRIVES_RUNNING_MAX)]
     with pytest.raises(TooManyRedrives):
         redrives.start(DEAD)
@@ -239,8 +239,8 @@ async def test_so_many_run_at_once_and_no_more(bench: Workbench) -> None:
 
 async def test_tasks_of_the_same_queue_move_no_message_twice(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(250)))
-    started = [bench.broker.redrives.start(DEAD) for _ in range(4)]
-    ended = [await bench.broker.redrives.wait(task.id) for task in started]
+    started = [bench.broker.redrive_tasks.start(DEAD) for _ in range(4)]
+    ended = [await bench.broker.redrive_tasks.wait(task.id) for task in started]
     assert sum(task.moved for task in ended) == 250
     assert sorted(await bench.ids(QUEUE)) == sorted(ids)
 
@@ -249,33 +249,33 @@ async def test_the_latest_that_ended_are_remembered(bench: Workbench) -> None:
     first = await bench.redriven(dry_run=True)
     for _ in range(REDRIVES_REMEMBERED_MAX):
         last = await bench.redriven(dry_run=True)
-    assert len(bench.broker.redrives.all()) == REDRIVES_REMEMBERED_MAX
-    assert bench.broker.redrives.all()[0] == last
+    assert len(bench.broker.redrive_tasks.all()) == REDRIVES_REMEMBERED_MAX
+    assert bench.broker.redrive_tasks.all()[0] == last
     with pytest.raises(RedriveNotFound):
-        bench.broker.redrives.get(first.id)
+        bench.broker.redrive_tasks.get(first.id)
 
 
 @pytest.mark.parametrize("rate", [0, REDRIVE_RATE_MAX + 1])
 async def test_bounds_of_the_rate(bench: Workbench, rate: int) -> None:
     with pytest.raises(OutOfRange):
-        bench.broker.redrives.start(DEAD, rate_per_second=rate)
+        bench.broker.redrive_tasks.start(DEAD, rate_per_second=rate)
 
 
 async def test_bad_names(bench: Workbench) -> None:
     with pytest.raises(InvalidQueueName):
-        bench.broker.redrives.start("no queue-dlq")
+        bench.broker.redrive_tasks.start("no queue-dlq")
     with pytest.raises(InvalidQueueName):
-        bench.broker.redrives.start(DEAD, target="no queue")
+        bench.broker.redrive_tasks.start(DEAD, target="no queue")
     with pytest.raises(RedriveNotFound):
-        await bench.broker.redrives.cancel("nonsense")
+        await bench.broker.redrive_tasks.cancel("nonsense")
 
 
 async def test_the_end_of_the_system_ends_tasks_between_two_moves(url: str) -> None:
     async with open_workbench(url) as bench:
         await bench.fail("a", "b")
-        started = bench.broker.redrives.start(DEAD, rate_per_second=SLOW)
+        started = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
         await bench.until_seen(started, lambda task: task.moved == 1)
-        redrives = bench.broker.redrives
+        redrives = bench.broker.redrive_tasks
     task = await redrives.wait(started.id)
     assert (task.state, task.moved) == (RedriveState.CANCELLED, 1)
     with pytest.raises(Stopping):

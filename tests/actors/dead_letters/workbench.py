@@ -11,11 +11,12 @@ from faces.running import real_deadline
 from forq_trio.broker.broker import Broker
 from forq_trio.broker.redrives import RedriveTask
 from forq_trio.model.commands import Redrive
-from forq_trio.model.messages import Delivery, MessageFilter, MessageInfo, NewMessage
+from forq_trio.model.messages import Delivery, MessageFilter, NewMessage, StoredMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system
 from support.actors import T0, ObservedEngine, TrioClock, all_idle, on_the_loop, tell_answers, until
+from support.results import oks
 
 QUEUE = "orders"
 DEAD = "orders-dlq"
@@ -34,7 +35,7 @@ class Workbench:
     async def advance(self, seconds: float) -> None:
         """Let simulated time pass, and have the writer settle what fell due."""
         trio.lowlevel.current_clock().jump(seconds)
-        await self.broker.ping()
+        await self.broker.healthcheck()
 
     async def fail(
         self,
@@ -48,7 +49,7 @@ class Workbench:
         before = self.count(dead)
         messages = [NewMessage(content, max_attempts=1, **fields) for content in contents]
         sent = await self.broker.produce_many(queue, messages)
-        while deliveries := await self.broker.receive(queue, max_messages=100):
+        while deliveries := await self.broker.receive(queue, max_messages=100, wait_ms=0):
             await self.nack(deliveries, queue, reason)
         await self.all_dead(before + len(contents), dead)
         return [each.id for each in sent]
@@ -61,7 +62,7 @@ class Workbench:
         self, deliveries: Sequence[Delivery], queue: str = QUEUE, reason: str | None = "broken"
     ) -> None:
         receipts = [delivery.receipt for delivery in deliveries]
-        assert all(await self.broker.nack(queue, receipts, delay_ms=0, reason=reason))
+        assert all(oks(await self.broker.nack(queue, receipts, delay_ms=0, reason=reason)))
 
     async def advance_without_looking(self, seconds: float) -> None:
         """Let simulated time pass; for when the database answers nobody."""
@@ -83,9 +84,9 @@ class Workbench:
         counts = self.broker.counts().get(queue)
         return 0 if counts is None else counts.total
 
-    async def all_of(self, queue: str, wanted: MessageFilter | None = None) -> list[MessageInfo]:
+    async def all_of(self, queue: str, wanted: MessageFilter | None = None) -> list[StoredMessage]:
         """Every message of a queue that matches, newest first, however many pages that takes."""
-        messages: list[MessageInfo] = []
+        messages: list[StoredMessage] = []
         before: int | None = None
         while True:
             page = await self.broker.search(queue, wanted, before_sequence=before, limit=100)
@@ -99,11 +100,11 @@ class Workbench:
 
     async def redriven(self, wanted: MessageFilter | None = None, **options: Any) -> RedriveTask:
         """A redrive of all that match, once it has ended."""
-        task = self.broker.redrives.start(DEAD, wanted, **options)
-        return await self.broker.redrives.wait(task.id)
+        task = self.broker.redrive_tasks.start(DEAD, wanted, **options)
+        return await self.broker.redrive_tasks.wait(task.id)
 
     def task(self, started: RedriveTask) -> RedriveTask:
-        return self.broker.redrives.get(started.id)
+        return self.broker.redrive_tasks.get(started.id)
 
     def moves(self) -> list[tuple[float, int]]:
         """Each redrive that the engine was asked for: at which second, and of how many messages."""

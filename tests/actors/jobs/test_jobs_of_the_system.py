@@ -14,6 +14,7 @@ from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import open_system
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
+from support.results import oks
 
 MINUTE = 60
 
@@ -76,8 +77,8 @@ async def fail(system, queue: str) -> str:
     if not queue.endswith("-dlq"):
         await system.broker.produce(queue, "x")
     for _ in range(limits.ATTEMPTS_MAX_DEFAULT):
-        (delivery,) = await system.broker.receive(queue)
-        assert await system.broker.nack(queue, [delivery.receipt], delay_ms=0) == (True,)
+        (delivery,) = await system.broker.receive(queue, wait_ms=0)
+        assert oks(await system.broker.nack(queue, [delivery.receipt], delay_ms=0)) == [True]
     return delivery.id
 
 
@@ -116,9 +117,9 @@ async def test_f7_it_also_comes_when_the_database_refuses_at_first(engine, autoj
         await elapse(30)
         await system.broker.produce("q", "x")
         for _ in range(limits.ATTEMPTS_MAX_DEFAULT - 1):
-            (delivery,) = await system.broker.receive("q")
+            (delivery,) = await system.broker.receive("q", wait_ms=0)
             await system.broker.nack("q", [delivery.receipt], delay_ms=0)
-        (delivery,) = await system.broker.receive("q")
+        (delivery,) = await system.broker.receive("q", wait_ms=0)
         engine.after_answers = lambda: setattr(
             engine, "refusals", 2 if not engine.refusals else engine.refusals
         )
@@ -148,7 +149,7 @@ async def test_a_job_that_always_fails_takes_nothing_down(engine, autojump_clock
         monkeypatch.setattr(system.broker, "sweep", lambda _kind: broken())
         await elapse(300 * MINUTE)
         assert (await system.broker.produce("q", "still here")).sequence == 1
-        assert len(await system.broker.receive("q")) == 1
+        assert len(await system.broker.receive("q", wait_ms=0)) == 1
 
 
 async def test_jobs_stop_cleanly(engine, autojump_clock) -> None:

@@ -21,7 +21,7 @@ async def next_delivery(writer) -> tuple[Delivery, int]:
 @pytest.mark.parametrize("delay_ms", [1, 7, 250, 29_999, 30_001, 3_600_000])
 async def test_f2_a_delayed_message_comes_when_it_is_due(engine, autojump_clock, delay_ms) -> None:
     async with running_writer(engine) as writer:
-        await writer.execute(send(process_after_ms=T0 + delay_ms))
+        await writer.execute(send(process_after=T0 + delay_ms))
         assert (await next_delivery(writer))[1] == delay_ms
 
 
@@ -46,10 +46,10 @@ async def test_f5_back_off_is_exact(engine, autojump_clock) -> None:
 
 async def test_an_earlier_delay_moves_the_timer_forward(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer, trio.open_nursery() as nursery:
-        await writer.execute(send("late", process_after_ms=T0 + 20_000))
+        await writer.execute(send("late", process_after=T0 + 20_000))
         receiver = Pending(nursery, writer, claim(limits.WAIT_MS_MAX))
         await elapse(1)
-        await writer.execute(send("early", process_after_ms=T0 + 5_000))
+        await writer.execute(send("early", process_after=T0 + 5_000))
         assert contents(await receiver.finished()) == ["early"]
         assert round(receiver.at * 1_000) == 5_000
 
@@ -78,7 +78,7 @@ async def test_many_that_fall_due_at_once_all_come(engine, autojump_clock, monke
     monkeypatch.setattr(limits, "DUE_BATCH_MAX", 7)
     async with running_writer(engine) as writer:
         for _ in range(50):
-            await writer.execute(send(process_after_ms=T0 + 1_000))
+            await writer.execute(send(process_after=T0 + 1_000))
         await elapse(1.001)
         assert writer.snapshot().counts["q"].ready == 50
         deliveries = await writer.execute(claim(most=50))
@@ -97,7 +97,7 @@ async def test_a_clock_set_back_only_delays(engine, autojump_clock) -> None:
 
     clock = SteppingClock()
     async with running_writer(engine, clock=clock) as writer:
-        await writer.execute(send(process_after_ms=T0 + 1_000))
+        await writer.execute(send(process_after=T0 + 1_000))
         clock.step_ms = -60_000
         await elapse(60.5)
         assert writer.snapshot().counts["q"].delayed == 1
@@ -114,7 +114,7 @@ async def test_a_clock_set_forward_is_noticed(engine, autojump_clock) -> None:
 
     clock = SteppingClock()
     async with running_writer(engine, clock=clock) as writer:
-        await writer.execute(send(process_after_ms=T0 + 3_600_000))
+        await writer.execute(send(process_after=T0 + 3_600_000))
         clock.step_ms = 3_600_000
         await elapse(limits.CLOCK_CHECK_SECONDS_MAX + 0.001)
         assert writer.snapshot().counts["q"].ready == 1

@@ -26,7 +26,7 @@ async def test_a_refused_batch_is_answered_so_and_changed_nothing(engine, autoju
 
 async def test_due_work_is_tried_again_after_a_refusal(engine, autojump_clock) -> None:
     async with running_writer(engine) as writer:
-        await writer.execute(send(process_after_ms=T0 + 5_000))
+        await writer.execute(send(process_after=T0 + 5_000))
         await elapse(4.9)
         engine.refusals = 3
         await elapse(0.2)
@@ -50,7 +50,7 @@ async def test_when_it_is_tried_again_does_not_depend_on_the_wall_clock(engine, 
     """Set back after a refusal, it must not put off by as much what is due by any clock."""
     clock = AheadClock()
     async with running_writer(engine, clock=clock) as writer:
-        await writer.execute(send(process_after_ms=T0 + 5_000))
+        await writer.execute(send(process_after=T0 + 5_000))
         clock.ahead_ms = 7_200_000
         engine.refusals = 1
         with pytest.raises(StorageUnavailable):

@@ -1,11 +1,13 @@
 """The API for the tests of this directory, and short words for tokens."""
 
+import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from forq_trio.model.access import Scope
-from support.forq_api import Api, json_of, make_request, open_api
+from support.forq_api import Api, blamed, json_of, make_request, open_api
 
 
 class Holder:
@@ -20,9 +22,22 @@ class Holder:
         """Status and JSON (or {}) of the answer; paths below the queues' prefix unless they are absolute."""
         if not path.startswith("/"):
             path = f"/api/v1/queues/{path}"
-        headers = {b"x-api-key": self.key.encode()}
+        headers = {b"x-api-key": self.key.encode(), b"x-forq-answer": b"full"}
         response = await self.api.handler(make_request(method, path, body, headers, self.client))
         return response.status, json_of(response) if response.body else {}
+
+
+def missing(answer: dict) -> str:
+    """The scope that is missing, as an answer 403 says."""
+    found = re.search("the scope ([a-z]+)", blamed(answer) and answer["message"])
+    assert found is not None, answer
+    return found[1]
+
+
+async def is_forbidden(holder: Holder, scope: str, *request: Any) -> None:
+    """The request is refused because the holder's token lacks the scope."""
+    status, answer = await holder.ask(*request)
+    assert (status, answer["code"], missing(answer)) == (403, "forbidden", scope)
 
 
 class Tokens:
@@ -32,12 +47,12 @@ class Tokens:
         self.api = api
         self._made = 0
 
-    async def holder(self, *scopes: Scope, queues: str = "*", expires_at_ms: int | None = None) -> Holder:
+    async def holder(self, *scopes: Scope, queues: str = "*", expires_at: int | None = None) -> Holder:
         """The holder of a new token, which is named t1, t2, ..."""
         self._made += 1
-        text = await self.api.broker.create_token(
-            f"t{self._made}", scopes, queues, expires_at_ms=expires_at_ms
-        )
+        text = (
+            await self.api.broker.create_token(f"t{self._made}", scopes, queues, expires_at=expires_at)
+        ).token
         return Holder(self.api, text)
 
 

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access import Scope, digest
 from forq_trio.model.errors import TokenExists, TooManyTokens
-from support.forq_api import START_MS, Api, json_of
+from support.forq_api import START_MS, Api, blamed, json_of
 
-from .conftest import Holder, Tokens
+from .conftest import Holder, Tokens, is_forbidden
 
 TOKENS = "/api/v1/tokens"
 DAY_MS = limits.DAY_MS
@@ -73,9 +73,8 @@ async def test_they_are_listed_by_name_also_those_that_expired(api: Api):
 async def test_neither_text_nor_hash_is_ever_listed(api: Api):
     _, made = await create(api, name="a", scopes=["browse"])
     body = (await api.call("GET", TOKENS)).body.decode()
-    (stored,) = api.broker.tokens()
     assert made["token"] not in body
-    assert stored.digest not in body
+    assert digest(made["token"]) not in body
 
 
 async def test_a_scope_given_twice_counts_once(api: Api):
@@ -98,7 +97,8 @@ async def test_revoking_what_is_not_there(api: Api, name: str):
 
 async def test_a_name_is_taken_once(api: Api):
     _, first = await create(api, name="a", scopes=["browse"])
-    assert await create(api, name="a", scopes=["admin"]) == (409, {"code": "conflict.token_exists"})
+    status, answer = await create(api, name="a", scopes=["admin"])
+    assert (status, blamed(answer)) == (409, {"code": "conflict.token_exists"})
     assert (await Holder(api, first["token"]).ask("GET", "/api/v1/queues"))[0] == 200
     assert len(await listed(api)) == 1
 
@@ -108,11 +108,9 @@ async def test_there_are_so_many_tokens_and_no_more(api: Api):
         await api.broker.create_token(f"t{number}", [Scope.BROWSE])
     with pytest.raises(TooManyTokens):
         await api.broker.create_token("one-more", [Scope.BROWSE])
-    assert await create(api, name="one-more", scopes=["browse"]) == (
-        409,
-        {"code": "conflict.too_many_tokens"},
-    )
-    assert await api.broker.revoke_token("t0")
+    status, answer = await create(api, name="one-more", scopes=["browse"])
+    assert (status, blamed(answer)) == (409, {"code": "conflict.too_many_tokens"})
+    await api.broker.revoke_token("t0")
     await api.broker.create_token("one-more", [Scope.BROWSE])
     with pytest.raises((TokenExists, TooManyTokens)):
         await api.broker.create_token("one-more", [Scope.BROWSE])
@@ -147,14 +145,20 @@ LIFE_MS = limits.TOKEN_LIFE_DAYS_MAX * DAY_MS
 )
 async def test_bad_tokens(api: Api, members: dict, code: str):
     status, body = await create(api, **members)
-    assert (status, body["code"]) == (400, code)
-    assert ("message" in body) == code.startswith("bad_request.token.")
+    assert (status, blamed(body)["code"]) == (400, code)
     assert await listed(api) == []
 
 
 async def test_an_unknown_member_is_refused_by_name(api: Api):
-    expected = {"code": "bad_request.body.unknown_field", "field": "scope"}
-    assert await create(api, **GOOD, scope="browse") == (400, expected)
+    status, answer = await create(api, **GOOD, scope="browse")
+    assert (status, answer) == (
+        400,
+        {
+            "code": "bad_request.body.unknown_field",
+            "field": "$.scope",
+            "message": "there is no member 'scope' here; did you mean scopes?",
+        },
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,4 +181,4 @@ async def test_tokens_are_made_by_admins_of_all_queues(api: Api, tokens: Tokens)
     assert (await admin.ask("DELETE", f"{TOKENS}/a"))[0] == 204
     for confined in (await tokens.holder(Scope.ADMIN, queues="a*"), await tokens.holder(Scope.REDRIVE)):
         for request in [("POST", TOKENS, body), ("GET", TOKENS, b""), ("DELETE", f"{TOKENS}/t1", b"")]:
-            assert await confined.ask(*request) == (403, {"code": "forbidden", "scope": "admin"})
+            await is_forbidden(confined, "admin", *request)

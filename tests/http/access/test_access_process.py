@@ -88,7 +88,7 @@ def test_what_is_wrong_with_a_new_token_is_said(forq: Run, tmp_path: Path):
         assert made.err == ""
         again = forq(server, "token", "create", "a", "--scope", "admin")
         assert (again.code, again.out) == (Exit.FAILED, "")
-        assert again.err == "forq: there is a token of this name already (409 conflict.token_exists)\n"
+        assert again.err == "forq: there is a token of that name already (conflict.token_exists)\n"
         glob = forq(server, "token", "create", "b", "--scope", "admin", "--queues", "a b")
         assert "queues: 1 to 256 characters" in glob.err
         ended = forq(server, "token", "create", "b", "--scope", "admin", "--expires", "0")

@@ -6,7 +6,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.commands import SweepKind
 from support.forq_api import Api
 
-from .conftest import Tokens
+from .conftest import Tokens, missing
 
 DEAD = "orders-dlq"
 
@@ -15,7 +15,7 @@ DEAD = "orders-dlq"
 async def dead_letter(api: Api) -> str:
     """The id of a message that failed in `orders`."""
     await api.broker.produce("orders", "original", max_attempts=1)
-    (delivery,) = await api.broker.receive("orders")
+    (delivery,) = await api.broker.receive("orders", wait_ms=0)
     await api.broker.nack("orders", [delivery.receipt])
     assert (await api.broker.sweep(SweepKind.FAILED)).count == 1
     return delivery.id
@@ -28,7 +28,7 @@ async def test_without_a_right_on_the_queue_it_came_from_it_is_refused(
     status, answer = await holder.ask(
         "POST", f"{DEAD}/dead-letters/{dead_letter}/resubmit", b'{"content": "forged"}'
     )
-    assert (status, answer["code"], answer["scope"]) == (403, "forbidden", "produce")
+    assert (status, answer["code"], missing(answer)) == (403, "forbidden", "produce")
     assert api.broker.counts_of("orders").total == 0
 
 
@@ -39,7 +39,7 @@ async def test_with_a_right_there_it_is_sent(api: Api, tokens: Tokens, dead_lett
         "POST", f"{DEAD}/dead-letters/{dead_letter}/resubmit", b'{"content": "edited"}'
     )
     assert status == 200
-    (delivery,) = await api.broker.receive("orders")
+    (delivery,) = await api.broker.receive("orders", wait_ms=0)
     assert delivery.content == "edited"
 
 

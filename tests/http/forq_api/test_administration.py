@@ -10,7 +10,7 @@ import trio.testing
 from forq_trio.model import limits
 from forq_trio.model.queue_settings import QueueRules, SettingsChange
 from support.actors import all_idle
-from support.forq_api import START_MS, Api, json_of
+from support.forq_api import START_MS, Api, blamed, json_of
 
 DEFAULTS = {
     "leaseMs": 300_000,
@@ -141,10 +141,11 @@ async def test_ranges(api: Api, member: str, low: int, high: int):
     for value in (low - 1, high + 1, -(2**63), 2**64):
         answer = await refusal(api, b'{"%b":%d}' % (member.encode(), value))
         said = f"{member}: it must be between {low} and {high}, not {value}"
-        assert answer == {"code": f"bad_request.settings.{member}", "field": member, "message": said}
+        assert answer == {"code": f"bad_request.settings.{member}", "field": f"$.{member}", "message": said}
     for text in (b'"1"', b"1.5", b"1.0", b"1e1", b"true", b"[1]", b"{}"):
         body = b'{"%b":%b}' % (member.encode(), text)
-        assert await refusal(api, body) == {"code": "bad_request.body.invalid"}
+        answer = blamed(await refusal(api, body))
+        assert answer == {"code": "bad_request.body.invalid", "field": f"$.{member}"}
 
 
 LONGEST = limits.NACK_DELAY_MS_MAX
@@ -182,7 +183,7 @@ async def test_back_offs(api: Api, back_off: Any):
 )
 async def test_back_offs_out_of_range(api: Api, back_off: Any, what: str):
     answer = await refusal(api, {"backOff": back_off})
-    assert (answer["code"], answer["field"]) == ("bad_request.settings.backOff", "backOff")
+    assert (answer["code"], answer["field"]) == ("bad_request.settings.backOff", "$.backOff")
     assert answer["message"].startswith(f"backOff: {what} must be between ")
 
 
@@ -210,7 +211,9 @@ async def test_back_offs_out_of_range(api: Api, back_off: Any, what: str):
     ],
 )
 async def test_changes_that_are_none(api: Api, change: Any):
-    assert await refusal(api, msgspec.json.encode(change)) == {"code": "bad_request.body.invalid"}
+    answer = blamed(await refusal(api, msgspec.json.encode(change)))
+    assert answer["code"] == "bad_request.body.invalid"
+    assert answer.get("field", "$").startswith("$")
 
 
 @pytest.mark.parametrize(
@@ -219,11 +222,12 @@ async def test_changes_that_are_none(api: Api, change: Any):
         ({"lease": 1}, "lease"),
         ({"lease_ms": 1}, "lease_ms"),
         ({"leaseMs": 1, "paused": True}, "paused"),
-        ({"backOff": {"initialMs": 1, "first": 1}}, "first"),
+        ({"backOff": {"initialMs": 1, "first": 1}}, "backOff.first"),
     ],
 )
 async def test_settings_that_are_unknown(api: Api, change: Any, field: str):
-    assert await refusal(api, change) == {"code": "bad_request.body.unknown_field", "field": field}
+    answer = blamed(await refusal(api, change))
+    assert answer == {"code": "bad_request.body.unknown_field", "field": f"$.{field}"}
 
 
 async def test_targets_of_dead_letters(api: Api):
@@ -233,7 +237,7 @@ async def test_targets_of_dead_letters(api: Api):
         answer = await refusal(api, {"deadLetterQueue": target})
         assert (answer["code"], answer["field"]) == (
             "bad_request.settings.deadLetterQueue",
-            "deadLetterQueue",
+            "$.deadLetterQueue",
         )
 
 
@@ -241,7 +245,7 @@ async def test_dead_letters_may_not_go_round(api: Api):
     await put(api, {"deadLetterQueue": "b"}, "a")
     await put(api, {"deadLetterQueue": "q"}, "b")
     answer = await refusal(api, {"deadLetterQueue": "a"})
-    assert (answer["code"], answer["field"]) == ("bad_request.settings.deadLetterQueue", "deadLetterQueue")
+    assert (answer["code"], answer["field"]) == ("bad_request.settings.deadLetterQueue", "$.deadLetterQueue")
 
 
 async def test_a_paused_queue_takes_messages_and_hands_out_none(api: Api):

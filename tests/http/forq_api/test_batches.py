@@ -6,10 +6,19 @@ import msgspec
 import pytest
 
 from forq_trio.model import limits
-from support.forq_api import START_MS, Api, json_of
+from support.forq_api import START_MS, Api, blamed, json_of
 
 UNKNOWN_RECEIPT = "00000000-0001-8000-8000-000000000001"
 DAY_PAST_MS = START_MS - limits.DAY_MS
+
+MALFORMED = {
+    "code": "bad_request.receipt.invalid",
+    "message": "the receipt does not have the form of a receipt",
+}
+GONE = {
+    "code": "not_found.message",
+    "message": "no such message, or the receipt is no longer the current one",
+}
 
 
 async def results(api: Api, path: str, body: Any) -> list[dict[str, Any]]:
@@ -45,13 +54,13 @@ async def test_send_batch_validates_each_alone(api: Api):
     good = b'{"content":"good"}'
     body = b'{"messages":[' + good + b"," + b",".join(codes) + b"," + good + b"]}"
     first, *refused, last = await results(api, "q/messages/batch", body)
-    assert refused == [{"code": code} for code in codes.values()]
+    assert [blamed(result)["code"] for result in refused] == list(codes.values())
     assert [message["id"] for message in await receive(api, max=10)] == [first["id"], last["id"]]
 
 
 async def test_send_batch_of_nothing_but_bad_messages_stores_nothing(api: Api):
     assert await results(api, "q/messages/batch", {"messages": [{}]}) == [
-        {"code": "bad_request.body.invalid"}
+        {"code": "bad_request.body.invalid", "field": "$.content", "message": "content is missing"}
     ]
     assert api.broker.counts() == {}
 
@@ -153,9 +162,9 @@ async def test_each_receipt_has_its_own_result(api: Api, verb: str):
     more = {"leaseUntil": START_MS + limits.LEASE_MS_DEFAULT} if verb == "extend" else {}
     assert settled == [
         {"receipt": good[0], "ok": True, **more},
-        {"receipt": "no receipt", "ok": False, "code": "bad_request.receipt.invalid"},
-        {"receipt": UNKNOWN_RECEIPT, "ok": False, "code": "not_found.message"},
-        {"receipt": "", "ok": False, "code": "bad_request.receipt.invalid"},
+        {"receipt": "no receipt", "ok": False, **MALFORMED},
+        {"receipt": UNKNOWN_RECEIPT, "ok": False, **GONE},
+        {"receipt": "", "ok": False, **MALFORMED},
         {"receipt": good[1], "ok": True, **more},
     ]
 
@@ -163,7 +172,7 @@ async def test_each_receipt_has_its_own_result(api: Api, verb: str):
 @pytest.mark.parametrize("verb", ["ack", "nack", "extend", "release"])
 async def test_receipts_that_are_all_malformed(api: Api, verb: str):
     assert await results(api, f"q/messages/{verb}", {"receipts": ["x"]}) == [
-        {"receipt": "x", "ok": False, "code": "bad_request.receipt.invalid"}
+        {"receipt": "x", "ok": False, **MALFORMED}
     ]
 
 

@@ -14,29 +14,36 @@ from forq_trio.http.errors import (
     MethodNotAllowed,
     PathNotFound,
     Unauthorized,
+    UnknownEncoding,
+    UnknownParameter,
 )
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.codes import (
     CODES,
     SETTING_INVALID,
     TOKEN_INVALID,
-    TRANSPORT_BODIES,
-    error_response,
+    TRANSPORT_CODES,
 )
-from forq_trio.http.forq_api.errors import CODE_BY_ERROR, CODE_BY_HTTP_ERROR, CODE_BY_MEMBER, answer_error
+from forq_trio.http.forq_api.errors import CODE_BY_HTTP_ERROR, answer_error
+from forq_trio.http.forq_api.refusals import Refused, answer, transport_answer
 from forq_trio.model import errors
 from forq_trio.model.queue_settings import SettingsChange
+from support.forq_api import blamed, json_of, make_request
 
-BASES = {errors.ForqError, errors.CallerError, errors.ServiceError}
+REQUEST = make_request("POST", "/", body=b"{}")
+BASES = {errors.ForqError, errors.CallerError, errors.ServiceError, errors.NotFound}
+OF_CLIENTS = {errors.WrongKey, errors.TooManyWrongKeys, errors.ForqUnreachable, errors.ForqProtocolError}
+"""Errors that only clients raise. The first two are HTTP's own to the server."""
 CLASSES = {
     value
     for value in vars(errors).values()
     if isinstance(value, type) and issubclass(value, errors.ForqError)
-} - BASES
+} - {*BASES, *OF_CLIENTS, errors.StorageOpenError}
 ANSWERS = {
     errors.InvalidQueueName: (400, "bad_request.queue.invalid_name"),
     errors.ProduceToDeadLetterQueue: (400, "bad_request.queue.produce_to_dlq"),
     errors.ContentTooLarge: (400, "bad_request.body.content.exceeds_limit"),
+    errors.InvalidRequest: (400, "bad_request.body.invalid"),
     errors.InvalidContent: (400, "bad_request.body.invalid"),
     errors.ProcessAfterInPast: (400, "bad_request.body.processAfter.in_past"),
     errors.ProcessAfterTooFar: (400, "bad_request.body.processAfter.too_far"),
@@ -47,6 +54,7 @@ ANSWERS = {
     errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
     errors.MessageNotFound: (404, "not_found.message"),
     errors.RedriveNotFound: (404, "not_found.redrive"),
+    errors.TokenNotFound: (404, "not_found.token"),
     errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
     errors.TokenExists: (409, "conflict.token_exists"),
     errors.TooManyTokens: (409, "conflict.too_many_tokens"),
@@ -60,18 +68,17 @@ ANSWERS = {
     errors.CommandRefused: (503, "forq.unhealthy"),
     errors.OutcomeUnknown: (500, "internal"),
     errors.ReadDeadlineExceeded: (503, "forq.read_timeout"),
-    errors.StorageOpenError: (500, "internal"),
 }
 
 ANSWERS_THAT_SAY_MORE = {
-    errors.Forbidden("admin"): (403, {"code": "forbidden", "scope": "admin"}),
-    errors.InvalidSetting("ttlMs", "too long"): (
+    errors.Forbidden("no"): (403, {"code": "forbidden", "message": "no"}),
+    errors.InvalidSetting("ttlMs: too long", field="ttlMs"): (
         400,
-        {"code": "bad_request.settings.ttlMs", "field": "ttlMs", "message": "ttlMs: too long"},
+        {"code": "bad_request.settings.ttlMs", "field": "$.ttlMs", "message": "ttlMs: too long"},
     ),
-    errors.InvalidToken("name", "too long"): (
+    errors.InvalidToken("name: too long", field="name"): (
         400,
-        {"code": "bad_request.token.name", "field": "name", "message": "name: too long"},
+        {"code": "bad_request.token.name", "field": "$.name", "message": "name: too long"},
     ),
 }
 
@@ -82,13 +89,15 @@ HTTP_ANSWERS = {
     ForeignSite(): (403, "forbidden", ()),
     PathNotFound(): (404, "not_found.path", ()),
     MethodNotAllowed(b"GET"): (405, "method_not_allowed", ((b"allow", b"GET"),)),
+    UnknownParameter("x", ["y"]): (400, "bad_request.query.unknown_parameter", ()),
+    UnknownEncoding(): (415, "bad_request.content_encoding.unknown", ((b"accept-encoding", b"identity"),)),
 }
 
 
 @pytest.mark.parametrize(("error", "answer"), HTTP_ANSWERS.items(), ids=lambda each: type(each).__name__)
 def test_f9_what_http_refuses(error: HttpError, answer: tuple[int, str, tuple[object, ...]]):
-    response = answer_error(error)
-    code = msgspec.json.decode(response.body)["code"]
+    response = answer_error(error, REQUEST)
+    code = blamed(json_of(response))["code"]
     assert (response.status, code, response.headers) == answer
 
 
@@ -96,48 +105,53 @@ def test_f9_the_table_of_what_http_refuses_is_exhaustive():
     assert CODE_BY_HTTP_ERROR.keys() == set(HttpError.__subclasses__()) == set(map(type, HTTP_ANSWERS))
 
 
-def test_f9_what_the_transport_refuses():
-    assert TRANSPORT_BODIES == {
-        400: b'{"code":"bad_request.http.malformed"}',
-        408: b'{"code":"request_timeout"}',
-        413: b'{"code":"bad_request.body.content.exceeds_limit"}',
-        414: b'{"code":"bad_request.uri.too_long"}',
-        417: b'{"code":"bad_request.expectation.unknown"}',
-        431: b'{"code":"bad_request.headers.too_large"}',
-        500: b'{"code":"internal"}',
-        501: b'{"code":"bad_request.http.not_implemented"}',
-        503: b'{"code":"forq.overloaded"}',
-        505: b'{"code":"bad_request.http.version_not_supported"}',
-    }
+@pytest.mark.parametrize("status", TRANSPORT_CODES)
+def test_f9_what_the_transport_refuses(status: int):
+    own = transport_answer(status, "POST", "/api/v1/queues/q/messages/batch")
+    unknown = transport_answer(status, "", "")
+    forqs = transport_answer(status, "POST", "/api/v1/queues/q/messages")
+    code = TRANSPORT_CODES[status][0]
+    retry = ((b"retry-after", b"1"),) if status == 503 else ()
+    assert own.status == forqs.status == status
+    assert blamed(json_of(own)) == {"code": code}
+    assert (unknown.body, unknown.headers) == (own.body, own.headers) == (own.body, retry)
+    assert json_of(forqs) == {"code": code}
+    assert dict(forqs.headers)[b"x-forq-error-message"].decode() == json_of(own)["message"]
 
 
 def test_f9_the_table_is_exhaustive():
-    assert CODE_BY_ERROR.keys() == ANSWERS.keys()
-    assert CODE_BY_ERROR.keys() | set(map(type, ANSWERS_THAT_SAY_MORE)) == CLASSES
+    assert ANSWERS.keys() | set(map(type, ANSWERS_THAT_SAY_MORE)) == CLASSES
 
 
 @pytest.mark.parametrize(("error", "answer"), ANSWERS_THAT_SAY_MORE.items())
 def test_f9_answers_that_say_more(error: errors.ForqError, answer: tuple[int, dict[str, str]]):
-    response = answer_error(error)
+    response = answer_error(error, REQUEST)
     assert (response.status, msgspec.json.decode(response.body)) == answer
 
 
 def test_f9_members_that_have_codes_of_their_own():
-    for (kind, member), code in CODE_BY_MEMBER.items():
-        assert msgspec.json.decode(answer_error(kind().about(member)).body) == {"code": code}
-        other = answer_error(kind().about("another"))
-        assert msgspec.json.decode(other.body) == {"code": CODE_BY_ERROR[kind]}
+    for kind in filter(lambda kind: issubclass(kind, errors.CallerError), CLASSES):
+        for field, code in kind.field_codes.items():
+            answered = json_of(answer_error(kind(field=field), REQUEST))
+            assert (answered["code"], answered["field"]) == (code, f"$.{field}")
+        other = json_of(answer_error(kind(field="anotherOne"), REQUEST))
+        assert (other["code"], other["field"]) == (kind.code, "$.anotherOne")
 
 
 def test_every_setting_that_has_a_range_has_a_code():
     of_choices = {"overflow", "order"}
+    assert errors.InvalidSetting.field_codes == SETTING_INVALID
+    assert errors.InvalidToken.field_codes == TOKEN_INVALID
     assert SETTING_INVALID.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
 
 
 @pytest.mark.parametrize(("error", "answer"), ANSWERS.items())
 def test_f9_answers(error: type[errors.ForqError], answer: tuple[int, str]):
-    response = answer_error(error("secret detail"))
-    assert (response.status, msgspec.json.decode(response.body)) == (answer[0], {"code": answer[1]})
+    """What the caller did wrong is told in the error's words; what failed in the server is for its log."""
+    response = answer_error(error("some detail"), REQUEST)
+    body = json_of(response)
+    assert (response.status, blamed(body)["code"]) == answer
+    assert (body["message"] == "some detail") == issubclass(error, errors.CallerError)
     assert response.headers == (((b"retry-after", b"1"),) if response.status == 503 else ())
 
 
@@ -146,12 +160,13 @@ def test_f9_answers(error: type[errors.ForqError], answer: tuple[int, str]):
 )
 def test_f9_an_unknown_error_is_raised(error: type[Exception]):
     with pytest.raises(error, match="detail"):
-        answer_error(error("detail"))
+        answer_error(error("detail"), REQUEST)
 
 
 def test_f9_callers_faults_are_4xx_and_ours_5xx():
-    for error, code in CODE_BY_ERROR.items():
-        assert CODES[code].status // 100 == (4 if issubclass(error, errors.CallerError) else 5)
+    for error in CLASSES:
+        for code in (error.code, *error.field_codes.values()):
+            assert CODES[code].status // 100 == (4 if issubclass(error, errors.CallerError) else 5)
 
 
 def test_f9_every_code_named_in_the_module_is_in_the_table():
@@ -162,7 +177,8 @@ def test_f9_every_code_named_in_the_module_is_in_the_table():
     }
     assert named | {*SETTING_INVALID.values(), *TOKEN_INVALID.values()} == CODES.keys()
     for code, (status, meaning) in CODES.items():
-        assert error_response(code).status == status
+        assert answer(Refused(code)).status == status
+        assert blamed(json_of(answer(Refused(code)))) == {"code": code}
         assert re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+)*", code)
         assert meaning.endswith(".")
 

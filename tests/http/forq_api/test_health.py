@@ -7,20 +7,21 @@ from forq_trio.model import limits
 from support.forq_api import SECRET, Api, json_of, make_request
 
 
-async def check(api: Api, query: str = "") -> tuple[int, bytes]:
+async def check(api: Api, query: str = "") -> tuple[int, str]:
+    """Status and error code ("" without a body)."""
     response = await api.handler(make_request("GET", f"/healthcheck{query}", headers={}))
-    return response.status, response.body
+    return response.status, json_of(response)["code"] if response.body else ""
 
 
 async def test_f10_healthy(api: Api):
-    assert await check(api) == (204, b"")
-    assert await check(api, "?other=verbose") == (204, b"")
+    assert await check(api) == (204, "")
+    assert await check(api, "?other=verbose") == (204, "")
 
 
 async def test_f10_it_is_a_real_operation(api: Api):
     """While no batch runs, the answer does not come."""
     async with trio.open_nursery() as nursery:
-        answers: list[tuple[int, bytes]] = []
+        answers: list[tuple[int, str]] = []
 
         async def ask() -> None:
             answers.append(await check(api))
@@ -29,12 +30,12 @@ async def test_f10_it_is_a_real_operation(api: Api):
             nursery.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
             assert answers == []
-    assert answers == [(204, b"")]
+    assert answers == [(204, "")]
 
 
 async def test_f10_a_database_that_does_not_answer(api: Api, mock_clock: trio.testing.MockClock):
     async with trio.open_nursery() as nursery, api.writer.paused():
-        answers: list[tuple[int, bytes]] = []
+        answers: list[tuple[int, str]] = []
 
         async def ask() -> None:
             answers.append(await check(api))
@@ -43,13 +44,13 @@ async def test_f10_a_database_that_does_not_answer(api: Api, mock_clock: trio.te
         await trio.testing.wait_all_tasks_blocked()
         mock_clock.jump(limits.HEALTH_SECONDS_MAX)
         await trio.testing.wait_all_tasks_blocked()
-        assert answers == [(503, b'{"code":"forq.unhealthy"}')]
+        assert answers == [(503, "forq.unhealthy")]
 
 
 async def test_f10_a_stopped_server(api: Api):
     api.writer.stop()
     for query in ("", "?verbose"):
-        assert await check(api, query) == (503, b'{"code":"forq.unhealthy"}')
+        assert await check(api, query) == (503, "forq.unhealthy")
 
 
 async def test_f10_verbose(api: Api):

@@ -7,8 +7,8 @@ import trio
 import trio.testing
 
 from forq_trio.model import limits
-from forq_trio.model.messages import MessageInfo
-from forq_trio.wire.messages import MessageView
+from forq_trio.model.messages import StoredMessage
+from forq_trio.wire.messages import MessageInfo
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, json_of
 
@@ -31,6 +31,7 @@ async def test_the_list_of_queues(api: Api):
         "held": 0,
         "waiting": 0,
         "paused": False,
+        "oldestReadyAgeMs": None,
     }
     assert json_of(await api.call("GET", "/api/v1/queues")) == {
         "queues": [
@@ -107,7 +108,7 @@ async def test_a_ready_message(api: Api):
         "failureReason": None,
         "sourceQueue": None,
         "lastError": None,
-        "attributes": None,
+        "attributes": {},
         "group": None,
         "firstReceivedAt": None,
         "maxAttempts": None,
@@ -146,7 +147,7 @@ async def test_peek_shows_the_next_messages_and_touches_nothing(api: Api):
     for path, count in (
         ("q/peek", limits.PEEK_DEFAULT),
         ("q/peek?limit=2", 2),
-        ("q/peek?other=1&limit=3", 3),
+        ("q/peek?order=fifo&limit=3", 3),
     ):
         messages = json_of(await api.call("GET", path))["messages"]
         assert [message["content"] for message in messages] == list(map(str, range(count)))
@@ -206,4 +207,4 @@ async def test_the_list_with_thousands_of_queues(api: Api):
 
 
 def test_the_view_has_every_field_of_a_message():
-    assert MessageView.__struct_encode_fields__ == MessageInfo.__struct_encode_fields__
+    assert MessageInfo.__struct_fields__ == StoredMessage.__struct_fields__

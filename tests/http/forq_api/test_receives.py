@@ -8,9 +8,8 @@ import trio.testing
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Delivery
-from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire.messages import ReceivedMessage
-from support.forq_api import START_MS, Api, json_of
+from support.forq_api import ASKING_FOR_MORE, START_MS, Api, json_of
 
 ALWAYS = {"id", "content", "attempts", "sequence", "receivedAt", "priority", "firstReceivedAt"}
 OF_LEASES = {"receipt", "leaseUntil"}
@@ -25,7 +24,7 @@ async def receive(api: Api, method: str, **wanted: Any) -> list[dict[str, Any]]:
         return json_of(response)["messages"]
     texts = {True: "true", False: "false"}
     query = "&".join(f"{name}={texts.get(value, value)}" for name, value in wanted.items())
-    response = await api.call("GET", f"q/messages?{query}" if query else "q/messages")
+    response = await api.call("GET", f"q/messages?{query}", headers=ASKING_FOR_MORE)
     return [json_of(response)] if response.body else []
 
 
@@ -59,7 +58,7 @@ async def test_the_first_receive_is_remembered(api: Api, method: str):
 
 @BOTH
 async def test_the_lease_of_the_queue(api: Api, method: str):
-    await api.broker.configure("q", SettingsChange(lease_ms=1_234))
+    await api.broker.configure("q", lease_ms=1_234)
     await api.send("m")
     (message,) = await receive(api, method)
     assert message["leaseUntil"] == START_MS + 1_234
@@ -69,7 +68,7 @@ async def test_the_lease_of_the_queue(api: Api, method: str):
 
 
 async def test_a_lease_of_ones_own(api: Api):
-    await api.broker.configure("q", SettingsChange(lease_ms=1_234))
+    await api.broker.configure("q", lease_ms=1_234)
     await api.send("1", "2")
     for lease_ms in (limits.LEASE_MS_MAX, 1):
         (message,) = await receive(api, "POST", leaseMs=lease_ms)

@@ -17,7 +17,6 @@ from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Reader
 from forq_trio.store import Store
@@ -102,26 +101,26 @@ async def test_the_age_of_the_oldest_message_that_can_be_claimed(queues: Queues)
     await queues.broker.produce("delayed", "x", delay_ms=1_000)
     queues.clock.ms += 500
     assert await queues.refreshed(AGE) == {"q": 40.5}
-    (delivery,) = await queues.broker.receive("q")
+    (delivery,) = await queues.broker.receive("q", wait_ms=0)
     assert await queues.refreshed(AGE) == {"q": 0.5}
     await queues.broker.ack("q", [delivery.receipt])
-    await queues.broker.receive("q")
+    await queues.broker.receive("q", wait_ms=0)
     assert await queues.refreshed(AGE) == {}
 
 
 async def test_the_time_a_message_was_delayed_does_not_count(queues: Queues) -> None:
     await queues.broker.produce("q", "x", delay_ms=60_000)
     queues.clock.ms += 62_000
-    await queues.broker.ping()
+    await queues.broker.healthcheck()
     assert await queues.refreshed(AGE) == {"q": 2}
 
 
 async def test_the_time_until_another_attempt_does_not_count(queues: Queues) -> None:
     await queues.broker.produce("q", "x")
-    (delivery,) = await queues.broker.receive("q")
+    (delivery,) = await queues.broker.receive("q", wait_ms=0)
     await queues.broker.nack("q", [delivery.receipt], delay_ms=10_000)
     queues.clock.ms += 11_000
-    await queues.broker.ping()
+    await queues.broker.healthcheck()
     assert await queues.refreshed(AGE) == {"q": 1}
 
 
@@ -190,12 +189,12 @@ async def test_dead_letters_are_those_of_the_queue_that_the_settings_name(queues
     broker = queues.broker
     for queue in ("plain", "named", "without"):
         await broker.produce(queue, "x")
-    await broker.configure("named", SettingsChange(dead_letter_queue="buried"))
-    await broker.configure("without", SettingsChange(dead_letter_queue=""))
+    await broker.configure("named", dead_letter_queue="buried")
+    await broker.configure("without", dead_letter_queue="")
     assert await queues.refreshed(DEAD) == {"plain": 0, "named": 0}
     for queue in ("plain", "named"):
         for _ in range(limits.ATTEMPTS_MAX_DEFAULT):
-            (delivery,) = await broker.receive(queue)
+            (delivery,) = await broker.receive(queue, wait_ms=0)
             await broker.nack(queue, [delivery.receipt], delay_ms=0)
     await broker.sweep(SweepKind.FAILED)
     dead = await queues.refreshed(DEAD)
@@ -212,11 +211,11 @@ async def test_dead_letters_are_those_of_the_queue_that_the_settings_name(queues
 async def test_every_state_has_its_gauge(queues: Queues) -> None:
     broker = queues.broker
     await broker.produce("q", "delayed", delay_ms=60_000)
-    await broker.configure("q", SettingsChange(group_in_flight_max=1))
+    await broker.configure("q", group_in_flight_max=1)
     for _ in range(3):
         await broker.produce("q", "x", group="g")
-    await broker.receive("q", max_messages=1)
-    await broker.receive("q", max_messages=1)
+    await broker.receive("q", max_messages=1, wait_ms=0)
+    await broker.receive("q", max_messages=1, wait_ms=0)
     await broker.produce("q", "y")
     await queues.gauges.refresh()
     samples = own_samples(queues.counters)

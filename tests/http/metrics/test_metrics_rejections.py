@@ -7,10 +7,11 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, CODES, error_response
+from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, CODES
+from forq_trio.http.forq_api.refusals import Refused, answer, error_body_start, forqs_answer
 from forq_trio.http.message import Response
-from forq_trio.http.rejections import counting_rejections, transport_rejections
-from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.rejections import counting_refusals, counting_rejections
+from forq_trio.http.transport.config import TransportConfig, refuse_without_body
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.model import errors, limits
@@ -23,7 +24,7 @@ from forq_trio.model.errors import (
     Stopping,
     StorageUnavailable,
 )
-from forq_trio.model.messages import NewMessage, QueueInfo
+from forq_trio.model.messages import NewMessage, StoredQueue
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -31,6 +32,7 @@ from forq_trio.system import open_system
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause, cause_of
 from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, on_the_loop, recorded, until
+from support.forq_api import make_request
 from support.words import Pending, claim, send
 
 
@@ -136,7 +138,7 @@ class StuckReader:
     def __init__(self) -> None:
         self._interrupted = threading.Event()
 
-    def queue(self, queue: str) -> QueueInfo:
+    def queue(self, queue: str) -> StoredQueue:
         assert self._interrupted.wait(timeout=120), "the read was never interrupted"
         raise ReadDeadlineExceeded
 
@@ -152,7 +154,7 @@ async def test_a_read_that_takes_too_long(autojump_clock) -> None:
     engine.open_reader = StuckReader
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         with pytest.raises(ReadDeadlineExceeded):
-            await system.broker.stats("q")
+            await system.broker.queue_stats("q")
         assert counted(system.counters) == {Cause.READ_TIMEOUT: 1}
 
 
@@ -182,15 +184,16 @@ async def test_answers_of_handlers(status: int, cause: Cause | None) -> None:
 
 
 async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> None:
+    """In either form of an answer."""
     counters = Counters()
+    request = make_request("POST", "/api/v1/queues/q/messages")
     for code, (status, _) in CODES.items():
         if status == 400:
-            handler = counting_rejections(
-                answering(error_response(code)), counters, error_response(BODY_TOO_LARGE)
-            )
-            await handler(None)
+            for response in (answer(Refused(code)), forqs_answer(Refused(code), request)):
+                handler = counting_rejections(answering(response), counters, error_body_start(BODY_TOO_LARGE))
+                await handler(request)
     assert CODES[BODY_TOO_LARGE].status == 400
-    assert counted(counters) == {Cause.TOO_LARGE: 1}
+    assert counted(counters) == {Cause.TOO_LARGE: 2}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ async def test_answers_of_the_transport(sent: bytes, status: int, cause: Cause |
         await open_listeners("127.0.0.1", 0),
         config,
         on_error=pytest.fail,
-        on_refused=transport_rejections(counters),
+        refuse=counting_refusals(refuse_without_body, counters),
     )
     with trio.fail_after(120):
         async with trio.open_nursery() as nursery:

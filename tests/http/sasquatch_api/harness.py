@@ -10,6 +10,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.message import Request, Response
+from forq_trio.http.request_log import logging_requests
 from forq_trio.http.router import make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.sasquatch_api.errors import answer
@@ -73,7 +74,7 @@ class Api:
         access = Access(SECRET, self.broker, Throttle()) if auth else None
         settings = SasquatchOptions(**options)
         routes = sasquatch_routes(self.broker, self.clock, settings, access, "1.2.3")
-        self.handler = make_handler(routes, answer)
+        self.handler = logging_requests(make_handler(routes, lambda error, request: answer(error)))
 
     async def call(
         self,
@@ -118,7 +119,7 @@ class Api:
 
     async def length(self, queue: str = "q") -> tuple[int, int]:
         """How many are visible, and in flight, once everything that is due was dealt with."""
-        await self.broker.ping()
+        await self.broker.healthcheck()
         found = await self.ok("queue_length", {"queue_name": queue})
         return found["count"], found["in_flight"]
 

@@ -7,7 +7,6 @@ dead-letter queue is deleted.
 import pytest
 
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.queue_settings import SettingsChange
 
 from .harness import Api
 
@@ -30,16 +29,16 @@ ENDS = {
     ("sasquatch", "queue's attempts"): [(3, DELETED), (3, DELETED), (2, DELETED), (2, "dead"), (3, DELETED)],
 }
 SETTINGS = {
-    "queue": SettingsChange(max_attempts=3, dead_letter_queue="grave"),
-    "queue's queue": SettingsChange(dead_letter_queue="grave"),
-    "queue's attempts": SettingsChange(max_attempts=3),
+    "queue": {"max_attempts": 3, "dead_letter_queue": "grave"},
+    "queue's queue": {"dead_letter_queue": "grave"},
+    "queue's attempts": {"max_attempts": 3},
 }
 
 
 async def life(api: Api, sender: str, bounds: str, receiver: str) -> tuple[int, str]:
     """Send a message and receive it until it is gone: how often it was delivered, and where it is."""
     if bounds in SETTINGS:
-        await api.broker.configure("q", SETTINGS[bounds])
+        await api.broker.configure("q", **SETTINGS[bounds])
     if sender == "forq":
         own = {"max_attempts": 3, "dead_letter_queue": "grave"} if bounds == "message" else {}
         await api.broker.produce("q", "m", **own)
@@ -57,7 +56,7 @@ async def life(api: Api, sender: str, bounds: str, receiver: str) -> tuple[int, 
 async def received(api: Api, members: dict[str, object] | None) -> bool:
     """Receive the message, its lease over at once; False if it is no longer there."""
     if members is None:
-        return bool(await api.broker.receive("q", lease_ms=0))
+        return bool(await api.broker.receive("q", lease_ms=0, wait_ms=0))
     return bool(await api.receive(visibility_timeout=0, **members))
 
 
@@ -79,7 +78,7 @@ async def test_defaults_delete_nothing_of_forqs(api: Api):
 
 async def test_the_length_that_a_queue_is_set_to_counts_before_the_default(api: Api):
     api.serve(max_queue_length=1)
-    await api.broker.configure("q", SettingsChange(max_messages=3))
+    await api.broker.configure("q", max_messages=3)
     for _ in range(3):
         await api.send()
     assert (await api.error("send", {"queue_name": "q", "message_body": "x"})) == (503, "QueueFull")

@@ -12,7 +12,6 @@ from forq_trio.config.settings import SETTINGS
 from forq_trio.http.sasquatch_api.errors import CODES
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.http.sasquatch_api.routes import ENDPOINTS
-from forq_trio.model.queue_settings import SettingsChange
 
 from .harness import Api, json_of
 from .test_sasquatch_ranges import RANGES
@@ -72,7 +71,7 @@ async def access_rights(api: Api) -> bool:
 
 
 async def queue_level_settings(api: Api) -> bool:
-    await api.broker.configure("set", SettingsChange(delay_ms=60_000))
+    await api.broker.configure("set", delay_ms=60_000)
     await api.send(queue="set")
     return await api.receive("set") == []
 

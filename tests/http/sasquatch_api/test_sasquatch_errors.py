@@ -48,6 +48,13 @@ async def test_a_path_that_is_none(api: Api):
     assert await api.error("send/more") == (404, "NotFound")
 
 
+@pytest.mark.parametrize("endpoint", [endpoint for endpoint in ENDPOINTS if endpoint.startswith("POST")])
+async def test_a_compressed_body(api: Api, endpoint: str):
+    headers = {b"x-api-key": SECRET.encode(), b"content-encoding": b"gzip"}
+    response = await api.call(endpoint.split(" /")[1], b"\x1f\x8b", headers=headers)
+    assert (response.status, json_of(response)["error"]["code"]) == (415, "UnsupportedEncoding")
+
+
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 async def test_keys(api: Api, endpoint: str):
     """As Forq's (F8): the secret in X-API-Key, and five wrong ones lock out; /health needs none."""
@@ -79,7 +86,7 @@ async def test_without_auth_no_key_is_asked_for(api: Api):
 
 async def with_token(api: Api, queues: str, *scopes: Scope) -> dict[bytes, bytes]:
     """The headers of a client with such a token."""
-    text = await api.broker.create_token("t", scopes, queues)
+    text = (await api.broker.create_token("t", scopes, queues)).token
     return {b"x-api-key": text.encode()}
 
 

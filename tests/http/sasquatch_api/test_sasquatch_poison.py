@@ -3,7 +3,6 @@
 import pytest
 
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.messages import Status
 
 from .harness import Api
 
@@ -109,4 +108,4 @@ async def test_what_forq_sent_keeps_forqs_rules(api: Api):
     assert await api.receive(max_receives=10) == []
     await api.broker.sweep(SweepKind.FAILED)  # in a server the writer nudges the job that does it
     (message,) = await api.broker.browse("q-dlq")
-    assert (message.status, message.source_queue) == (Status.READY, "q")
+    assert (message.status, message.source_queue) == ("ready", "q")

@@ -3,7 +3,6 @@
 import pytest
 
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.queue_settings import SettingsChange
 
 from .harness import START_SECONDS, Api
 
@@ -141,10 +140,14 @@ async def test_dequeue_is_receive(api: Api):
 
 async def test_what_is_set_for_the_queue_is_its_default(api: Api):
     """S11, queue-level config: what a request does not say, the queue's own settings say; else the dialect's."""
-    change = SettingsChange(
-        lease_ms=7_000, delay_ms=3_000, ttl_ms=50_000, deduplication_window_ms=9_000, dead_letter_queue="dead"
+    await api.broker.configure(
+        "q",
+        lease_ms=7_000,
+        delay_ms=3_000,
+        ttl_ms=50_000,
+        deduplication_window_ms=9_000,
+        dead_letter_queue="dead",
     )
-    await api.broker.configure("q", change)
     body = {"queue_name": "q", "message_body": "m", "message_deduplication_id": "a"}
     await api.ok("send", body)
     assert await api.receive() == []
@@ -159,13 +162,13 @@ async def test_what_is_set_for_the_queue_is_its_default(api: Api):
         api.clock.pass_seconds(1)
         assert await api.texts(visibility_timeout=1, max_receives=10) != []
     api.clock.pass_seconds(60)
-    await api.broker.ping()
+    await api.broker.healthcheck()
     (expired, later) = await api.broker.browse("dead")
     assert {expired.content, later.content} == {"m", "the id is free"}
 
 
 async def test_poison_goes_where_the_queue_says_if_the_receive_says_nothing(api: Api):
-    await api.broker.configure("q", SettingsChange(dead_letter_queue="dead", max_attempts=2))
+    await api.broker.configure("q", dead_letter_queue="dead", max_attempts=2)
     await api.send("m")
     for _ in range(2):
         assert await api.texts(visibility_timeout=1) == ["m"]

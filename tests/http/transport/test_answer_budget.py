@@ -9,18 +9,18 @@ from forq_trio.http.message import Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.model import limits
-from support.transport import ERROR_BODIES, get, post, running
+from support.transport import get, post, running
 
 from .test_http2 import http2
 
 SHORT = limits.SHORT_ANSWER_BYTES_MAX
 LONG = 12_000_000  # more than the kernel takes of a client that does not read
-CONFIG = TransportConfig(answers_bytes_max=2 * LONG, error_bodies=ERROR_BODIES)
+CONFIG = TransportConfig(answers_bytes_max=2 * LONG)
 
 
 def admitted(budget: AnswerBudget, body_bytes: int, method="GET", on_unsent=None) -> int:
     response = Response(200, b"x" * body_bytes, on_unsent=on_unsent)
-    return budget.admit(method, response, Response).status
+    return budget.admit(method, "/", response, lambda status, *_: Response(status)).status
 
 
 def test_long_answers_leave_a_part_to_short_ones():

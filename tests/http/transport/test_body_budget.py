@@ -28,7 +28,7 @@ async def test_a_body_beyond_the_budget_is_refused_and_the_next_one_is_not() -> 
         await trio.testing.wait_all_tasks_blocked(0.02)
         await second.send(post(BODY)[:-1])
         refused = await second.answer()
-        assert (refused.status, refused.headers[b"retry-after"]) == (503, b"1")
+        assert refused.status == 503
         assert await second.ends() == b""
         await first.send(BODY[-1:])
         assert (await first.answer()).body.endswith(BODY)

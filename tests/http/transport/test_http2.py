@@ -142,7 +142,7 @@ async def test_head_and_no_content():
 
 
 async def test_body_limit():
-    async with running(config=TransportConfig(body_bytes_max=80_000, error_bodies=ERROR_BODIES)) as transport:
+    async with running(config=TransportConfig(body_bytes_max=80_000)) as transport:
         client = await http2(transport)
         refused = await client.request("POST", "/", b"x" * 60_000, end=False)
         while client.h2.local_flow_control_window(refused) < 2 * 16_384:
@@ -154,6 +154,24 @@ async def test_body_limit():
         answer = await client.answer(refused)
         assert (answer.status, answer.body) == (413, ERROR_BODIES[413])
         assert (await client.answer(await client.request())).status == 200
+
+
+async def test_a_refusal_knows_what_was_asked():
+    refused = []
+
+    def refuse(*asked) -> Response:
+        refused.append(asked)
+        return Response(asked[0])
+
+    async def handler(request):
+        raise LookupError("a defect")
+
+    config = TransportConfig(body_bytes_max=10)
+    async with running(handler, config, refuse=refuse, errors_expected=True) as transport:
+        client = await http2(transport)
+        assert (await client.answer(await client.request("POST", "/large?q", b"x" * 11))).status == 413
+        assert (await client.answer(await client.request("GET", "/fails"))).status == 500
+    assert refused == [(413, "POST", "/large"), (500, "GET", "/fails")]
 
 
 async def test_slow_body():

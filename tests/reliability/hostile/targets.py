@@ -20,8 +20,9 @@ import trio.testing
 
 from forq_trio.http.forq_api import sends
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.codes import CODES, TRANSPORT_BODIES, Refused
+from forq_trio.http.forq_api.codes import CODES, TRANSPORT_CODES
 from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
+from forq_trio.http.forq_api.refusals import Refused, answer
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.http.sasquatch_api import bodies as sasquatch_bodies
@@ -74,7 +75,7 @@ def fuzz_parser(data: bytes) -> None:
     by_byte = parse(data[place : place + 1] for place in range(1, len(data)))
     in_pieces = parse(pieces_of(data))
     for requests, refused in (whole, by_byte, in_pieces):
-        assert refused == 0 or refused in TRANSPORT_BODIES
+        assert refused == 0 or refused in TRANSPORT_CODES
         for _, path, _, headers, body, _ in requests:
             assert path == "*" or path.startswith("/")
             assert not any(byte in value for byte in b"\r\n" for value in headers.values())
@@ -185,7 +186,7 @@ def fuzz_readers(data: bytes) -> None:
     try:
         read(data[1:])
     except Refused as refusal:
-        _check_forq(refusal.response)
+        _check_forq(answer(refusal))
     except (SasquatchError, CallerError):
         return
 
@@ -197,6 +198,10 @@ def _check_forq(response: Response) -> None:
     body = msgspec.json.decode(response.body)
     assert response.status == CODES[body["code"]].status or (response.status, body["code"]) == TOO_LARGE
     assert body["code"] != "internal"
+    headers = dict(response.headers)
+    assert ("message" in body) != (b"x-forq-error-message" in headers)
+    assert body.get("message", "").isprintable()
+    assert all(value.isascii() and value.decode().isprintable() for value in headers.values())
 
 
 def _check_sasquatch(response: Response) -> None:

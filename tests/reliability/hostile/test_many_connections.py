@@ -141,7 +141,7 @@ def test_ten_thousand_connections_and_a_hundred_more(tmp_path) -> None:
             answer = until_end(client)
             assert statuses(answer) == [503]
             assert b"\r\nConnection: close\r\n" in answer
-            assert answer.endswith(b'{"code":"forq.overloaded"}')
+            assert b'{"code":"forq.overloaded",' in answer
         check_turns([turn(queue) for _ in range(200)], alone)
         for client in open_ones[::100]:
             client.sendall(request("GET", "/healthcheck"))

@@ -12,6 +12,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
+from forq_trio.http.forq_api.refusals import transport_answer
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
@@ -59,10 +60,10 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
-            await tasks.start(broker.redrives.run)
+            await tasks.start(broker.redrive_tasks.run)
             access = Access(SECRET, broker, Throttle())
             routes = [
-                *forq_routes(broker, clock, access),
+                *forq_routes(broker, access),
                 *sasquatch_routes(broker, clock, SasquatchOptions(), access, "1"),
             ]
             yield await _filled(broker, routes)
@@ -73,11 +74,11 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
 
 async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
     await broker.produce("q", "dead", max_attempts=1)
-    (dead,) = await broker.receive("q")
+    (dead,) = await broker.receive("q", wait_ms=0)
     await broker.nack("q", [dead.receipt], reason="it failed")
     await broker.sweep(SweepKind.FAILED)
     await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
-    (held,) = await broker.receive("q")
+    (held,) = await broker.receive("q", wait_ms=0)
     return WholeApp(routes, make_handler(routes, answer_error), held.receipt, dead.id)
 
 
@@ -110,7 +111,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
 
     budget = BodyBudget(config.bodies_bytes_max)
     answers = AnswerBudget(config.answers_bytes_max)
-    hypercorn = Hypercorn(noting, config, budget, answers, seen.errors.append, lambda _: None)
+    hypercorn = Hypercorn(noting, config, budget, answers, seen.errors.append, transport_answer)
     watchers = DisconnectWatchers()
     services = Services(
         noting,
@@ -123,7 +124,7 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         hypercorn,
         trio.current_time,
         seen.errors.append,
-        lambda _: None,
+        transport_answer,
     )
     ours, theirs = socket_pair()
     connection = Connection(services, SocketWire(theirs), "192.0.2.1")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery, MessageInfo, Produced, QueueCounts, Status
+from forq_trio.model.messages import Delivery, Produced, QueueCounts, Status, StoredMessage
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine
@@ -199,7 +199,7 @@ class History:
         self._check_counts(engine, stored)
         self._check_held(stored)
 
-    def _check_counts(self, engine: Engine, stored: Sequence[MessageInfo]) -> None:
+    def _check_counts(self, engine: Engine, stored: Sequence[StoredMessage]) -> None:
         counted = Counter((message.queue, message.status) for message in stored)
         for queue, counts in engine.snapshot().counts.items():
             in_table = QueueCounts(
@@ -212,7 +212,7 @@ class History:
             )
             assert counts == in_table, f"{queue}: counts {counts}, table {in_table}"
 
-    def _check_held(self, stored: Sequence[MessageInfo]) -> None:
+    def _check_held(self, stored: Sequence[StoredMessage]) -> None:
         """Somebody will let go who is held: one of its group is in process, or ready."""
         active = {
             (message.queue, message.group)
@@ -228,7 +228,7 @@ class History:
         return content in self.latest and self.latest[content][2] >= limits.ATTEMPTS_MAX_DEFAULT
 
 
-def _stored(engine: Engine) -> list[MessageInfo]:
+def _stored(engine: Engine) -> list[StoredMessage]:
     reader = engine.open_reader()
     try:
         stored = []

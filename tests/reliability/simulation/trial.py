@@ -18,7 +18,6 @@ from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.errors import OutcomeUnknown, ServiceError
 from forq_trio.model.messages import Delivery, NewMessage
-from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.store import CommitFailed, Store
@@ -26,6 +25,7 @@ from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from reliability.simulation.history import History, RecordedEngine
 from support.actors import Observing, TrioClock, elapse
+from support.results import oks
 
 QUEUES = ("a", "b", "grouped")
 GROUPS = ("x", "y")
@@ -168,7 +168,7 @@ class Trial:
                     case 1:
                         await broker.resume(queue)
                     case 2:
-                        await broker.configure("grouped", SettingsChange(group_in_flight_max=bound))
+                        await broker.configure("grouped", group_in_flight_max=bound)
                     case 3 if self.history.latest:
                         ids = [message_id for message_id, _, _ in self.history.latest.values()]
                         await broker.redrive("a-dlq", ids[-limits.MOVE_BATCH_MAX :])
@@ -211,7 +211,7 @@ class Trial:
             stale = self.history.stale_receipt(self.rng)
             if stale is not None:
                 with suppress(ServiceError):
-                    assert await broker.ack(*stale) == (False,), f"a stale receipt worked: {stale}"
+                    assert oks(await broker.ack(*stale)) == [False], f"a stale receipt worked: {stale}"
             return
         settled = self.history.settling(queue, delivery)
         receipts = [delivery.receipt]
@@ -221,13 +221,15 @@ class Trial:
         try:
             if action == "ack":
                 self.history.acking(delivery)
-                settled.acked((await broker.ack(queue, receipts))[0])
+                (result,) = await broker.ack(queue, receipts)
+                settled.acked(result.ok)
             elif action == "nack":
                 await broker.nack(queue, receipts)
             elif action == "fail":
                 await broker.nack(queue, receipts, delay_ms=self.rng.choice((0, 10)))
             elif action == "extend":
-                settled.extended((await broker.extend(queue, receipts, self.rng.choice((0, 10, 5_000))))[0])
+                (result,) = await broker.extend(queue, receipts, self.rng.choice((0, 10, 5_000)))
+                settled.extended(result.lease_until)
             else:
                 await broker.release(queue, receipts, delay_ms=self.rng.choice((0, 10)))
         except OutcomeUnknown:
@@ -238,7 +240,7 @@ class Trial:
     async def _settle_down(self) -> None:
         """Open the store once more, and compare what is there with what was promised."""
         async with self._writer() as (engine, broker):
-            await broker.ping()
+            await broker.healthcheck()
             self.history.check_end(engine)
 
 

@@ -298,7 +298,7 @@ class Books:
 def _check_times(row: Stored, message: NewMessage, now_ms: int, held_to: QueueRules) -> None:
     """A new message falls due and expires when it, or else its queue, says."""
     delay_ms = held_to.delay_ms if message.delay_ms is None else message.delay_ms
-    due_at = now_ms + delay_ms if message.process_after_ms is None else message.process_after_ms
+    due_at = now_ms + delay_ms if message.process_after is None else message.process_after
     hold(Clause.EARLY, row.process_after == due_at, "{} should be due at {}: {}", message, due_at, row)
     ttl_ms = held_to.ttl_ms if message.ttl_ms is None else message.ttl_ms
     hold(Clause.LOST, row.expires_after == due_at + ttl_ms, "{} should live for {}: {}", message, ttl_ms, row)

@@ -21,7 +21,7 @@ TOO_LARGE = 2**63
         send("\ud800"),
         send("x", queue="\ud800"),
         send("x", deduplication_id="\ud800"),
-        send("x", process_after_ms=TOO_LARGE),
+        send("x", process_after=TOO_LARGE),
         send("x", priority=TOO_LARGE),
         ProduceMany("q", (NewMessage("first of two"), NewMessage("\udfff"))),
     ],

@@ -60,7 +60,7 @@ def wander(engine: SqliteEngine, rng: random.Random, now_ms: int) -> int:
             send(
                 rng.choice(("x", "größe")),
                 queue=rng.choice("ab"),
-                process_after_ms=rng.choice((None, now_ms + 5_000)),
+                process_after=rng.choice((None, now_ms + 5_000)),
                 group=rng.choice((None, "g", "h")),
                 attributes=rng.choice((None, {"schlüssel": "wert"})),
             )
@@ -146,7 +146,7 @@ def test_after_a_restart_leases_end_and_delays_pass_on_time(tmp_path) -> None:
     engine = SqliteEngine(path, EngineSettings(), "full")
     do(engine, send("leased"))
     do(engine, claim(lease_ms=5_000))
-    do(engine, send("delayed", process_after_ms=T0 + 7_000))
+    do(engine, send("delayed", process_after=T0 + 7_000))
     crash(engine)
     with closing(SqliteEngine(path, EngineSettings(), "full")) as again:
         assert run(again, now_ms=T0 + 1).next_due_ms == T0 + 5_000

@@ -180,7 +180,7 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) ->
             lease_until,
             priority,
             first_received_at,
-            read_attributes(attributes) if attributes else None,
+            (attributes and read_attributes(attributes)) or {},
             group_id or None,
         )
         deliveries.append(delivery)

@@ -116,7 +116,7 @@ def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Q
         if dedup_id is not None and (first := tx.query("find_dedup", queue, dedup_id, now_ms)):
             produced.append(Produced(first[0][0], first[0][1], duplicate=True))
             continue
-        due_ms = message.process_after_ms
+        due_ms = message.process_after
         if due_ms is None:
             due_ms = now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)

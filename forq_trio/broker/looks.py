@@ -1,0 +1,132 @@
+"""Looks at queues and messages that change nothing. A part of `Broker`.
+
+Counts and settings come from the cache, as of the last commit, without a query.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import trio
+
+from forq_trio.broker.views import message_info
+from forq_trio.model import limits
+from forq_trio.model.checks import check_range
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import MessageNotFound
+from forq_trio.model.messages import (
+    QueueCounts,
+    Receipt,
+    StoredMessage,
+    StoredQueue,
+    check_message_id,
+    check_queue_name,
+    is_dead_letter_queue,
+)
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.wire.messages import MessageInfo
+from forq_trio.wire.queues import QueueInfo
+from forq_trio.writer_actor import WriterActor
+
+
+class Looks:
+    """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
+
+    _writer: WriterActor
+    _readers: ReaderPool
+    _clock: Clock
+
+    async def queues(self) -> list[QueueInfo]:
+        """All known queues by name, without oldest_ready_age_ms: from the cache, fast with thousands of them."""
+        await trio.lowlevel.checkpoint()
+        return self.queues_named(sorted(self.counts()))
+
+    def queues_named(self, queues: Sequence[str]) -> list[QueueInfo]:
+        """`queues`, but these; zeros for one that is not known."""
+        return [self._info(queue, self.counts_of(queue)) for queue in queues]
+
+    async def queue_stats(self, queue: str) -> QueueInfo:
+        """One queue; zeros for a queue that is not known."""
+        check_queue_name(queue)
+        found = await self._readers.run(lambda reader: reader.queue(queue))
+        age_ms = None
+        if found.oldest_ready_at is not None:
+            age_ms = max(0, self._clock.now_ms() - found.oldest_ready_at)
+        return self._info(queue, found, age_ms)
+
+    def _info(
+        self, queue: str, counts: QueueCounts | StoredQueue, oldest_ready_age_ms: int | None = None
+    ) -> QueueInfo:
+        settings = self._writer.snapshot().settings.get(queue)
+        return QueueInfo(
+            queue=queue,
+            is_dlq=is_dead_letter_queue(queue),
+            ready=counts.ready,
+            delayed=counts.delayed,
+            processing=counts.processing,
+            failed=counts.failed,
+            held=counts.held,
+            bytes=counts.bytes,
+            waiting=self.waiting(queue),
+            paused=settings is not None and settings.paused,
+            oldest_ready_age_ms=oldest_ready_age_ms,
+        )
+
+    def counts(self) -> Mapping[str, QueueCounts]:
+        """Messages by status of every known queue, as of the last commit; from the cache, without a query."""
+        return dict(self._writer.snapshot().counts)
+
+    def counts_of(self, queue: str) -> QueueCounts:
+        """Messages by status of one queue; zeros for a queue that is not known."""
+        return self._writer.snapshot().counts.get(queue) or QueueCounts()
+
+    def waiting(self, queue: str) -> int:
+        """How many receivers are parked on `queue`."""
+        return self._writer.parked.count(queue)
+
+    async def message(self, queue: str, message_id: str) -> MessageInfo:
+        """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""
+        check_queue_name(queue)
+        wanted = check_message_id(message_id)
+        found = await self._readers.run(lambda reader: reader.message(queue, wanted))
+        if found is None:
+            raise MessageNotFound
+        return message_info(found)
+
+    async def peek(
+        self, queue: str, *, limit: int = 1, shuffle: bool = False, wait_ms: int = 0
+    ) -> list[MessageInfo]:
+        """The next ready messages (1-100) in claim order, or random ones, without claiming them.
+
+        Waits up to `wait_ms` (0-30,000) for the first one. Cancelled, nothing happens.
+        """
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        deadline = trio.current_time() + wait_ms / 1_000
+        with self._writer.watches.on(queue) as watch:
+            while True:
+                ready = watch.event
+                found = await self._peek(queue, limit, shuffle)
+                if found or trio.current_time() >= deadline or self._writer.watches.closed:
+                    return [message_info(message) for message in found]
+                with trio.move_on_at(deadline):
+                    await ready.wait()
+
+    async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[StoredMessage]:
+        if shuffle:
+            return await self._readers.run(lambda reader: reader.peek_shuffled(queue, limit))
+        return await self._readers.run(lambda reader: reader.peek(queue, limit))
+
+    async def queues_of(self, receipts: Sequence[str]) -> list[str | None]:
+        """The queue of each receipt's message; None for one that does not exist. Raises MalformedReceipt."""
+        sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
+        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
+        return [queues.get(sequence) for sequence in sequences]
+
+    async def browse(
+        self, queue: str, *, before_sequence: int | None = None, limit: int = 50
+    ) -> list[MessageInfo]:
+        """Messages newest first, those below `before_sequence` (None: from the newest), 1-100 a page."""
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
+        found = await self._readers.run(lambda reader: reader.browse(queue, before_sequence, limit))
+        return [message_info(message) for message in found]

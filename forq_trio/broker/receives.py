@@ -1,0 +1,163 @@
+"""Receives, and settlements of what was received: ack, nack, extend, release. A part of `Broker`."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from forq_trio.broker.parts import execute_in_parts
+from forq_trio.model import commands, limits
+from forq_trio.model.checks import check_range, check_text
+from forq_trio.model.commands import Command, RedrivePolicy
+from forq_trio.model.errors import CallerError, MalformedReceipt, MessageNotFound
+from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name
+from forq_trio.model.queue_settings import QueueRules
+from forq_trio.wire.receipts import ReceiptResult
+from forq_trio.writer_actor import WriterActor
+
+Outcome = bool | int | None
+"""The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
+
+OutcomeT = TypeVar("OutcomeT", bool, int | None)
+
+
+class Receives:
+    """Cancellation is that of `Broker`."""
+
+    _writer: WriterActor
+
+    async def receive(
+        self,
+        queue: str,
+        *,
+        max_messages: int = 1,
+        wait_ms: int = limits.WAIT_MS_MAX,
+        lease_ms: int | None = None,
+        shuffle: bool = False,
+        redrive_policy: RedrivePolicy | None = None,
+    ) -> list[Delivery]:
+        """Lease up to `max_messages` (1-100) for `lease_ms` (None: the queue's), in claim order or at random.
+
+        Waits up to `wait_ms` (0-30,000) for the first one; returns [] when none came. Among waiting receivers the one
+        that waits longest is served first. redrive_policy: this consumer's own bound on deliveries.
+        Raises InvalidQueueName, OutOfRange, Overloaded, Stopping, StorageUnavailable or OutcomeUnknown.
+        """
+        check_queue_name(queue)
+        check_range("max_messages", max_messages, 1, limits.RECEIVE_BATCH_MAX, "max")
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        if lease_ms is not None:
+            check_range("lease_ms", lease_ms, 0, limits.LEASE_MS_MAX)
+        if redrive_policy is not None:
+            if redrive_policy.max_attempts is not None:
+                check_range("max_attempts", redrive_policy.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
+            if redrive_policy.dead_letter_queue:
+                check_queue_name(redrive_policy.dead_letter_queue, "deadLetterQueue")
+        claim = commands.Claim(queue, max_messages, lease_ms, wait_ms, shuffle, redrive_policy)
+        deliveries = await self._writer.execute(claim)
+        return list(deliveries)
+
+    def undeliver(self, queue: str, receipts: Sequence[str]) -> None:
+        """Release messages whose consumer disconnected before it got them, the attempt uncounted. Does not wait."""
+        self._writer.post(commands.Release(queue, tuple(map(Receipt.parse, receipts))))
+
+    async def ack(self, queue: str | None, receipts: Sequence[str]) -> list[ReceiptResult]:
+        """Remove up to 1,000 delivered messages; a receipt that is malformed or no longer current is refused alone.
+
+        queue: None takes receipts of any queue. Raises OutOfRange for too many, and what `receive` raises.
+        """
+        return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
+
+    async def nack(
+        self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
+    ) -> list[ReceiptResult]:
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
+
+        A message whose attempts are used up fails instead and goes to the dead-letter queue. Results like `ack`.
+        Raises InvalidContent for a reason that UTF-8 cannot carry, and what `ack` raises.
+        """
+        if delay_ms is not None:
+            check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
+        if reason is not None:
+            check_text("reason", reason, 0, limits.REASON_LENGTH_MAX)
+        return await self._settle(
+            queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason)
+        )
+
+    async def extend(
+        self, queue: str | None, receipts: Sequence[str], lease_ms: int | None = None
+    ) -> list[ReceiptResult]:
+        """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end.
+
+        queue: None takes receipts of any queue, with a `lease_ms`. Results and errors like `ack`.
+        """
+        length_ms = self.rules(queue or "").lease_ms if lease_ms is None else lease_ms
+        check_range("lease_ms", length_ms, 0, limits.LEASE_MS_MAX)
+        return await self._settle(queue, receipts, lambda known: commands.Extend(queue, known, length_ms))
+
+    async def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
+        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results and errors like `ack`."""
+        check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
+        return await self._settle(queue, receipts, lambda known: commands.Release(queue, known, delay_ms))
+
+    def rules(self, queue: str) -> QueueRules:
+        """The rules of a queue. Raises InvalidQueueName."""
+        return self._writer.snapshot().rules(check_queue_name(queue))
+
+    async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
+        """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.
+
+        Without one: removes the message if it is processing, else does nothing (Forq's guide).
+        Raises MalformedMessageId, MalformedReceipt, and what `receive` raises.
+        """
+        check_queue_name(queue)
+        message_id = check_message_id(message_id)
+        if receipt is None:
+            await self._writer.execute(commands.AckById(queue, message_id))
+            return
+        command = commands.Ack(queue, (Receipt.parse(receipt),), message_id)
+        if not (await self._writer.execute(command))[0]:
+            raise MessageNotFound
+
+    async def nack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
+        """Forq's nack of one message, with the back-off by attempt; receipts and errors as for `ack_message`."""
+        check_queue_name(queue)
+        message_id = check_message_id(message_id)
+        if receipt is None:
+            await self._writer.execute(commands.NackById(queue, message_id))
+            return
+        command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id)
+        if not (await self._writer.execute(command))[0]:
+            raise MessageNotFound
+
+    async def _settle(
+        self,
+        queue: str | None,
+        receipts: Sequence[str],
+        command: Callable[[tuple[Receipt, ...]], Command[tuple[OutcomeT, ...]]],
+    ) -> list[ReceiptResult]:
+        """Apply `command` to all receipts at once, without those that are malformed."""
+        if queue is not None:
+            check_queue_name(queue)
+        check_range("number of receipts", len(receipts), 0, limits.RECEIPTS_BATCH_MAX, "receipts")
+        parsed = [_parse(receipt) for receipt in receipts]
+        known = tuple(receipt for receipt in parsed if receipt is not None)
+        outcomes = iter(await execute_in_parts(self._writer, known, command))
+        return [
+            _refused(text, MalformedReceipt()) if receipt is None else _result(text, next(outcomes))
+            for text, receipt in zip(receipts, parsed, strict=True)
+        ]
+
+
+def _parse(receipt: str) -> Receipt | None:
+    try:
+        return Receipt.parse(receipt)
+    except MalformedReceipt:
+        return None
+
+
+def _refused(receipt: str, error: CallerError) -> ReceiptResult:
+    return ReceiptResult(receipt, False, code=error.code, message=error.message)
+
+
+def _result(receipt: str, outcome: Outcome) -> ReceiptResult:
+    if outcome is False or outcome is None:
+        return _refused(receipt, MessageNotFound())
+    return ReceiptResult(receipt, True, None if outcome is True else outcome)

@@ -1,0 +1,98 @@
+"""Sends: one message, many of one queue, or of several. A part of `Broker`."""
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from forq_trio.model import commands, limits
+from forq_trio.model.checks import check_message, check_range
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import CallerError, ForqError, ProduceToDeadLetterQueue, ServiceError
+from forq_trio.model.messages import (
+    MessageOptions,
+    NewMessage,
+    Produced,
+    check_queue_name,
+    is_dead_letter_queue,
+)
+from forq_trio.writer_actor import WriterActor
+
+
+class Sends:
+    """Cancellation is that of `Broker`."""
+
+    _writer: WriterActor
+    _clock: Clock
+
+    async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
+        """Store one message; returns once it is durable (see FORQ_DURABILITY). Options: the members of `NewMessage`.
+
+        Raises what `check_message` raises, InvalidQueueName, ProduceToDeadLetterQueue, QueueFull, Overloaded,
+        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown; TypeError for an option that is none.
+        """
+        return await self.produce_message(queue, NewMessage(content, **options))
+
+    async def produce_message(self, queue: str, message: NewMessage) -> Produced:
+        """Store one message, like `produce`."""
+        self.check_producible(queue)
+        return await self._writer.execute(commands.Produce(queue, self.check_message(message)))
+
+    async def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
+        """Store the valid ones of up to 1,000 messages in one commit, all or none; the others are refused alone.
+
+        Results in the order of the messages; for a refused one the error that `produce` would raise. Raises like
+        `produce`.
+        """
+        self.check_producible(queue)
+        check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
+        refused: dict[int, CallerError] = {}
+        accepted = []
+        for index, message in enumerate(messages):
+            try:
+                accepted.append(self.check_message(message))
+            except CallerError as error:
+                refused[index] = error
+        produced: tuple[Produced, ...] = ()
+        if accepted:
+            produced = await self._writer.execute(commands.ProduceMany(queue, tuple(accepted)))
+        if not refused:
+            return list(produced)
+        rest = iter(produced)
+        return [refused[index] if index in refused else next(rest) for index in range(len(messages))]
+
+    async def produce_across(
+        self,
+        messages: Sequence[tuple[str, NewMessage]],
+        *,
+        messages_max: int | None = None,
+        content_bytes_max: int = limits.CONTENT_BYTES_MAX,
+    ) -> list[Produced | ForqError]:
+        """Store messages of several queues in one commit, each alone: one that is refused does not affect the others.
+
+        Dead-letter queues are allowed. messages_max: one more bound on the messages of each queue (QueueFull), None for
+        no other bound than the rules'. content_bytes_max: the bound on each content (ContentTooLarge).
+        Results in the order of the messages: for a refused one the error that `produce` would raise.
+        """
+        check_range("number of messages", len(messages), 0, limits.PRODUCE_BATCH_MAX, "messages")
+        results: list[Produced | ForqError | None] = []
+        accepted = []
+        now_ms = self._clock.now_ms()
+        for queue, message in messages:
+            try:
+                accepted.append((check_queue_name(queue), check_message(message, now_ms, content_bytes_max)))
+                results.append(None)
+            except CallerError as error:
+                results.append(error)
+        stored: tuple[Produced | ServiceError, ...] = ()
+        if accepted:
+            stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))
+        rest = iter(stored)
+        return [next(rest) if result is None else result for result in results]
+
+    def check_message(self, message: NewMessage) -> NewMessage:
+        """Return `message` if it may be stored; raises what `checks.check_message` raises."""
+        return check_message(message, self._clock.now_ms())
+
+    def check_producible(self, queue: str) -> None:
+        """Raise InvalidQueueName or ProduceToDeadLetterQueue unless messages may be sent to `queue`."""
+        if is_dead_letter_queue(check_queue_name(queue)):
+            raise ProduceToDeadLetterQueue

@@ -1,0 +1,29 @@
+"""Values of the storage as the types that callers see."""
+
+from msgspec.structs import asdict
+
+from forq_trio.model.access import AccessToken
+from forq_trio.model.messages import StoredMessage
+from forq_trio.wire.messages import MessageInfo
+from forq_trio.wire.tokens import TokenInfo
+
+
+def message_info(message: StoredMessage) -> MessageInfo:
+    """A stored message, its status as a word."""
+    members = asdict(message)
+    members["status"] = message.status.name.lower()
+    members["attributes"] = message.attributes or {}
+    return MessageInfo(**members)
+
+
+def token_info(token: AccessToken, now_ms: int) -> TokenInfo:
+    """A token without the digest of its text."""
+    return TokenInfo(
+        token.name,
+        token.scopes,
+        token.queues,
+        token.created_at,
+        token.expires_at,
+        token.last_used_at,
+        token.expired(now_ms),
+    )

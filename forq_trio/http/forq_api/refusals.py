@@ -1,0 +1,113 @@
+"""Refusals of Forq's API: what is wrong with a request, and the two forms of the answer that says so.
+
+Our own routes answer `{"code", "field", "message"}`. Forq's clients accept no member beside `code`, so Forq's own
+routes (`is_forqs_path`) answer the other two in headers, unless the client asks for the form of ours.
+"""
+
+import re
+
+import msgspec
+
+from forq_trio.http.forq_api.codes import CODES, RETRY_SECONDS, TRANSPORT_CODES
+from forq_trio.http.message import Request, Response
+from forq_trio.model import limits
+from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView
+
+_encode = msgspec.json.Encoder().encode
+_ANSWER = ANSWER_HEADER.lower().encode()
+_FULL = FULL.encode()
+_FORQS_PATH = re.compile(r"/api/v1/queues/[^/]+/messages(/[^/]+/(ack|nack))?")
+_FIELD = FIELD_HEADER.lower().encode()
+_MESSAGE = MESSAGE_HEADER.lower().encode()
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Refused(Exception):
+    """Raised while a request is read or carried out: the request does nothing, and is answered with `view`.
+
+    message: None for the usual meaning of the code. field: see `ErrorView`. status: None for the code's usual one.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str | None = None,
+        *,
+        field: str | None = None,
+        status: int | None = None,
+        headers: Headers = (),
+    ) -> None:
+        super().__init__(code, message)
+        self.status = status or CODES[code].status
+        self.headers = headers
+        self.view = _view(code, field, message or CODES[code].meaning)
+
+
+def shortened(text: str, length_max: int = limits.ERROR_FIELD_LENGTH_MAX) -> str:
+    """Text of a request as an answer may repeat it: without control characters, and not longer than that."""
+    text = text[: length_max + 1]
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return text if len(text) <= length_max else text[: length_max - 1] + "…"
+
+
+def asks_for_more(request: Request) -> bool:
+    """Whether a request to one of Forq's own routes wants all members, not those of Forq alone."""
+    return request.headers.get(_ANSWER) == _FULL
+
+
+def is_forqs_path(path: str) -> bool:
+    """Whether the path is that of one of Forq's own routes: send, receive, ack and nack."""
+    return _FORQS_PATH.fullmatch(path) is not None
+
+
+def answer(refused: Refused) -> Response:
+    """The answer of our own routes."""
+    return _response(refused.status, refused.view, refused.headers)
+
+
+def forqs_answer(refused: Refused, request: Request) -> Response:
+    """The answer of Forq's own routes."""
+    if asks_for_more(request):
+        return answer(refused)
+    return _forqs_response(refused.status, refused.view, refused.headers)
+
+
+def transport_answer(status: int, method: str, path: str) -> Response:
+    """A `transport.config.Refuse`: the answer of a transport that refuses a request by itself."""
+    code, meaning = TRANSPORT_CODES[status]
+    respond = _forqs_response if is_forqs_path(path) else _response
+    return respond(status, _view(code, None, meaning), ())
+
+
+def error_body_start(code: str) -> bytes:
+    """How every body with this code begins, whatever its form."""
+    return _encode(ErrorView(code))[:-1]
+
+
+def _view(code: str, field: str | None, message: str) -> ErrorView:
+    message = message[:1].lower() + message[1:].removesuffix(".")
+    return ErrorView(
+        code,
+        None if field is None else shortened(field),
+        shortened(message, limits.ERROR_MESSAGE_LENGTH_MAX),
+    )
+
+
+def _response(status: int, view: ErrorView, headers: Headers) -> Response:
+    return Response(status, _encode(view), headers=_with_retry(view.code, headers))
+
+
+def _forqs_response(status: int, view: ErrorView, headers: Headers) -> Response:
+    more = tuple(
+        (name, text.encode("unicode_escape")[: limits.ERROR_HEADER_BYTES_MAX].strip())
+        for name, text in ((_FIELD, view.field), (_MESSAGE, view.message))
+        if text is not None
+    )
+    return _response(status, ErrorView(view.code), (*headers, *more))
+
+
+def _with_retry(code: str, headers: Headers) -> Headers:
+    seconds = RETRY_SECONDS.get(code)
+    return headers if seconds is None else (*headers, (b"retry-after", b"%d" % seconds))

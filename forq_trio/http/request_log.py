@@ -1,0 +1,39 @@
+"""Logs every answered request of every dialect and transport at debug level, as one event: `request.answered`.
+
+Duration includes the wait of a long poll. A request whose client disconnected is not answered, and not logged.
+"""
+
+import time
+
+from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.transport.config import Refuse
+from forq_trio.telemetry.log import LogEvent, log
+
+
+def logging_requests(handler: Handler) -> Handler:
+    """`handler`, with the requests that it answers logged. One that it raises at is answered by the transport."""
+
+    async def handle(request: Request) -> Response:
+        started = time.perf_counter()
+        response = await handler(request)
+        log(
+            LogEvent.REQUEST_ANSWERED,
+            method=request.method,
+            path=request.path,
+            client=request.client,
+            status=response.status,
+            duration_ms=round((time.perf_counter() - started) * 1_000, 3),
+        )
+        return response
+
+    return handle
+
+
+def logging_refusals(refuse: Refuse) -> Refuse:
+    """`refuse`, with the answers logged that the transport gives by itself."""
+
+    def refuse_and_log(status: int, method: str, path: str) -> Response:
+        log(LogEvent.REQUEST_ANSWERED, method=method, path=path, status=status)
+        return refuse(status, method, path)
+
+    return refuse_and_log

@@ -1,0 +1,33 @@
+"""What is wrong with a request, as the API answers it; and the headers of Forq's own routes that are ours."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from forq_trio.wire.values import LEFT_OUT
+
+ANSWER_HEADER = "X-Forq-Answer"
+"""A request with FULL in this header is answered by Forq's own routes like by ours: with all members there are."""
+
+FULL = "full"
+
+RECEIPT_HEADER = "X-Forq-Receipt"
+
+FIELD_HEADER = "X-Forq-Error-Field"
+MESSAGE_HEADER = "X-Forq-Error-Message"
+"""How Forq's own routes answer `field` and `message` of an error: in ASCII, the rest as Python's escapes."""
+
+Field = Annotated[
+    str | None,
+    Meta(description="The part of the request: a path ($.priority) into the body, or a parameter or header."),
+    LEFT_OUT,
+]
+Explanation = Annotated[str | None, Meta(description="What is wrong, for people."), LEFT_OUT]
+
+
+class ErrorView(Struct, frozen=True, gc=False, omit_defaults=True):
+    """The body of an error. field: left out where no part of the request is to blame."""
+
+    code: str
+    field: Field = None
+    message: Explanation = None

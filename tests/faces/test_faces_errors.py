@@ -1,0 +1,73 @@
+"""One reason, one error: the same class and code, whether the queue is embedded or reached over HTTP."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from forq_trio import (
+    ContentTooLarge,
+    ForqError,
+    InvalidQueueName,
+    InvalidRequest,
+    InvalidSetting,
+    MalformedMessageId,
+    MalformedReceipt,
+    MessageNotFound,
+    OutOfRange,
+    ProcessAfterInPast,
+    ProduceToDeadLetterQueue,
+    QueueFull,
+    QueueNotEmpty,
+)
+from forq_trio.model import limits
+
+from .face import Face
+from .running import KINDS, open_face
+
+UNKNOWN = "00000000-0000-8000-8000-000000000000"
+REASONS: list[tuple[Callable[[Face], Awaitable[object]], type[ForqError]]] = [
+    (lambda face: face.send(queue="no name"), InvalidQueueName),
+    (lambda face: face.send(queue="q-dlq"), ProduceToDeadLetterQueue),
+    (lambda face: face.send("x" * (limits.CONTENT_BYTES_MAX + 1)), ContentTooLarge),
+    (lambda face: face.send(process_after=1), ProcessAfterInPast),
+    (lambda face: face.send(priority=-1), OutOfRange),
+    (lambda face: face.send(group=""), OutOfRange),
+    (lambda face: face.send(dead_letter_queue="no name"), InvalidQueueName),
+    (lambda face: face.receive(most=0), OutOfRange),
+    (lambda face: face.receive(wait_ms=-1), OutOfRange),
+    (lambda face: face.receive(lease_ms=-1), OutOfRange),
+    (lambda face: face.nack(UNKNOWN, delay_ms=-1), OutOfRange),
+    (lambda face: face.nack(UNKNOWN, reason="r" * (limits.REASON_LENGTH_MAX + 1)), OutOfRange),
+    (lambda face: face.extend(UNKNOWN, lease_ms=-1), OutOfRange),
+    (lambda face: face.release(*[UNKNOWN] * (limits.RECEIPTS_BATCH_MAX + 1)), OutOfRange),
+    (lambda face: face.ack_by_id(UNKNOWN, "nonsense"), MalformedReceipt),
+    (lambda face: face.ack_by_id(UNKNOWN, UNKNOWN), MessageNotFound),
+    (lambda face: face.message("nonsense"), MalformedMessageId),
+    (lambda face: face.message(UNKNOWN), MessageNotFound),
+    (lambda face: face.peek(limit=0), OutOfRange),
+    (lambda face: face.configure(lease_ms=-1), InvalidSetting),
+    (lambda face: face.configure(overflow="explode"), InvalidRequest),
+    (lambda face: face.send("one too many", queue="full"), QueueFull),
+    (lambda face: face.remove("full"), QueueNotEmpty),
+]
+
+
+async def refusals(kind: str, url: str) -> list[tuple[type[ForqError], str]]:
+    """Class and code of the error that each of these calls ends with."""
+    found = []
+    async with open_face(kind, url) as face:
+        await face.configure("full", max_messages=1)
+        await face.send(queue="full")
+        for call, _ in REASONS:
+            with pytest.raises(ForqError) as raised:
+                await call(face)
+            assert raised.value.message == str(raised.value) != ""
+            found.append((type(raised.value), raised.value.code))
+    return found
+
+
+async def test_the_same_reason_is_the_same_error(tmp_path: Path) -> None:
+    embedded, over_http = [await refusals(kind, f"sqlite:///{tmp_path / kind}") for kind in KINDS]
+    assert embedded == over_http
+    assert [kind for kind, _ in embedded] == [kind for _, kind in REASONS]

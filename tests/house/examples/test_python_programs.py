@@ -1,0 +1,59 @@
+"""The programs of docs/python.md run as they stand, against a real server, and print what they say they do."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.in_process import in_process_server
+from support.real_server import environment
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PROGRAMS = dict(
+    re.findall(r"^## (.+)\n(?:(?!^## |^```python)[\s\S])*?^```python\n([\s\S]*?)^```", PAGE, re.MULTILINE)
+)
+PRINTED = {
+    "Blocking": r"hello\n",
+    "trio": r"hello\n",
+    "asyncio": r"hello\n",
+    "Embedding": r"hello\n",
+    "A worker": r"2 parcels\nQueueInfo\(queue='parcels', is_dlq=False, ready=0, delayed=1, .*\)\n",
+    "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",
+    "Batches": r"small stored\nlate bad_request\.delayMs\.out_of_range\nlarge stored\n\[True, True\]\n",
+}
+SHORT = ("Blocking", "trio", "asyncio", "Embedding")
+STATEMENTS_MAX = 15
+
+
+def test_every_program_is_run() -> None:
+    assert PROGRAMS.keys() == PRINTED.keys()
+    assert len(PROGRAMS) == PAGE.count("```python")
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_the_first_programs_are_short(name: str) -> None:
+    assert len([line for line in PROGRAMS[name].splitlines() if line]) <= STATEMENTS_MAX
+
+
+@pytest.fixture(scope="module")
+def url():
+    with in_process_server() as url:
+        yield url
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_it_runs(name: str, url: str, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAMS[name]],
+        cwd=tmp_path,
+        env=environment(FORQ_URL=url, PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert re.fullmatch(PRINTED[name], run.stdout), run.stdout

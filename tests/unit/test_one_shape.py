@@ -1,0 +1,132 @@
+"""Broker, AsyncForqClient and ForqClient have one shape, and every type in it is a public name."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+
+import forq_trio
+from forq_trio import AsyncForqClient, Broker, ForqClient, ForqError, open_broker
+
+FOR_DIALECTS = {
+    "ack_message": "Forq's ack by id",
+    "nack_message": "Forq's nack by id",
+    "produce_across": "Sasquatch sends to several queues at once",
+    "produce_message": "the message was read from a request",
+    "change_settings": "the change was read from a request",
+    "check_message": "a message is checked before it is stored",
+    "check_producible": "a queue is checked before the body is read",
+    "check_dead_letter_queue": "the same",
+    "takes_dead_letters": "the same",
+    "undeliver": "the consumer disconnected",
+    "queues_of": "whether a token covers receipts without a queue",
+    "use_token": "a request shows a token",
+    "search": "redrives search by times",
+    "browse": "looks at all messages of a queue",
+    "counts": "from the cache, without waiting",
+    "counts_of": "the same",
+    "queues_named": "the same",
+    "waiting": "the same",
+    "rules": "the same",
+    "settings_of": "the same",
+    "all_settings": "the same",
+    "sweep": "a job",
+    "optimize": "a job",
+    "save_token_uses": "a job",
+    "post_token_uses": "the end of the system",
+}
+"""What only the Broker has, with the reason: dialects and jobs call it, not programs."""
+
+MORE_PARAMETERS = {
+    ("receive", "redrive_policy"): "Sasquatch: of one receive",
+    ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
+}
+WIDER = {
+    ("ack", "queue"): "None: Sasquatch settles by receipts alone",
+    ("extend", "queue"): "the same",
+}
+
+
+def methods(face: type) -> dict[str, Callable[..., Any]]:
+    return {name: each for name, each in inspect.getmembers(face, inspect.isfunction) if name[0] != "_"}
+
+
+SHARED = sorted(methods(AsyncForqClient).keys() - {"aclose"})
+
+
+def shape(method: Callable[..., Any]) -> dict[str, tuple[object, ...]]:
+    """Kind, default and type of each parameter, and the type of the result, without what only the Broker has."""
+    hints = get_type_hints(method)
+    found: dict[str, tuple[object, ...]] = {
+        name: (each.kind, each.default, None if (method.__name__, name) in WIDER else hints.get(name))
+        for name, each in inspect.signature(method).parameters.items()
+        if (method.__name__, name) not in MORE_PARAMETERS
+    }
+    return found | {"return": (hints["return"],)}
+
+
+def test_all_have_the_same_methods() -> None:
+    assert methods(ForqClient).keys() == {*SHARED, "close"}
+    assert methods(Broker).keys() == {*SHARED, *FOR_DIALECTS}
+    assert FOR_DIALECTS.keys().isdisjoint(SHARED)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_method_is_called_alike_and_returns_the_same(name: str) -> None:
+    broker, aio, blocking = (methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient))
+    assert shape(broker) == shape(aio) == shape(blocking)
+    assert inspect.iscoroutinefunction(broker)
+    assert inspect.iscoroutinefunction(aio)
+
+
+def test_every_exception_to_the_shape_is_one() -> None:
+    for name, parameter in MORE_PARAMETERS:
+        assert parameter in inspect.signature(methods(Broker)[name]).parameters
+        assert parameter not in inspect.signature(methods(AsyncForqClient)[name]).parameters
+    for name, parameter in WIDER:
+        hints = [get_type_hints(methods(face)[name])[parameter] for face in (Broker, AsyncForqClient)]
+        assert hints[0] == hints[1] | None
+
+
+def our_types(hint: object, seen: set[type]) -> Iterator[type]:
+    """The classes of forq_trio in an annotation, and in their members."""
+    for part in get_args(hint):
+        yield from our_types(part, seen)
+    if not isinstance(hint, type) or not hint.__module__.startswith("forq_trio") or hint in seen:
+        return
+    seen.add(hint)
+    yield hint
+    if issubclass(hint, msgspec.Struct | dict):
+        for member in get_type_hints(hint).values():
+            yield from our_types(member, seen)
+
+
+def test_every_type_of_a_public_signature_is_exported() -> None:
+    calls = [*(methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient) for name in SHARED)]
+    calls += [AsyncForqClient.__init__, ForqClient.__init__, inspect.unwrap(open_broker)]
+    seen: set[type] = set()
+    found = {
+        each for call in calls for hint in get_type_hints(call).values() for each in our_types(hint, seen)
+    }
+    assert len(found) > 20
+    assert {
+        each.__qualname__ for each in found if getattr(forq_trio, each.__name__, None) is not each
+    } == set()
+
+
+def test_every_error_is_exported_and_has_a_code_of_its_own_kind() -> None:
+    def below(kind: type[ForqError]) -> Iterator[type[ForqError]]:
+        for each in kind.__subclasses__():
+            yield each
+            yield from below(each)
+
+    errors = [each for each in below(ForqError) if each.__module__ == "forq_trio.model.errors"]
+    assert len(errors) > 30
+    for kind in errors:
+        assert getattr(forq_trio, kind.__name__) is kind
+        error = kind(field="another")
+        assert (error.code, error.field, error.message) == (kind.code, "another", str(error))
+        for field, code in kind.field_codes.items():
+            assert kind(field=field).code == code
