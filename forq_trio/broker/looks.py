@@ -41,7 +41,8 @@ class Looks:
 
     def queues_named(self, queues: Sequence[str]) -> list[QueueInfo]:
         """`queues`, but these; zeros for one that is not known."""
-        return [self._info(queue, self.counts_of(queue)) for queue in queues]
+        counts = self.counts()
+        return [self._info(queue, counts.get(queue) or QueueCounts()) for queue in queues]
 
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue; zeros for a queue that is not known."""
