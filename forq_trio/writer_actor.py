@@ -306,7 +306,7 @@ class WriterActor:
         return _without(_SENDS, calls, StorageFull) if self.sends_refused else calls
 
     def _take_postponed(self) -> list[Call[Any]]:
-        """The first postponed calls, as many as the bounds of one commit let."""
+        """The first postponed calls, up to COMMIT_MESSAGES_MAX messages; calls taken now come on top."""
         calls: list[Call[Any]] = []
         messages = 0
         while self._postponed and messages < limits.COMMIT_MESSAGES_MAX:

@@ -16,11 +16,11 @@ async def execute_in_parts(
     items: Sequence[ItemT],
     command_of: Callable[[tuple[ItemT, ...]], Command[tuple[OutcomeT, ...]]],
 ) -> tuple[OutcomeT, ...]:
-    """Have these items dealt with by commands of at most NAMED_AT_ONCE_MAX of them; returns an outcome for each.
+    """Have these items dealt with by commands of at most PART_MESSAGES_MAX of them; returns an outcome for each.
 
     Raises what `WriterActor.execute` raises. Where that happens, or it is cancelled, some parts may have been executed.
     """
-    size = limits.NAMED_AT_ONCE_MAX
+    size = limits.PART_MESSAGES_MAX
     if len(items) <= size:
         return await writer.execute(command_of(tuple(items)))
     parts = [command_of(tuple(items[start : start + size])) for start in range(0, len(items), size)]

@@ -42,7 +42,7 @@ from forq_trio.wire.dead_letters import (
     StartRedrive,
 )
 from forq_trio.wire.limits import WAIT_MS_MAX
-from forq_trio.wire.messages import LeasedMessages, MessageViews, ReceiveRequest, SendResults
+from forq_trio.wire.messages import LeasedMessages, MessageList, ReceiveRequest, SendResults
 from forq_trio.wire.queues import Purged, QueueList, SettingsChange
 from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
 from forq_trio.wire.tokens import NewToken, TokenList
@@ -160,7 +160,7 @@ class ForqClient:
         """The next ready messages (1-100) in the order they will be received, or random ones; nothing is claimed."""
         order = "&order=shuffle" if shuffle else ""
         path = f"{protocol.queue_path(queue)}/peek?limit={limit}{order}"
-        answer = self._ask("GET", path, MessageViews)
+        answer = self._ask("GET", path, MessageList)
         return answer.messages
 
     def settings(self, queue: str) -> QueueConfiguration:
@@ -222,14 +222,14 @@ class ForqClient:
     def redrive(
         self, queue: str, message_ids: Sequence[str], *, target: str | None = None
     ) -> list[MoveResult]:
-        """Move up to 1,000 dead letters to `target` (None: back to where each came from) in one commit."""
+        """Move up to 1,000 dead letters to `target` (None: back to where each came from), by 50 in a transaction."""
         wanted = RedriveMessages(list(message_ids), target)
         path = f"{protocol.dead_letters_path(queue)}/redrive"
         answer = self._ask("POST", path, Results[MoveResult], wanted)
         return answer.results
 
     def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
-        """Delete up to 1,000 dead letters for good, in one commit."""
+        """Delete up to 1,000 dead letters for good, by 50 in a transaction."""
         path = f"{protocol.dead_letters_path(queue)}/delete"
         wanted = DeleteMessages(list(message_ids))
         answer = self._ask("POST", path, Results[MoveResult], wanted)

@@ -1,6 +1,6 @@
 """The commands that the writer actor executes. Every command names its outcome: `Command[Outcome]`.
 
-Commands are plain values that have already been validated (`broker.py` does it); the storage engine executes them.
+Commands are plain values that have already been validated (the broker does it); the storage engine executes them.
 All commands of one batch were sent before any of them was answered, so the engine may execute them in any order.
 It does: settings, then sends, then settlements, then moves and removals, then sweeps, then claims.
 """
@@ -67,8 +67,8 @@ class Claim(Command[tuple[Delivery, ...]], frozen=True, gc=False):
     """Lease up to `max_messages` ready messages in claim order: priority (higher first), then position.
 
     lease_ms: None means the queue's. wait_ms: how long the writer parks the claim when no message is ready; 0 answers
-    at once with (). shuffle: random ready messages instead. redrive_policy: None means that only the message's and the
-    queue's own bounds hold.
+    at once with (), except that a claim for which its batch was full waits up to DEFERRED_CLAIM_SECONDS. shuffle:
+    random ready messages instead. redrive_policy: None means that only the message's and the queue's own bounds hold.
     """
 
     queue: str

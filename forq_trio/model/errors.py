@@ -1,8 +1,8 @@
 """The errors of the queue, as one tree: the broker raises them, and the clients, for the same reasons.
 
 `CallerError` is the caller's fault, and repeating the same call cannot help; `ServiceError` is ours, and a later try
-may succeed. Every error has a code of Forq's API, by its class and the member that it is about. No HTTP in here: each
-dialect has a table of statuses, and may have codes of its own.
+may succeed. Every error that a server answers has a code of Forq's API, by its class and the member that it is about.
+No HTTP in here: each dialect has a table of statuses, and may have codes of its own.
 """
 
 from collections.abc import Mapping
@@ -60,8 +60,6 @@ class ContentTooLarge(CallerError):
 
 class InvalidContent(InvalidRequest):
     """The content is not text that UTF-8 can carry"""
-
-    code = "bad_request.body.invalid"
 
 
 class ProcessAfterInPast(CallerError):

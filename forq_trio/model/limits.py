@@ -46,7 +46,7 @@ DLQ_TTL_HOURS_DEFAULT = 168
 TTL_HOURS_MAX = 24 * 366
 
 # Queues. A back-off is a list of delays or a formula. CLAIM_FILTERED_MAX: messages that the claims of one batch set to
-# held, move or remove. EVICTED_MAX: those that one send evicts. SET_ASIDE: due messages that could not be settled.
+# held, move or remove. EVICTED_MAX: those that a send looks at. SET_ASIDE: due messages that could not be settled.
 BACKOFF_STEPS_MAX = 100
 BACKOFF_FACTOR_MAX = 100
 QUEUE_MESSAGES_MAX = 1_000_000_000
@@ -87,7 +87,7 @@ PRODUCE_BATCH_MAX = 1_000
 PRODUCE_BATCH_BYTES_MAX = 4 * MIB
 RECEIVE_BATCH_MAX = 100
 RECEIPTS_BATCH_MAX = 1_000
-NAMED_AT_ONCE_MAX = 50  # messages that one command of a request names
+PART_MESSAGES_MAX = 50  # messages that one command of a request names
 
 # The writer actor.
 INBOX_CALLS_MAX = 4_096
@@ -218,7 +218,7 @@ assert (
     SHORT_ANSWER_BYTES_MAX < 12 * BROWSE_PAGE_BYTES_MAX < ANSWERS_BYTES_MAX
 )  # 6 by JSON's escapes, 2 by HTTP/2
 assert PEEK_DEFAULT <= BROWSE_PAGE_MAX
-assert max(RECEIVE_BATCH_MAX, NAMED_AT_ONCE_MAX) <= COMMIT_MESSAGES_MAX
+assert max(RECEIVE_BATCH_MAX, PART_MESSAGES_MAX) <= COMMIT_MESSAGES_MAX
 assert max(CLAIM_FILTERED_MAX, EVICTED_MAX, DUE_BATCH_MAX) <= COMMIT_MESSAGES_MAX
 assert min(STEP_BYTES_MAX, COMMIT_BYTES_MAX) > CONTENT_BYTES_MAX
 assert max(PURGE_BATCH_MAX, MOVE_BATCH_MAX) <= COMMIT_MESSAGES_MAX

@@ -135,11 +135,11 @@ class NewMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tr
 
     @property
     def default_max_receives(self) -> int | None:
-        """None; see NewMessageWithPolicy."""
+        """None; see NewMessageWithDefaultBound."""
         return None
 
 
-class NewMessageWithPolicy(NewMessage, frozen=True, gc=False):
+class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):
     """A message whose sender's dialect leaves the bound on deliveries to its receivers, with a default (Sasquatch).
 
     default_max_receives: how many deliveries are enough for a claim whose redrive policy names no bound; None: such a

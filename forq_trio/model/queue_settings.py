@@ -34,7 +34,7 @@ class Order(StrEnum):
 
 
 def _from_to(low: float, high: float, meaning: str) -> Any:
-    """Documents a number and its range, both ends included; `check_settings` enforces it."""
+    """Documents a number and its range, both ends included; `check_change` enforces it."""
     return Meta(description=meaning, extra_json_schema={"minimum": low, "maximum": high})
 
 

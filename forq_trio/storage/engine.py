@@ -118,7 +118,10 @@ EVENT_KINDS = (
 
 
 class Deferred(Enum):
-    """The outcome of a command that was not run, because the allowance of its kind was used up in this batch."""
+    """The outcome of a command that is to run again in the next batch, because an allowance of this one was used up.
+
+    It did not run, or it is a claim that got nothing.
+    """
 
     DEFERRED = "deferred"
 

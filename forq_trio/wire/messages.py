@@ -194,7 +194,7 @@ class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     bytes: Count = 0
 
 
-class MessageViews(Struct, frozen=True, rename="camel"):
+class MessageList(Struct, frozen=True, rename="camel"):
     """Messages in claim order."""
 
     messages: list[MessageInfo]

@@ -38,7 +38,7 @@ from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
     MessageFilter,
-    NewMessageWithPolicy,
+    NewMessageWithDefaultBound,
     Receipt,
 )
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
@@ -62,7 +62,7 @@ def maybe(*values):
 
 
 messages = st.builds(
-    NewMessageWithPolicy,
+    NewMessageWithDefaultBound,
     content=st.sampled_from(("", "x", "größe")),
     process_after=maybe(-5_000, 0, 1, 1_000, 50_000),
     priority=st.sampled_from((0, 100, 100, 100, 1_000)),

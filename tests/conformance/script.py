@@ -21,7 +21,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.messages import (
     Delivery,
     NewMessage,
-    NewMessageWithPolicy,
+    NewMessageWithDefaultBound,
     Produced,
     QueueCounts,
     Receipt,
@@ -53,7 +53,7 @@ def do(engine: Engine, command: Command[Any], now: int = T0) -> Any:
 
 
 def send(engine: Engine, content: str = "x", *, queue: str = "q", now: int = T0, **fields: Any) -> Produced:
-    kind = NewMessageWithPolicy if "default_max_receives" in fields else NewMessage
+    kind = NewMessageWithDefaultBound if "default_max_receives" in fields else NewMessage
     return do(engine, Produce(queue, kind(content, **fields)), now)
 
 

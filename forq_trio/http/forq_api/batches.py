@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BatchEndpoints:
-    """Each endpoint works in one commit and answers 200 with a result per message or receipt."""
+    """Each endpoint answers 200 with a result per message or receipt; only a send is one commit."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -50,14 +50,14 @@ class DeadLetterEndpoints:
         return Response(200, _encode(await self._broker.dead_letter(queue, message_id)))
 
     async def redrive(self, request: Request, queue: str) -> Response:
-        """Redrive the named dead letters, in one commit."""
+        """Redrive the named dead letters."""
         wanted = _read_redrive(request.body)
         check_target(request, wanted.target)
         results = await self._broker.redrive(queue, wanted.ids, target=wanted.target)
         return Response(200, _encode(wire.MoveResults(results)))
 
     async def delete(self, request: Request, queue: str) -> Response:
-        """Delete the named dead letters, in one commit."""
+        """Delete the named dead letters."""
         wanted = _read_delete(request.body)
         results = await self._broker.delete_dead_letters(queue, wanted.ids)
         return Response(200, _encode(wire.MoveResults(results)))

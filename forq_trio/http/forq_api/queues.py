@@ -8,7 +8,7 @@ from forq_trio.http.forq_api.reading import query_number, query_page, query_shuf
 from forq_trio.http.message import Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
-from forq_trio.wire.messages import MessageViews
+from forq_trio.wire.messages import MessageList
 from forq_trio.wire.queues import QueueList
 
 _encode = msgspec.json.Encoder().encode
@@ -39,4 +39,4 @@ class QueueEndpoints:
             request.query, "limit", limits.PEEK_DEFAULT, 1, limits.BROWSE_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
         )
         messages = await self._broker.peek(queue, limit=limit, shuffle=query_shuffles(request.query))
-        return Response(200, _encode(MessageViews(messages)))
+        return Response(200, _encode(MessageList(messages)))

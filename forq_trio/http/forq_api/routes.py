@@ -17,7 +17,7 @@ from forq_trio.model.access import Scope
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
     MessageInfo,
-    MessageViews,
+    MessageList,
     NewMessage,
     NewMessages,
     NextMessage,
@@ -244,7 +244,7 @@ PEEK = Operation(
     tag="Queues",
     summary="Peek at the next ready messages",
     parameters=(_LIMIT, _ORDER),
-    answers=(Answer(200, "The messages.", MessageViews),),
+    answers=(Answer(200, "The messages.", MessageList),),
     codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *_READER),
 )
 

@@ -32,7 +32,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.model.checks import check_attributes, encode
 from forq_trio.model.errors import CallerError, QueueFull
-from forq_trio.model.messages import NewMessage, NewMessageWithPolicy, Produced
+from forq_trio.model.messages import NewMessage, NewMessageWithDefaultBound, Produced
 
 # Stricter than for receives: no queue is made through this dialect whose name Sasquatch would refuse.
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
@@ -135,7 +135,7 @@ class SendEndpoints:
         if attributes is not None:
             check_attributes(attributes)
         own = self._broker.settings_of(queue)
-        return queue, NewMessageWithPolicy(
+        return queue, NewMessageWithDefaultBound(
             content,
             priority=in_range(
                 "priority", sent.priority, options.default_priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX

@@ -7,7 +7,7 @@ import uuid6
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
 from forq_trio.model.errors import InvalidContent, Overloaded, QueueFull, ServiceError
-from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, NewMessageWithPolicy, Produced, Status
+from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, NewMessageWithDefaultBound, Produced, Status
 from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
@@ -56,7 +56,7 @@ def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
         return None
     if command.remove:
         tx.clean_up(row, "deleted_by_user")
-    copy = NewMessageWithPolicy(
+    copy = NewMessageWithDefaultBound(
         content=row.content if command.content is None else command.content,
         attributes=row.attributes if command.attributes is None else command.attributes,
         priority=row.priority,

@@ -23,7 +23,7 @@ class Cache:
     """The engine's `Snapshot`. A running batch changes nothing in it; its commit does (`Transaction.adopt`).
 
     grouped: queues that got messages with a group. unhold_cursors: queues whose held messages all become ready, and the
-    sequence of the last one that did (the column letting_go). rounds: the highest position claimed of a grouped queue
+    sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.

@@ -5,7 +5,7 @@ from json import dumps
 
 from forq_trio.model.commands import Delete, Redrive, Resubmit
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.messages import NewMessageWithPolicy, Produced, Status
+from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import DEFERRED, REQUEUED, Deferred
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user, transfer
@@ -84,7 +84,7 @@ def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
     if target is None or (command.remove and original.status == Status.PROCESSING):
         return None
     ((priority, default_max_receives, attributes, content),) = tx.query("read_message", original.seq)
-    copy = NewMessageWithPolicy(
+    copy = NewMessageWithDefaultBound(
         content if command.content is None else command.content,
         priority=priority,
         ttl_ms=original.ttl_ms,

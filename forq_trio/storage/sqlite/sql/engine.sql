@@ -18,7 +18,7 @@ SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0
            coalesce((SELECT max(seq) FROM messages), 0));
 
 -- name: load_counts
--- Messages by status of every known queue.
+-- Messages by status of every known queue; letting_go is its unhold cursor.
 SELECT queue, grouped, letting_go, ready, processing, failed, delayed, held, bytes FROM queue_counts;
 
 -- name: save_counts
