@@ -1,8 +1,8 @@
 """Calls on their way through the writer, parked receivers among them, and watches.
 
 A `Call` is one command with the slot for its outcome. Its life: sent -> taken into a batch -> resolved. A claim that
-found nothing is parked in between; a command for which the batch was full is taken again, a claim parked. Its caller may
-be cancelled at any moment; the call is abandoned then:
+found nothing is parked in between; a command for which the batch was full is taken again, a claim parked. Its caller
+may be cancelled at any moment; the call is abandoned then:
 
 - before it was taken, the writer drops it: nothing happens;
 - while it is parked, it leaves its line at once;
