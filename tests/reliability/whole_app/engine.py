@@ -81,6 +81,12 @@ class LabEngine(ObservedEngine):
             raise OSError("the disk went away")
         return changed
 
+    @property
+    def more_at_once(self) -> bool:
+        """True if the last batch left work for another one that follows at once."""
+        due_ms = self._result.next_due_ms
+        return due_ms is not None and due_ms <= self._batch.now_ms
+
     def _rules_around(self, queue: str) -> tuple[QueueRules, ...]:
         now = self._engine.snapshot().rules(queue)
         return (self._old_rules[queue], now) if queue in self._old_rules else (now,)
