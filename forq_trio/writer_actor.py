@@ -62,6 +62,7 @@ from forq_trio.model.commands import (
     Resubmit,
     RevokeToken,
     SaveToken,
+    content_bytes,
     message_count,
 )
 from forq_trio.model.errors import (
@@ -306,13 +307,14 @@ class WriterActor:
         return _without(_SENDS, calls, StorageFull) if self.sends_refused else calls
 
     def _take_postponed(self) -> list[Call[Any]]:
-        """The first postponed calls, up to COMMIT_MESSAGES_MAX messages; calls taken now come on top."""
+        """The first postponed calls, up to the bounds of one commit; calls taken now come on top."""
         calls: list[Call[Any]] = []
-        messages = 0
-        while self._postponed and messages < limits.COMMIT_MESSAGES_MAX:
+        messages = size = 0
+        while self._postponed and messages < limits.COMMIT_MESSAGES_MAX and size < limits.COMMIT_BYTES_MAX:
             call = self._postponed.popleft()
             if not call.abandoned:
                 messages += message_count(call.command)
+                size += content_bytes(call.command)
                 calls.append(call)
         return calls
 

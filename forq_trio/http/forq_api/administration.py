@@ -11,8 +11,20 @@ from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged
 
+
+class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """What these endpoints read: whoever sends a member means something that they do not do."""
+
+
 _read_change = BodyReader(SettingsChange)
+_read_object_without_members = BodyReader(_Nothing)
 _encode = msgspec.json.Encoder().encode
+
+
+def _read_nothing(body: bytes) -> None:
+    """Refuse a body that is neither absent nor an object without members."""
+    if body:
+        _read_object_without_members(body)
 
 
 class AdministrationEndpoints:
@@ -49,16 +61,19 @@ class AdministrationEndpoints:
 
     async def pause(self, request: Request, queue: str) -> Response:
         """204: nobody gets messages until `resume`."""
+        _read_nothing(request.body)
         await self._broker.pause(queue)
         return NO_CONTENT
 
     async def resume(self, request: Request, queue: str) -> Response:
         """204: waiting receivers are served."""
+        _read_nothing(request.body)
         await self._broker.resume(queue)
         return NO_CONTENT
 
     async def purge(self, request: Request, queue: str) -> Response:
         """How many messages were removed: those sent before this request."""
+        _read_nothing(request.body)
         return Response(200, _encode(Purged(await self._broker.purge(queue))))
 
     async def remove(self, request: Request, queue: str) -> Response:

@@ -127,6 +127,21 @@ class _HypercornConfig(Config):
         return headers + self._security_headers
 
 
+class _Server(TCPServer):
+    """Ends with its connection: Hypercorn's own waits until the idle limit is over, and keeps the connection's slot."""
+
+    _ended = False
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        self._ended = True
+        await self.idle_task.stop()
+
+    async def _idle_timeout(self) -> None:
+        if not self._ended:
+            await super()._idle_timeout()
+
+
 class Hypercorn:
     """Serves handed-over connections of one server."""
 
@@ -150,7 +165,7 @@ class Hypercorn:
         """
         as_tls: Any = stream  # The annotation is a TLS stream, but any stream with these methods works.
         app: Any = partial(self._app, cut)  # Hypercorn has a type for each ASGI event.
-        server = TCPServer(ASGIWrapper(app), self._config, self._context, {}, as_tls)
+        server = _Server(ASGIWrapper(app), self._config, self._context, {}, as_tls)
         stream.send_lock = server.send_lock
         try:
             await server.run()

@@ -3,9 +3,10 @@
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, Claim, Pause, ProduceMany
+from forq_trio.model.commands import Ack, Claim, Configure, Pause, ProduceMany
 from forq_trio.model.errors import Stopping
 from forq_trio.model.messages import NewMessage, Receipt
+from forq_trio.model.queue_settings import Overflow, SettingsChange
 from support.actors import running_writer
 from support.words import Pending, claim, contents, send
 
@@ -99,6 +100,17 @@ async def test_commands_that_did_not_run_are_run_next_and_delay_no_others(
         await sent.finished()
         assert any(command == send("not delayed") for command in engine.batches[0].commands)
         assert [len(batch.commands) for batch in engine.batches[:9]] == [10, 8, 7, 6, 5, 4, 3, 2, 1]
+
+
+async def test_sends_that_did_not_run_are_bounded_in_bytes_too(engine, autojump_clock, monkeypatch) -> None:
+    async with running_writer(engine) as writer:
+        await writer.execute(some(20))
+        await writer.execute(Configure("q", SettingsChange(max_messages=1, overflow=Overflow.DROP_OLDEST)))
+        monkeypatch.setattr(limits, "EVICTED_MAX", 1)
+        monkeypatch.setattr(limits, "COMMIT_BYTES_MAX", 10)
+        engine.batches.clear()
+        await writer.execute_each([send("12345678")] * 6)
+        assert max(len(batch.commands) for batch in engine.batches) <= 3
 
 
 async def test_a_stopping_writer_runs_them_first(engine, autojump_clock, monkeypatch) -> None:

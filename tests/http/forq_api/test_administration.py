@@ -279,6 +279,17 @@ async def test_who_waits_is_served_when_the_queue_is_resumed(api: Api, mock_cloc
     assert got == ["m"]
 
 
+@pytest.mark.parametrize("action", ["purge", "pause", "resume"])
+async def test_what_takes_no_body_refuses_one_that_asks_for_more(api: Api, action: str):
+    """Somebody who says how old, or for how long, does not mean everything, or for ever."""
+    await api.broker.produce("q", "m")
+    for body in (b'{"olderThanMs": 3600000}', b"[]", b"now"):
+        status, _ = await api.code("POST", f"/api/v1/queues/q/{action}", body)
+        assert status == 400
+    assert len(await api.broker.peek("q")) == 1
+    assert (await api.call("POST", f"/api/v1/queues/q/{action}", b"{}")).status in (200, 204)
+
+
 async def test_a_purge_removes_whatever_is_there(api: Api):
     await api.send("processing", "ready")
     message = await api.receive()

@@ -1,8 +1,8 @@
 """Exchanges that break off at every point (F3).
 
 A claim whose answer could not be written is claimable again within 100 ms, its attempt uncounted. What was written is
-the client's, read or not: its lease stands. The bound is on the median of several tries, and on a machine that is slow or
-busy it is as many round trips as fit into it elsewhere; each single try has a generous bound.
+the client's, read or not: its lease stands. The bound is on the median of several tries; a slow or busy machine has as
+many round trips as fit into it elsewhere. Each single try has a generous bound.
 """
 
 import socket

@@ -152,8 +152,8 @@ def test_what_cannot_be_backed_up_is_said(path, target, tmp_path) -> None:
 
 
 def test_a_database_with_a_log_is_no_finished_backup(path, filled) -> None:
-    report = verify_backup(path)
-    assert any("has a log beside it" in problem for problem in report.problems)
+    with pytest.raises(StorageOpenError, match="has a log beside it"):
+        verify_backup(path)
 
 
 def test_a_damaged_backup_is_found(path, filled, target) -> None:
@@ -166,8 +166,35 @@ def test_a_damaged_backup_is_found(path, filled, target) -> None:
     ]
 
 
-def test_an_empty_file_is_no_backup(tmp_path) -> None:
+@pytest.mark.parametrize("content", [b"", b"x"])
+def test_an_empty_file_is_no_backup(tmp_path, content) -> None:
     """What a copy leaves that was cut off at its start."""
-    (tmp_path / "empty.db").touch()
-    with pytest.raises(StorageOpenError, match=r"empty\.db is empty: it is not a backup$"):
-        verify_backup(str(tmp_path / "empty.db"))
+    (tmp_path / "empty.db").write_bytes(content)
+    for check in (verify_backup, check_file):
+        with pytest.raises(
+            StorageOpenError, match=r"empty\.db holds no queue: it is empty, or a copy without"
+        ):
+            check(str(tmp_path / "empty.db"))
+
+
+def test_a_copy_without_its_log_is_not_called_sound(path, tmp_path) -> None:
+    copy = tmp_path / "copy.db"
+    with closing(open_database(path, "full")):
+        copy.write_bytes(Path(path).read_bytes())
+    with pytest.raises(StorageOpenError, match="holds no queue"):
+        verify_backup(str(copy))
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lock", ".reserve"])
+def test_a_backup_never_takes_the_name_of_a_file_beside_a_database(path, filled, tmp_path, ending) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path + ending)
+    for target in (path + ending, str(link)):
+        with pytest.raises(StorageOpenError, match="belongs to the database"):
+            backup_file(path, target, overwrite=True)
+
+
+def test_a_backup_is_not_written_beside_a_directory_that_is_not_there(path, filled, tmp_path) -> None:
+    with pytest.raises(StorageOpenError, match="is the name of a directory"):
+        backup_file(path, f"{tmp_path}/nowhere/")
+    assert not (tmp_path / "nowhere").exists()

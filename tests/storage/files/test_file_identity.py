@@ -40,6 +40,12 @@ def replaced_by_a_link(file: Path) -> Callable[[], object]:
     return lambda: aside.replace(file)
 
 
+def replaced_by_a_link_to_itself(file: Path) -> Callable[[], object]:
+    aside = file.rename(f"{file}.aside")
+    file.symlink_to(aside)
+    return lambda: aside.replace(file)
+
+
 def linked(file: Path) -> Callable[[], object]:
     second = Path(f"{file}.second")
     second.hardlink_to(file)
@@ -56,6 +62,7 @@ SAID = {
     moved: "was removed or moved",
     replaced: "was replaced by another file",
     replaced_by_a_link: "was replaced by another file",
+    replaced_by_a_link_to_itself: "was replaced by another file",
     linked: "has a second name (a hard link)",
     directory_moved: "was removed or moved",
 }

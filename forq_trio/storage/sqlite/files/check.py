@@ -16,8 +16,12 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite import statements as sql
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
-from forq_trio.storage.sqlite.files.open import has_log, open_alone, open_reader
+from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX
+from forq_trio.storage.sqlite.files.open import RESERVE_SUFFIX, has_log, open_alone, open_reader
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+
+BESIDE = ("-wal", "-shm", "-journal", LOCK_SUFFIX, RESERVE_SUFFIX)
+"""What the names of the files beside a database end in."""
 
 _COUNT = sql.load("count")
 _CHECK = sql.load("check")
@@ -27,7 +31,7 @@ class CheckReport(Struct, frozen=True):
     """What was found in a file.
 
     problems: one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none for a sound file. schema_version: the last
-    migration that was applied; 0 for an empty file and for a file of Forq.
+    migration that was applied; 0 for a file of Forq.
     """
 
     problems: list[str]
@@ -44,7 +48,7 @@ def check_file(path: str) -> CheckReport:
     """Check a whole database file: SQLite's structure, then the statements of check.sql about our tables.
 
     Reads every page, so it takes as long as reading the file. Raises StorageOpenError when there is no such
-    file or it is not one of ours or of Forq's.
+    file, it is not one of ours or of Forq's, or there is nothing in it: what it had may be in a log that is not there.
     """
     with _existing(path), closing(open_reader(path)) as connection:
         return _check(connection, path)
@@ -53,18 +57,16 @@ def check_file(path: str) -> CheckReport:
 def verify_backup(path: str) -> CheckReport:
     """`check_file` for a backup, opened as the single file it has to be: nothing beside it is looked at.
 
-    An empty file, which a server would take as a new database, is no backup: StorageOpenError.
+    No backup, and so a StorageOpenError: a file without a queue, which a server would take as a new database; and one
+    with a log beside it, in which there may be more.
     """
     with _existing(path):
-        if os.path.getsize(path) == 0:
-            raise StorageOpenError(f"{path} is empty: it is not a backup")
-        with closing(open_alone(path)) as connection:
-            report = _check(connection, path)
         if has_log(path) or has_log(path, "-journal"):
-            report.problems.append(
+            raise StorageOpenError(
                 f"{path} has a log beside it: it is a database in use, not a finished backup"
             )
-        return report
+        with closing(open_alone(path)) as connection:
+            return _check(connection, path)
 
 
 def backup_file(
@@ -84,6 +86,15 @@ def backup_file(
 
 
 def _check_target(source: str, target: str, *, overwrite: bool) -> None:
+    if target.endswith(os.sep):
+        raise StorageOpenError(f"{target} is the name of a directory: a backup is a file")
+    real_target = os.path.realpath(target)
+    for ending in BESIDE:
+        database = real_target.removesuffix(ending)
+        if database != real_target and os.path.exists(database):
+            raise StorageOpenError(
+                f"{target} belongs to the database {database}: a backup needs another name"
+            )
     if not os.path.exists(target):
         return
     if os.path.exists(source) and os.path.samefile(source, target):
@@ -107,6 +118,8 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
     """The report on one snapshot of the file."""
     connection.execute("BEGIN")
     kind = recognise(connection, path)
+    if kind is Kind.EMPTY:
+        raise StorageOpenError(f"{path} holds no queue: it is empty, or a copy without the log beside it")
     version = connection.pragma("user_version") if kind is Kind.OURS else 0
     problems: list[str] = []
     messages = queues = 0
@@ -114,8 +127,7 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
         problems += _rows(connection, "PRAGMA integrity_check")
         if problems == ["ok"]:
             problems.clear()
-        if kind is not Kind.EMPTY:
-            messages, queues = connection.execute(_COUNT["messages"]).get
+        messages, queues = connection.execute(_COUNT["messages"]).get
         if kind is Kind.OURS:
             for statement in _CHECK.values():
                 problems += _rows(connection, statement)

@@ -5,8 +5,10 @@ replaced, everything goes on, and the next process finds something else, or noth
 as stored is not. Without its log, a database file is as it was at some checkpoint. A second name (a hard link) is as
 bad: who opens the database by it looks for a log beside that name, and finds none.
 
-So the device and the number (inode) of each file are kept when it is opened, and compared with what its name leads to.
-The number of an open file is not given to another one. A file that is overwritten in place is not noticed.
+So the device and the number (inode) of each name and of the file that it leads to are kept when the file is opened, and
+compared with what is there. The name counts, too: a symbolic link in its place leads to the same file, but the next
+process would look for the log beside the file, where this one does not write it. The number of an open file is not
+given to another one. A file that is overwritten in place is not noticed.
 """
 
 import os
@@ -21,20 +23,20 @@ class FileNames:
 
     def __init__(self, names: Iterable[str]) -> None:
         names = filter(os.path.exists, map(os.path.abspath, names))
-        self._opened = {name: _identity(os.stat(name)) for name in names}
+        self._opened = {name: _identity(name) for name in names}
 
     def problem(self) -> str | None:
         """What is wrong with the first file that has lost its name, or has a second one; None if all is well."""
         for name, opened in self._opened.items():
             try:
-                found = os.stat(name)
+                found, links = _identity(name), os.stat(name).st_nlink
             except FileNotFoundError:
                 return f"{name} was removed or moved"
             except OSError as error:
                 return f"{name} cannot be reached: {error.strerror}"
-            if _identity(found) != opened:
+            if found != opened:
                 return f"{name} was replaced by another file"
-            if found.st_nlink > 1:
+            if links > 1:
                 return f"{name} has a second name (a hard link)"
         return None
 
@@ -44,5 +46,7 @@ def names_of(path: str, real_path: str) -> list[str]:
     return [path, real_path, *(real_path + suffix for suffix in (*LOG_SUFFIXES, LOCK_SUFFIX))]
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+def _identity(name: str) -> tuple[int, ...]:
+    """Device and number of a name, and of the file that it leads to: a symbolic link has its own."""
+    link, file = os.lstat(name), os.stat(name)
+    return link.st_dev, link.st_ino, file.st_dev, file.st_ino

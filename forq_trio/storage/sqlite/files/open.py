@@ -22,6 +22,8 @@ from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
 _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL", "none": "OFF"}
 
+RESERVE_SUFFIX = ".reserve"
+
 
 class Database:
     """A locked, up-to-date file with its write connection. Use from one thread at a time.
@@ -199,7 +201,7 @@ def _check_writable(connection: apsw.Connection, path: str) -> None:
 
 
 def _reserve_path(real_path: str) -> str:
-    return f"{real_path}.reserve"
+    return real_path + RESERVE_SUFFIX
 
 
 def _allocate_log_index(real_path: str) -> int:
