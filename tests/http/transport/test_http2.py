@@ -83,15 +83,17 @@ async def http2(transport) -> Http2Client:
     return client
 
 
-@pytest.mark.parametrize(
-    "last", [b"", bytes.fromhex("000008 07 00 00000000") + bytes(8), bytes.fromhex("000000 00 00 00000001")]
-)
+ACK_OF_SETTINGS = bytes.fromhex("000000 04 01 00000000")
+GOAWAY = bytes.fromhex("000008 07 00 00000000") + bytes(8)
+DATA_OF_NO_STREAM = bytes.fromhex("000000 00 00 00000001")
+
+
+@pytest.mark.parametrize("last", [ACK_OF_SETTINGS, GOAWAY, DATA_OF_NO_STREAM])
 async def test_a_client_that_has_left_takes_no_connection(last: bytes):
-    """After a GOAWAY or a frame that is none, too."""
     async with running() as transport:
         for _ in range(3):
             client = await http2(transport)
-            await client.stream.send_all(last or bytes.fromhex("000000 04 01 00000000"))
+            await client.stream.send_all(last)
             await client.stream.aclose()
         while transport.server.connections:
             await trio.lowlevel.checkpoint()
