@@ -4,9 +4,20 @@ import apsw
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, Claim, Extend, Nack, ProduceMany, Sweep, SweepKind
-from forq_trio.model.errors import CommandRefused, Overloaded, StorageUnavailable
+from forq_trio.model.commands import (
+    Ack,
+    Claim,
+    Configure,
+    Extend,
+    Nack,
+    ProduceMany,
+    Resubmit,
+    Sweep,
+    SweepKind,
+)
+from forq_trio.model.errors import CommandRefused, Overloaded, QueueFull, StorageUnavailable
 from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
+from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import Batch
 from support.actors import T0
 from support.batches import do, run
@@ -135,3 +146,19 @@ def test_a_sweep_forgets_all_deduplication_ids_whose_window_is_over(engine, monk
         sweeps += 1
     assert sweeps == 4
     assert engine._connection.execute("SELECT count(*) FROM dedup").get == 0
+
+
+def test_a_copy_that_is_refused_does_not_have_its_batch_run_again(engine) -> None:
+    """Otherwise one client with a full queue makes every batch cost twice."""
+    produced = do(engine, send("original", ttl_ms=1))
+    do(engine, Sweep(SweepKind.EXPIRED), T0 + 5)
+    do(engine, Configure("full", SettingsChange(max_messages=1)))
+    do(engine, send(queue="full"))
+    rolled_back: list[str] = []
+    engine._connection.set_rollback_hook(lambda: rolled_back.append("rolled back"))
+    copy = Resubmit("q-dlq", produced.id, target="full", remove=True)
+    refused, sent = run(engine, copy, send("other")).outcomes
+    engine._connection.set_rollback_hook(None)
+    assert isinstance(refused, QueueFull)
+    assert (sent.sequence, rolled_back) == (3, [])
+    assert engine.snapshot().counts["q-dlq"].ready == 1

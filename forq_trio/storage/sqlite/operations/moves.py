@@ -67,14 +67,16 @@ def _named(tx: Transaction, allowance: Allowance, queue: str, message_ids: Seque
     return found
 
 
-def resubmit(tx: Transaction, commands: Sequence[Resubmit]) -> list[Produced | Deferred | None]:
+def resubmit(
+    tx: Transaction, commands: Sequence[Resubmit]
+) -> list[Produced | ServiceError | Deferred | None]:
     copying, evicting = tx.allowances.of(Resubmit), tx.allowances.of(Step.EVICT)
     return [
         DEFERRED if copying.used_up or evicting.used_up else _resubmit(tx, command) for command in commands
     ]
 
 
-def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
+def _resubmit(tx: Transaction, command: Resubmit) -> Produced | ServiceError | None:
     found = rows_of(tx.query("find_by_id", dumps([command.message_id])))
     if not found or found[0].queue != command.queue:
         return None
@@ -94,13 +96,24 @@ def _resubmit(tx: Transaction, command: Resubmit) -> Produced | None:
         dead_letter_queue=original.dead_letter_queue,
         default_max_receives=default_max_receives,
     )
-    if command.remove:
-        # Before the send: the original must neither take the space of its copy nor be evicted for it.
-        remove_for_user(tx, [original])
-        tx.forget_positions()
-    sent = send(tx, target, (copy,))
-    assert not isinstance(sent, Deferred)  # the allowance was looked at before
-    if isinstance(sent, ServiceError):
-        raise sent  # undoes the removal, too
-    tx.write_inserts()
-    return sent[0]
+    stored: list[Produced] = []
+
+    def replace() -> None:
+        if command.remove:
+            # Before the send: the original must neither take the space of its copy nor be evicted for it.
+            remove_for_user(tx, [original])
+            tx.forget_positions()
+        sent = send(tx, target, (copy,))
+        assert not isinstance(sent, Deferred)  # the allowance was looked at before
+        if isinstance(sent, ServiceError):
+            raise sent
+        tx.write_inserts()
+        stored.extend(sent)
+
+    # In a savepoint: a copy that is refused undoes the removal, and nothing else of the batch.
+    error = tx.attempt(replace)
+    if error is None:
+        return stored[0]
+    if isinstance(error, ServiceError):
+        return error
+    raise error
