@@ -40,8 +40,9 @@ def press(monkeypatch: pytest.MonkeyPatch) -> Press:
     def press() -> None:
         noticed.clear()
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        # Python does not notice a signal that comes just before it waits for a socket: then it is pressed again.
-        while not noticed.wait(1):
+        # Python does not notice a signal that comes just before it waits for a socket: then it is pressed again. Late
+        # enough for a busy machine: a second press that is noticed is another Ctrl-C.
+        while not noticed.wait(10) and signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     monkeypatch.setattr(Interrupts, "_on_signal", noticing)
