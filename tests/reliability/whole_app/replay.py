@@ -14,7 +14,7 @@ Receipts and ids stay really random; nothing decides by them. The order of a set
 """
 
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
@@ -26,10 +26,14 @@ from support.actors import elapse
 THREAD_SECONDS = (0.0, 0.0, 0.0, 0.0002, 0.001, 0.02)
 
 
-def run_seeded(seed: int, main: Callable[[random.Random], Awaitable[Any]]) -> Any:
-    """What `main(rng)` returns or raises, run by the rules above."""
+def run_seeded(
+    seed: int,
+    main: Callable[[random.Random], Awaitable[Any]],
+    thread_seconds: Sequence[float] = THREAD_SECONDS,
+) -> Any:
+    """What `main(rng)` returns or raises, run by the rules above. thread_seconds: how long a thread may take."""
     rng = random.Random(seed)
-    with _seeded_scheduler(seed), _simulated_threads(rng):
+    with _seeded_scheduler(seed), _simulated_threads(rng, thread_seconds):
         return trio.run(main, rng, clock=MockClock(autojump_threshold=0))
 
 
@@ -50,7 +54,7 @@ def _seeded_scheduler(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _simulated_threads(rng: random.Random) -> Iterator[None]:
+def _simulated_threads(rng: random.Random, thread_seconds: Sequence[float]) -> Iterator[None]:
     async def run_sync(
         work: Callable[..., Any],
         *args: object,
@@ -65,10 +69,10 @@ def _simulated_threads(rng: random.Random) -> Iterator[None]:
             waits_first = rng.random() < 0.5
             with trio.CancelScope(shield=True):
                 if waits_first:
-                    await _take_time(rng)
+                    await _take_time(rng.choice(thread_seconds))
                 result = work(*args)
                 if not waits_first:
-                    await _take_time(rng)
+                    await _take_time(rng.choice(thread_seconds))
             return result
 
     threads = trio.to_thread
@@ -80,8 +84,7 @@ def _simulated_threads(rng: random.Random) -> Iterator[None]:
         threads.run_sync = real
 
 
-async def _take_time(rng: random.Random) -> None:
-    seconds = rng.choice(THREAD_SECONDS)
+async def _take_time(seconds: float) -> None:
     if seconds:
         await elapse(seconds)
     else:

@@ -16,6 +16,7 @@ from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, NACKED, RELEASED, Deferred
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
+from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.dead_letters import remove
 from forq_trio.storage.sqlite.operations.group_limit import count_in_process
 from forq_trio.storage.sqlite.row import Row
@@ -190,6 +191,7 @@ def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None
 def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
+    full: set[Group] = set()  # groups known to be at their limit: each is counted once, not for each receipt
 
     def write() -> None:
         messages.write_returned()
@@ -200,8 +202,14 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         limit = tx.rules(found.queue).group_in_flight_max
         if limit is None or not found.group_id:
             return False
+        group = found.queue, found.group_id
+        if group in full:
+            return True
         write()  # what this batch did so far counts
-        return count_in_process(tx, (found.queue, found.group_id), limit) >= limit
+        if count_in_process(tx, group, limit) < limit:
+            return False
+        full.add(group)
+        return True
 
     def settle(command: Extend, receipt: Receipt) -> int | None:
         found = messages.by_receipt(command.queue, receipt)
@@ -213,6 +221,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         extended.pop(found.seq, None)
         if command.lease_ms == 0:
             _end_lease(tx, messages, found)
+            full.clear()
         else:
             tx.transition(EXTENDED, found.queue, found.status, _PROCESSING, (found,), due_ms=lease_until)
             if found.status != _PROCESSING:
