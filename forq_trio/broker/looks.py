@@ -41,7 +41,7 @@ class Looks:
 
     def queues_named(self, queues: Sequence[str]) -> list[QueueInfo]:
         """`queues`, but these; zeros for one that is not known."""
-        counts = self.counts()
+        counts = self._writer.snapshot().counts
         return [self._info(queue, counts.get(queue) or QueueCounts()) for queue in queues]
 
     async def queue_stats(self, queue: str) -> QueueInfo:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from forq_trio.model import limits
+from forq_trio.model.errors import InvalidSetting
 
 UNAUTHORIZED = "unauthorized"
 TOO_MANY_REQUESTS = "too_many_requests"
@@ -67,21 +68,7 @@ DEDUPLICATION_WINDOW_OUT_OF_RANGE = "bad_request.deduplicationWindowMs.out_of_ra
 ORDER_INVALID = "bad_request.order.invalid"
 PEEK_INVALID = "bad_request.peek.invalid"
 QUEUE_NOT_EMPTY = "conflict.queue_not_empty"
-SETTING_INVALID = {
-    member: f"bad_request.settings.{member}"
-    for member in (
-        "leaseMs",
-        "delayMs",
-        "ttlMs",
-        "maxAttempts",
-        "backOff",
-        "deadLetterQueue",
-        "deduplicationWindowMs",
-        "maxMessages",
-        "maxBytes",
-        "groupInFlightMax",
-    )
-}
+SETTING_INVALID = InvalidSetting.field_codes
 """The codes of invalid settings, by setting."""
 
 

@@ -30,7 +30,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.check import verify_backup
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database, dated_name, sync
 from forq_trio.storage.sqlite.files.open import check_path, has_log, lock_database, make_directory, open_alone
-from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
+from forq_trio.storage.sqlite.files.recognise import refusing
 
 _WITH_CONTENT = ("", "-wal", "-journal")
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -78,9 +78,6 @@ def _check_backup(backup: str, real_path: str) -> None:
         raise StorageOpenError(f"{backup} is not sound: {report.problems[0]}")
     if os.path.exists(real_path) and os.path.samefile(backup, real_path):
         raise StorageOpenError(f"{backup} is the database itself")
-    with closing(open_alone(backup)) as connection:
-        if recognise(connection, backup) is Kind.EMPTY:
-            raise StorageOpenError(f"{backup} holds no queue: there is nothing to restore")
 
 
 def _check_owner(real_path: str, path: str) -> None:
