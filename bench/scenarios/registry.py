@@ -3,7 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.scenarios import backlog, closed, embedded, features, handoff, idle, neighbours, peers, restart
+from bench.scenarios import (
+    backlog,
+    closed,
+    embedded,
+    features,
+    handoff,
+    idle,
+    neighbours,
+    peers,
+    restart,
+    writes,
+)
 from bench.scenarios.context import Context, Row
 
 YARDSTICK = "stores nothing"
@@ -41,5 +52,6 @@ SCENARIOS: dict[str, Scenario] = {
     "features": Scenario(features.features, needs_own=True),
     "features-stored": Scenario(features.features_stored, needs_own=True),
     "neighbours": Scenario(neighbours.neighbours, needs_own=True),
+    "writes": Scenario(writes.writes, needs_own=True),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

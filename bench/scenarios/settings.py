@@ -41,6 +41,8 @@ class Settings:
     embedded_seconds: float = 4.0
 
     feature_messages: int = 10_000
+    writes_stored: int = 20_000
+    writes_commits: int = 500
     peer_messages: int = 10_000
     peer_seconds: float = 4.0
     fsync_probes: int = 200
@@ -69,6 +71,8 @@ QUICK = Settings(
     embedded_messages=10_000,
     embedded_seconds=0.4,
     feature_messages=1_000,
+    writes_stored=2_000,
+    writes_commits=100,
     peer_messages=1_000,
     peer_seconds=0.4,
 )
@@ -100,6 +104,8 @@ TINY = Settings(
     embedded_messages=200,
     embedded_seconds=2.0,
     feature_messages=50,
+    writes_stored=200,
+    writes_commits=10,
     peer_messages=50,
     peer_seconds=2.0,
     fsync_probes=10,

@@ -17,17 +17,18 @@ class MessageIds:
     """Makes ids. Call `at` with the time of each batch first."""
 
     def __init__(self) -> None:
-        self._now_ms = -1
+        self._now_ms = self._begun_ms = -1
         self._number = 0
 
     def at(self, now_ms: int) -> None:
         """Make the next ids for this millisecond (epoch ms)."""
-        if now_ms != self._now_ms:
-            self._now_ms = now_ms
-            self._number = max(uuid7().int & ~_GUARD_BIT, self._number)
+        self._now_ms = now_ms
 
     def next(self) -> str:
         """A new id, in the usual text form."""
+        if self._begun_ms != self._now_ms:
+            self._begun_ms = self._now_ms
+            self._number = max(uuid7().int & ~_GUARD_BIT, self._number)
         self._number += getrandbits(_STEP_BITS) + 1
         digits = f"{self._number:032x}"
         return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

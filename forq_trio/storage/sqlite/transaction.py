@@ -406,11 +406,13 @@ class Transaction:
     # The end of the batch
 
     def save(self) -> None:
-        """Write the changed counts of queues to their table."""
+        """Write the changed counts of queues to their table, and with them the last sequence number."""
         if not self._changes and not self._forgotten:
             return
         for queue in self._forgotten:
             self.query("forget_counts", queue)
+        if self._forgotten:
+            self.query("save_last_sequence", self.last_seq)
         self._counts = {queue: self._with_changes(queue, each) for queue, each in self._changes.items()}
         rows = [
             (
@@ -418,7 +420,7 @@ class Transaction:
                 max(
                     -limits.SEQUENCE_MAX, min(now.bytes, limits.SEQUENCE_MAX)
                 ),  # a damaged row may say anything
-                *(self.grouped(queue), self.unhold_cursor(queue), self.now_ms),
+                *(self.grouped(queue), self.unhold_cursor(queue), self.now_ms, self.last_seq),
             )
             for queue, now in self._counts.items()
         ]

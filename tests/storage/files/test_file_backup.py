@@ -17,8 +17,8 @@ INSERT INTO messages (id, queue, process_after, received_at, updated_at, expires
 VALUES (?1, 'emails', 1, 1, 1, 1, 1, ?2, length(?2))
 """
 COUNT = """
-INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, updated_at)
-VALUES ('emails', 3000, 0, 0, 0, 0, 9000000, 1)
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, updated_at, last_seq)
+VALUES ('emails', 3000, 0, 0, 0, 0, 9000000, 1, 3000)
 """
 
 

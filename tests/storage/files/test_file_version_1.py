@@ -51,7 +51,7 @@ def test_every_message_comes_along_with_its_size_counted(version_1, read) -> Non
         ("dead", 4),
     ]
     assert check_file(version_1).problems == []
-    assert read(version_1, "PRAGMA user_version") == [(3,)]
+    assert read(version_1, "PRAGMA user_version") == [(4,)]
 
 
 def test_numbers_go_on_above_the_highest_ever_given_out(version_1) -> None:

@@ -26,9 +26,10 @@ WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
 EXPECTED = {
-    "last_sequence": "SCAN sqlite_sequence",
+    "last_sequence": "SCAN forgotten",
     "load_counts": "SCAN queue_counts",
     "save_counts": "",
+    "save_last_sequence": "SCAN forgotten",
     "forget_counts": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "load_settings": "SCAN queues",
     "save_settings": "",
@@ -91,10 +92,10 @@ EXPECTED = {
     "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
 }
 
-# Scans that are meant: of the one row about sequences, of one small row per queue at start (or to list the queues), of
-# the rows of a JSON list or a common table expression.
+# Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
+# queues), of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
-    "sqlite_sequence",
+    "forgotten",
     "queue_counts",
     "queues",
     "tokens",

@@ -9,7 +9,17 @@ import apsw
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, Delete, Extend, Purge, Redrive, Release, Sweep, SweepKind
+from forq_trio.model.commands import (
+    Configure,
+    Delete,
+    Extend,
+    ForgetQueue,
+    Purge,
+    Redrive,
+    Release,
+    Sweep,
+    SweepKind,
+)
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import Overflow, SettingsChange
@@ -115,14 +125,18 @@ def test_counts_are_those_of_the_table_after_any_history_and_after_reopening(tmp
         assert kept(engine) == counted(path) != {}
 
 
-def test_a_sequence_number_is_never_used_twice(tmp_path) -> None:
-    """Not even when every message is gone and the process starts over."""
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_sequence_number_is_never_used_twice(tmp_path, forgets) -> None:
+    """Not even when every message is gone, and maybe the queue forgotten, and the process starts over."""
     used = []
     for _ in range(3):
         with closing(SqliteEngine(str(tmp_path / "forq.db"), EngineSettings(), "normal")) as engine:
             used += [do(engine, send()).sequence for _ in range(5)]
             assert all(do(engine, ack(*do(engine, claim(most=5)))))
             assert engine.snapshot().counts == {"q": QueueCounts()}
+            if forgets:
+                assert do(engine, ForgetQueue("q"))
+                assert engine.snapshot().counts == {}
     assert used == list(range(1, 16))
 
 

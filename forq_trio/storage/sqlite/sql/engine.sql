@@ -14,7 +14,7 @@ ROLLBACK;
 
 -- name: last_sequence
 -- The highest sequence number ever given out.
-SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'messages'), 0),
+SELECT max((SELECT last_seq FROM forgotten), coalesce((SELECT max(last_seq) FROM queue_counts), 0),
            coalesce((SELECT max(seq) FROM messages), 0));
 
 -- name: load_counts
@@ -23,15 +23,20 @@ SELECT queue, grouped, letting_go, ready, processing, failed, delayed, held, byt
 
 -- name: save_counts
 -- Messages by status of one queue, as of this batch.
-INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, grouped, letting_go, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, grouped, letting_go, updated_at,
+                          last_seq)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (queue) DO UPDATE SET ready = excluded.ready, processing = excluded.processing, failed = excluded.failed,
     delayed = excluded.delayed, held = excluded.held, bytes = excluded.bytes, grouped = excluded.grouped,
-    letting_go = excluded.letting_go, updated_at = excluded.updated_at;
+    letting_go = excluded.letting_go, updated_at = excluded.updated_at, last_seq = excluded.last_seq;
 
 -- name: forget_counts
 -- Forget an empty queue.
 DELETE FROM queue_counts WHERE queue = ?;
+
+-- name: save_last_sequence
+-- Keep the highest sequence number ever given out, where the counts of a queue are forgotten.
+UPDATE forgotten SET last_seq = ?;
 
 -- name: load_settings
 -- The settings of all queues.

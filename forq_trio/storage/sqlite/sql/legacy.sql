@@ -30,7 +30,7 @@ SELECT (SELECT count(*) FROM forq_messages) - (SELECT count(*) FROM messages);
 
 -- name: count
 -- Compute the counts of every queue from the table.
-INSERT INTO queue_counts (queue, ready, processing, failed, delayed, bytes, updated_at)
+INSERT INTO queue_counts (queue, ready, processing, failed, delayed, bytes, updated_at, last_seq)
 SELECT
     queue,
     count(*) FILTER (WHERE status = 0),
@@ -38,7 +38,8 @@ SELECT
     count(*) FILTER (WHERE status = 2),
     count(*) FILTER (WHERE status = 3),
     sum(bytes),
-    max(updated_at)
+    max(updated_at),
+    max(seq)
 FROM messages GROUP BY queue;
 
 -- name: drop
