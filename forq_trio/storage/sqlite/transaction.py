@@ -121,7 +121,9 @@ class Transaction:
 
     def delete(self, seqs: list[int]) -> None:
         """Remove these messages."""
-        if seqs:
+        if len(seqs) == 1:
+            self.connection.execute(SQL["delete_message"], seqs)
+        elif seqs:
             self.connection.execute(SQL["delete_messages"], (str(seqs),))
 
     # Queues

@@ -35,8 +35,8 @@ class _Messages:
     account of it.
     """
 
-    def __init__(self, tx: Transaction, kind: type, statement: str, names: str, count: int) -> None:
-        """names: a JSON list of `count` sequences or ids."""
+    def __init__(self, tx: Transaction, kind: type, statement: str, names: str | int, count: int) -> None:
+        """names: what the statement takes: a JSON list of `count` sequences or ids, or the one sequence."""
         self._tx = tx
         self._found = {row[0]: Row._make(row) for row in tx.query(statement, names)}
         self.returned: list[tuple[Any, ...]] = []
@@ -114,7 +114,10 @@ class _Messages:
 
 def _named_by_receipts(tx: Transaction, commands: Sequence[Ack | Nack | Extend | Release]) -> _Messages:
     seqs = [receipt.seq for command in commands for receipt in command.receipts]
-    return _Messages(tx, type(commands[0]), "find_by_sequence", str(seqs), len(seqs))
+    kind = type(commands[0])
+    if len(seqs) == 1:
+        return _Messages(tx, kind, "find_one_by_sequence", seqs[0], 1)
+    return _Messages(tx, kind, "find_by_sequence", str(seqs), len(seqs))
 
 
 def _named_by_ids(tx: Transaction, commands: Sequence[AckById | NackById]) -> _Messages:

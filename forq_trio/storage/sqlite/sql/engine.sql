@@ -188,6 +188,12 @@ SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, r
 FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
+-- name: find_one_by_sequence
+-- The same of one message: a fourth faster than a list of one.
+SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+       failures, dead_letter_queue, source_queue, ttl_ms
+FROM messages WHERE seq = ?;
+
 -- name: find_default_max_receives
 -- How many deliveries of a message are enough for a claim that names no bound.
 SELECT default_max_receives FROM messages WHERE seq = ?;
@@ -198,6 +204,10 @@ SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, r
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages
 WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: delete_message
+-- Remove one message for good.
+DELETE FROM messages WHERE seq = ?;
 
 -- name: delete_messages
 -- Remove messages for good.
