@@ -26,16 +26,19 @@ class Step:
     DELIVER = "deliver"
 
 
+_MESSAGES_MAX = {
+    Step.DUE: "DUE_BATCH_MAX",
+    Step.UNHOLD_GROUP: "DUE_BATCH_MAX",
+    Step.UNHOLD_QUEUE: "DUE_BATCH_MAX",
+    Step.EVICT: "EVICTED_MAX",
+    Step.FILTER: "CLAIM_FILTERED_MAX",
+}
+"""By step, the limit of its messages; that of all others is COMMIT_MESSAGES_MAX."""
+
+
 def _messages_max(step: object) -> int:
-    match step:
-        case Step.DUE | Step.UNHOLD_GROUP | Step.UNHOLD_QUEUE:
-            return limits.DUE_BATCH_MAX
-        case Step.EVICT:
-            return limits.EVICTED_MAX
-        case Step.FILTER:
-            return limits.CLAIM_FILTERED_MAX
-        case _:
-            return limits.COMMIT_MESSAGES_MAX
+    messages_max: int = getattr(limits, _MESSAGES_MAX.get(step, "COMMIT_MESSAGES_MAX"))
+    return messages_max
 
 
 class Allowance:
@@ -80,6 +83,11 @@ class Allowances:
     def renew(self, step: object) -> None:
         """Begin a step again."""
         self._by_step.pop(step, None)
+
+    def used_up(self, step: object) -> bool:
+        """Whether a step has used up its allowance; False for one that did nothing yet."""
+        allowance = self._by_step.get(step)
+        return allowance is not None and allowance.used_up
 
     def of(self, step: object) -> Allowance:
         allowance = self._by_step.get(step)

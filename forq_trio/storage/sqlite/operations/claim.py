@@ -48,12 +48,12 @@ def claim(
     own: dict[str, list[int]] = {}
     for index, command in enumerate(claims):
         own.setdefault(command.queue, []).append(index)
-    delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
+    used_up = tx.allowances.used_up
     for queue in queues_to_claim(tx, claims, receivers):
         ready = tx.ready(queue)
         if ready <= 0 or tx.rules(queue).paused:
             continue
-        if not tx.claim_first_next and (delivering.used_up or filtering.used_up):
+        if not tx.claim_first_next and (used_up(Step.DELIVER) or used_up(Step.FILTER)):
             tx.claim_first_next = queue
         waiting = receivers.get(queue, ())[:ready]
         mine = own.get(queue, [])
@@ -66,7 +66,7 @@ def claim(
         ]
         served += found
         left = tx.ready(queue) > 0
-        cut_short = left and (delivering.used_up or filtering.used_up)
+        cut_short = left and (used_up(Step.DELIVER) or used_up(Step.FILTER))
         if cut_short or (left and len(found) == limits.RECEIVERS_OFFERED_MAX):
             tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
