@@ -26,7 +26,7 @@ class Step:
     DELIVER = "deliver"
 
 
-_MESSAGES_MAX = {
+_MESSAGES_MAX: dict[object, str] = {
     Step.DUE: "DUE_BATCH_MAX",
     Step.UNHOLD_GROUP: "DUE_BATCH_MAX",
     Step.UNHOLD_QUEUE: "DUE_BATCH_MAX",

@@ -15,7 +15,7 @@ from forq_trio.model import limits
 # How long sending the end of a TLS connection (close_notify) may take.
 CLOSE_SECONDS = 1.0
 EAGER_AFTER_WAITS = 8
-EAGER_PASSES = 5
+EAGER_PASSES = 12
 # Linux says that the peer has closed its side also while bytes that it sent before are still to be read.
 _HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
