@@ -4,11 +4,12 @@ After each commit it measures the log. For every CHECKPOINT_PAGES that were adde
 copies what it can while commits go on; so under steady load some pages are always left, and the log would grow for
 ever. When it has become too long, passive checkpoints are repeated until they leave only a short rest, or
 CHECKPOINT_PASSES_MAX times where commits are always quicker; then the writer is paused between two batches for the
-rest, and the next commit starts the log over. So nobody waits for more than the last few commits to be moved. A long
-read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not paused, because
-that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was committed for a
-while the log is emptied the same way. While sends are refused because the disk is full, the log is started over as
-soon as it has grown a little, but keeps its length: other programs would take the space, and acks need it.
+rest, and the next commit starts the log over. So under load nobody waits for more than the last few commits to be
+moved. A long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not
+paused, because that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was
+committed for a while the log is emptied the same way. While sends are refused because the disk is full, the log is
+started over as soon as it has grown a little, but keeps its length: other programs would take the space, and acks
+need it.
 """
 
 from time import perf_counter
