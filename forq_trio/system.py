@@ -84,7 +84,7 @@ async def open_system(
         try:
             async with trio.open_nursery() as jobs:
                 for job in _jobs(
-                    engine, writer, broker, gauges, housekeeping, sweep_seconds, disk_reserve_bytes
+                    engine, writer, broker, gauges, counters, housekeeping, sweep_seconds, disk_reserve_bytes
                 ):
                     jobs.start_soon(supervise, job, name=job.name)
                 await jobs.start(broker.redrive_tasks.run)
@@ -107,6 +107,7 @@ def _jobs(
     writer: WriterActor,
     broker: Broker,
     gauges: QueueGauges,
+    counters: Counters,
     housekeeping: Housekeeping,
     sweep_seconds: Mapping[SweepKind, float],
     disk_reserve_bytes: int,
@@ -119,7 +120,7 @@ def _jobs(
         return jobs
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
-    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer)
+    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters)
     watch = FileWatch(engine.log.files_problem, writer, checkpointer)
     return [guard, watch, *jobs, checkpointer]
 

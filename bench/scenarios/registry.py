@@ -13,6 +13,7 @@ from bench.scenarios import (
     neighbours,
     peers,
     restart,
+    tail,
     writes,
 )
 from bench.scenarios.context import Context, Row
@@ -40,6 +41,7 @@ SCENARIOS: dict[str, Scenario] = {
     "produce": Scenario(closed.produce),
     "cycle": Scenario(closed.cycle),
     "ratio": Scenario(closed.ratio),
+    "tail": Scenario(tail.tail),
     "paced": Scenario(handoff.paced),
     "1c1p": Scenario(handoff.one_to_one),
     "10c10p": Scenario(handoff.ten_to_ten),

@@ -34,6 +34,7 @@ class Settings:
     backlog_samples: int = 1_000
     backlog_page_samples: int = 30
     restart_messages: int = 20_000
+    tail_messages: int = 300_000
 
     embedded_tasks: int = 256
     embedded_batch_tasks: int = 8
@@ -68,6 +69,7 @@ QUICK = Settings(
     backlog_samples=100,
     backlog_page_samples=10,
     restart_messages=1_000,
+    tail_messages=10_000,
     embedded_messages=10_000,
     embedded_seconds=0.4,
     feature_messages=1_000,
@@ -97,6 +99,7 @@ TINY = Settings(
     backlog_delayed=300,
     backlog_in_flight=100,
     restart_messages=100,
+    tail_messages=100,
     backlog_samples=10,
     backlog_page_samples=2,
     embedded_tasks=16,

@@ -1,20 +1,25 @@
 """Moves the write-ahead log into the database file, from a thread and a connection of its own, never inside a commit.
 
-After each commit it measures the log. For every CHECKPOINT_PAGES that were added it runs a passive
-checkpoint, which copies what it can while commits go on; so under steady load some pages are always left, and the log
-would grow for ever. When it has become too long, and repeated passive checkpoints have left only a short rest, the
-writer is paused between two batches for that rest; the next commit then starts the log over. A long read holds the log:
-nothing after its snapshot can be moved before it ends. Then the writer is not paused, because that would not help; it
-is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was committed
-for a while the log is emptied the same way. While sends are refused because the disk is full, the log is started over
-as soon as it has grown a little, but keeps its length: other programs would take the space, and acks need it.
+After each commit it measures the log. For every CHECKPOINT_PAGES that were added it runs a passive checkpoint, which
+copies what it can while commits go on; so under steady load some pages are always left, and the log would grow for
+ever. When it has become too long, passive checkpoints are repeated until they leave only a short rest, or
+CHECKPOINT_PASSES_MAX times where commits are always quicker; then the writer is paused between two batches for the
+rest, and the next commit starts the log over. So under load nobody waits for more than the last few commits to be
+moved. A long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not
+paused, because that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was
+committed for a while the log is emptied the same way. While sends are refused because the disk is full, the log is
+started over as soon as it has grown a little, but keeps its length: other programs would take the space, and acks
+need it.
 """
+
+from time import perf_counter
 
 import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.storage.engine import CheckpointResult, WriteAheadLog
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 
@@ -24,9 +29,10 @@ class Checkpointer:
 
     name = "checkpoint"
 
-    def __init__(self, wal: WriteAheadLog, writer: WriterActor) -> None:
+    def __init__(self, wal: WriteAheadLog, writer: WriterActor, counters: Counters) -> None:
         self._wal = wal
         self._writer = writer
+        self._counters = counters
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
         self._commits = 0
@@ -68,15 +74,18 @@ class Checkpointer:
     async def _restart_log(self, result: CheckpointResult) -> None:
         """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over.
 
-        A rest that does not become short is held by a long read, which is logged once until the log has started over.
+        The rest is what no checkpoint has moved: what commits have added during the last one, and what a long read
+        holds. A read that holds more than a short rest is logged once until the log has started over.
         """
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
-            if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
-                async with self._writer.paused():
-                    await self._checkpoint()
-                return
+            if self._log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
+                break
             result = await self._checkpoint() or result
-        if not self._held:
+        if self._log_pages < result.log_pages:
+            return  # a checkpoint has moved all there was, and the next commit started over
+        if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
+            await self._checkpoint_while_paused()
+        elif not self._held:
             self._held = True
             log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, moved_pages=result.moved_pages)
 
@@ -91,13 +100,20 @@ class Checkpointer:
             if commits != self._commits:
                 continue
             truncate = not self._writer.sends_refused
-            async with self._writer.paused():
-                result = await self._checkpoint(truncate=truncate)
+            result = await self._checkpoint_while_paused(truncate=truncate)
             emptied = result is not None and result.log_pages == (0 if truncate else result.moved_pages)
+
+    async def _checkpoint_while_paused(self, *, truncate: bool = False) -> CheckpointResult | None:
+        async with self._writer.paused():
+            started = perf_counter()
+            result = await self._checkpoint(truncate=truncate)
+            self._counters.pause_seconds.add(perf_counter() - started)
+        return result
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
         """One checkpoint in a thread; None when the database refuses it."""
         self._tried_pages = self._log_pages
+        started = perf_counter()
         try:
             result = await trio.to_thread.run_sync(
                 lambda: self._wal.checkpoint(truncate=truncate), limiter=self._limiter
@@ -107,6 +123,7 @@ class Checkpointer:
             if isinstance(error, StorageFull):
                 self._writer.note_storage_full()
             return None
+        self._counters.checkpoint_seconds.add(perf_counter() - started)
         if truncate and result.log_pages == 0:
             self._log_pages = 0
             self._note_log_started_over()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
 from forq_trio.storage.engine import Event
-from forq_trio.telemetry.histogram import COMMIT_CALLS, COMMIT_SECONDS, MESSAGE_MS, Histogram
+from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram
 from forq_trio.telemetry.rejections import Cause, cause_of
 
 OTHER = "other"
@@ -48,7 +48,9 @@ class Counters:
         self.inbox_calls: Callable[[], int] = lambda: 0
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)
-        self.commit_seconds = Histogram(COMMIT_SECONDS)
+        self.commit_seconds = Histogram(DISK_SECONDS)
+        self.checkpoint_seconds = Histogram(DISK_SECONDS)
+        self.pause_seconds = Histogram(DISK_SECONDS)
         self.durations: dict[tuple[str, QueueKey], Histogram] = {}
         self._by_event: dict[tuple[str, str, str], Series] = {}
         self._others: dict[tuple[str, bool, str], Series] = {}

@@ -16,11 +16,11 @@ MESSAGE_MS = (
 )
 """Bounds of durations of messages, in milliseconds: from 1 ms to 1 h."""
 
-COMMIT_SECONDS = (
+DISK_SECONDS = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
-"""Bounds of how long a commit waits for the disk: from 0.1 ms to 10 s."""
+"""Bounds of how long commits, checkpoints and pauses for them take: from 0.1 ms to 10 s."""
 
 COMMIT_CALLS = tuple(2**power for power in range(13))
 """Bounds of how many calls share a commit: from 1 to 4,096."""

@@ -116,6 +116,15 @@ COMMIT_CALLS = Family("forq_commit_batch_calls", "histogram", (), "Calls that sh
 COMMIT_SECONDS = Family(
     "forq_commit_duration_seconds", "histogram", (), "How long a commit waited for the disk."
 )
+CHECKPOINT_SECONDS = Family(
+    "forq_checkpoint_duration_seconds", "histogram", (), "How long a checkpoint of the write-ahead log took."
+)
+PAUSE_SECONDS = Family(
+    "forq_checkpoint_pause_seconds",
+    "histogram",
+    (),
+    "How long no commit could begin because of a checkpoint.",
+)
 
 FAMILIES = (
     *(counter.family for counter in COUNTERS),
@@ -131,6 +140,8 @@ FAMILIES = (
     END_TO_END,
     COMMIT_CALLS,
     COMMIT_SECONDS,
+    CHECKPOINT_SECONDS,
+    PAUSE_SECONDS,
 )
 """All families, in the order of a scrape."""
 

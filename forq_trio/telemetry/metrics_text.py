@@ -25,8 +25,15 @@ class Exposition:
         self._series_labels: dict[Series, str] = {}
         self._queue_labels: dict[QueueKey, str] = {}
         self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
-        self._commit_calls = _HistogramText(names.COMMIT_CALLS.name, "", counters.commit_calls, 1)
-        self._commit_seconds = _HistogramText(names.COMMIT_SECONDS.name, "", counters.commit_seconds, 1)
+        of_the_disk = (
+            (names.COMMIT_CALLS, counters.commit_calls),
+            (names.COMMIT_SECONDS, counters.commit_seconds),
+            (names.CHECKPOINT_SECONDS, counters.checkpoint_seconds),
+            (names.PAUSE_SECONDS, counters.pause_seconds),
+        )
+        self._disk_histograms = [
+            (family, _HistogramText(family.name, "", histogram, 1)) for family, histogram in of_the_disk
+        ]
 
     def text(self) -> str:
         """All families of `metric_names`, in their order."""
@@ -47,10 +54,9 @@ class Exposition:
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
         yield from self._durations(names.WAIT, "wait")
         yield from self._durations(names.END_TO_END, "end_to_end")
-        yield _heading(names.COMMIT_CALLS)
-        yield self._commit_calls.text()
-        yield _heading(names.COMMIT_SECONDS)
-        yield self._commit_seconds.text()
+        for family, histogram in self._disk_histograms:
+            yield _heading(family)
+            yield histogram.text()
 
     def _events(self) -> Iterator[str]:
         by_kind: dict[str, list[Series]] = defaultdict(list)

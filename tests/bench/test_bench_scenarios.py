@@ -23,6 +23,7 @@ ROWS = {
     "produce": 1,
     "cycle": 4,
     "ratio": 1,
+    "tail": 2,
     "paced": 1,
     "1c1p": 1,
     "10c10p": 2,

@@ -1,11 +1,18 @@
-"""The write-ahead log of a database file: how long it is, and its checkpoints on a connection of their own."""
+"""The write-ahead log of a database file: how long it is, and its checkpoints on a connection of their own.
 
+SQLite syncs the database only in a checkpoint that reaches the end of the log; one beside commits hardly ever does.
+What it has copied stays in the system's memory, and the one that does reach the end, while the writer is paused, would
+wait until all of it is on disk. So each checkpoint beside commits is followed by a sync of our own. Nothing counts on
+it; it only leaves SQLite's own sync little to do.
+"""
+
+import os
 from threading import Lock
 
 import apsw
 
 from forq_trio.storage.engine import CheckpointResult
-from forq_trio.storage.sqlite.files.faults import unavailable
+from forq_trio.storage.sqlite.files.faults import unavailable, unsynced
 from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
 
 
@@ -18,6 +25,7 @@ class SqliteLog:
         self.files_problem = database.names.problem
         self._pages = 0
         self._lock = Lock()
+        self._database = database
         self._connection = open_checkpointer(database.real_path)
         # A checkpoint that empties the log fails at once while a reader uses it: the writer is paused meanwhile.
         self._connection.set_busy_timeout(0)
@@ -31,9 +39,11 @@ class SqliteLog:
         with self._lock:
             try:
                 result = self._truncate() if truncate else None
-                return result or self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
+                return result or self._copy()
             except apsw.Error as error:
                 raise unavailable(error, self._connection) from error
+            except OSError as error:
+                raise unsynced(error) from error
 
     def _truncate(self) -> CheckpointResult | None:
         """Empty the log; None if a reader uses it."""
@@ -42,6 +52,12 @@ class SqliteLog:
         except apsw.BusyError:
             return None
         self._pages = 0
+        return result
+
+    def _copy(self) -> CheckpointResult:
+        """Copy what can be copied beside commits and readers, and sync it."""
+        result = self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
+        os.fdatasync(self._database.descriptor)
         return result
 
     def _move(self, mode: int) -> CheckpointResult:

@@ -1,7 +1,8 @@
 """The checkpointer with real threads, the real clock and a real log; its bounds made small so that they are met."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, closing
+from functools import partial
 
 import pytest
 import trio
@@ -14,6 +15,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import CheckpointResult, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine, all_idle, running_writer, until
 from support.words import ack, claim, send
@@ -31,6 +33,8 @@ class Checkpointed(ObservedEngine):
         self.reserve_path = engine.log.reserve_path
         self.checkpoints: list[tuple[bool, CheckpointResult]] = []
         self.checkpoint_refusals = 0
+        self.during_checkpoint: Callable[[], None] | None = None
+        self.after_checkpoint: Callable[[], None] = lambda: None
 
     def pages(self) -> int:
         return self._log.pages()
@@ -39,16 +43,30 @@ class Checkpointed(ObservedEngine):
         if self.checkpoint_refusals > 0:
             self.checkpoint_refusals -= 1
             raise StorageUnavailable("database is locked")
-        result = self._log.checkpoint(truncate=truncate)
+        result = self._checkpoint_beside_commits() or self._log.checkpoint(truncate=truncate)
         self.checkpoints.append((truncate, result))
+        self.after_checkpoint()
         return result
+
+    def _checkpoint_beside_commits(self) -> CheckpointResult | None:
+        """A checkpoint that moves nothing of the commits that `during_checkpoint` makes, nor counts it, as SQLite."""
+        if self.during_checkpoint is None:
+            return None
+        with closing(self.open_reader()) as reader:
+            reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
+            self.during_checkpoint()
+            moved = self._log.checkpoint(truncate=False).moved_pages
+        return CheckpointResult(moved, moved)
 
 
 def start_checkpointer(
     nursery: trio.Nursery, house: Housekeeping, engine: Checkpointed, writer: WriterActor
-) -> None:
-    house.checkpointer = Checkpointer(engine.log, writer)
+) -> Counters:
+    """Returns what counts its checkpoints."""
+    counters = Counters()
+    house.checkpointer = Checkpointer(engine.log, writer, counters)
     nursery.start_soon(supervise, house.checkpointer)
+    return counters
 
 
 @pytest.fixture
@@ -132,7 +150,7 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
     async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
         while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:
             await writer.execute(send(BODY))
-        start_checkpointer(nursery, house, engine, writer)
+        counters = start_checkpointer(nursery, house, engine, writer)
         await wait_all_tasks_blocked()
         await writer.execute(send(BODY))
         with trio.fail_after(120):
@@ -141,8 +159,93 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
         (_, first), (_, last) = engine.checkpoints
         assert first.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
         assert last.moved_pages == last.log_pages
+        assert (counters.checkpoint_seconds.count, counters.pause_seconds.count) == (2, 1)
         await writer.execute(send(BODY))
         assert engine.log.pages() < limits.CHECKPOINT_PAGES
+        nursery.cancel_scope.cancel()
+
+
+def commit_during_checkpoints(
+    engine: Checkpointed, writer: WriterActor, until_then: Callable[[], bool]
+) -> None:
+    """During each checkpoint until then, more is committed than a short rest has."""
+
+    def commit() -> None:
+        if until_then():
+            engine.during_checkpoint = None
+        else:
+            commit_ten(writer)
+
+    engine.during_checkpoint = commit
+
+
+def commit_ten(writer: WriterActor) -> None:
+    for _ in range(10):
+        trio.from_thread.run(writer.execute, send(BODY))
+
+
+async def test_what_commits_add_during_checkpoints_is_not_left_for_the_pause(
+    engine, house, monkeypatch
+) -> None:
+    """The pause moves a short rest only, however much was committed while the long log was moved."""
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        pauses = count_pauses(writer, monkeypatch)
+        while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:
+            await writer.execute(send(BODY))
+        commit_during_checkpoints(engine, writer, lambda: len(engine.checkpoints) >= 2 or bool(pauses))
+        start_checkpointer(nursery, house, engine, writer)
+        await wait_all_tasks_blocked()
+        await writer.execute(send(BODY))
+        with trio.fail_after(120):
+            await until(lambda: bool(pauses))
+            await writer.execute(send(BODY))
+        (_, before), (_, paused) = engine.checkpoints[-2:]
+        assert paused.moved_pages == paused.log_pages
+        assert paused.moved_pages - before.moved_pages <= limits.CHECKPOINT_REST_PAGES
+        assert len(pauses) == 1
+        assert engine.log.pages() < limits.CHECKPOINT_PAGES
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_writer_quicker_than_every_checkpoint_is_paused_all_the_same(
+    engine, house, monkeypatch, caplog
+) -> None:
+    """The rest never becomes short, yet the log starts over; no read holds it, so none is told of."""
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        pauses = count_pauses(writer, monkeypatch)
+        while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:
+            await writer.execute(send(BODY))
+        commit_during_checkpoints(engine, writer, lambda: bool(pauses))
+        start_checkpointer(nursery, house, engine, writer)
+        await wait_all_tasks_blocked()
+        await writer.execute(send(BODY))
+        with trio.fail_after(120):
+            await until(lambda: bool(pauses))
+            await writer.execute(send(BODY))
+        assert len(engine.checkpoints) == 1 + limits.CHECKPOINT_PASSES_MAX + 1
+        assert engine.log.pages() < limits.CHECKPOINT_PAGES
+        assert [record.getMessage() for record in caplog.records] == []
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_log_that_starts_over_by_itself_does_not_pause_the_writer(engine, house, monkeypatch) -> None:
+    """The checkpoint of the long log happened to move all of it before the next commit."""
+    monkeypatch.setattr(limits, "CHECKPOINT_IDLE_SECONDS", 60)
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        pauses = count_pauses(writer, monkeypatch)
+        while engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES:
+            await writer.execute(send(BODY))
+        engine.after_checkpoint = partial(commit_ten, writer)
+        start_checkpointer(nursery, house, engine, writer)
+        house.checkpointer.hurry()
+        with trio.fail_after(120):
+            await until(lambda: engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES)
+        engine.after_checkpoint = lambda: None
+        await wait_all_tasks_blocked(0.05)
+        assert engine.log.pages() < limits.CHECKPOINT_PAUSE_PAGES
+        assert pauses == []
         nursery.cancel_scope.cancel()
 
 

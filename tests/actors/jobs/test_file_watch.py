@@ -19,6 +19,7 @@ from forq_trio.model.errors import StorageLost
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from support.actors import elapse, running_writer, until
 from support.words import Pending, ack, claim, send
@@ -36,7 +37,7 @@ async def writer(file, autojump_clock) -> AsyncIterator[WriterActor]:
     house = Housekeeping()
     engine = SqliteEngine(str(file), EngineSettings())
     async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
-        house.checkpointer = Checkpointer(engine.log, writer)
+        house.checkpointer = Checkpointer(engine.log, writer, Counters())
         nursery.start_soon(house.checkpointer.run)
         nursery.start_soon(FileWatch(engine.log.files_problem, writer, house.checkpointer).run)
         yield writer

@@ -54,6 +54,8 @@ OURS = {
     "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_commit_batch_calls": ("histogram",),
     "forq_commit_duration_seconds": ("histogram",),
+    "forq_checkpoint_duration_seconds": ("histogram",),
+    "forq_checkpoint_pause_seconds": ("histogram",),
 }
 CAUSES = [
     *("overloaded", "queue_full", "stopping", "storage_unavailable", "storage_full", "storage_lost"),

@@ -48,6 +48,12 @@ def unavailable(error: apsw.Error, connection: apsw.Connection) -> StorageUnavai
     return kind(str(error))
 
 
+def unsynced(error: OSError) -> StorageUnavailable:
+    """The error of a sync of ours that failed; SQLite's own sync of the file, through its own descriptor, fails too."""
+    kind = StorageFull if error.errno in _NO_SPACE else StorageUnavailable
+    return kind(f"the database cannot be synced: {error.strerror}")
+
+
 def changed_nothing(error: apsw.Error) -> bool:
     """True if a COMMIT that failed like this left nothing that could ever count as committed."""
     return isinstance(error, apsw.FullError) or _code(error) == apsw.SQLITE_IOERR_WRITE

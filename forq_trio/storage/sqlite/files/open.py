@@ -28,7 +28,8 @@ RESERVE_SUFFIX = ".reserve"
 class Database:
     """A locked, up-to-date file with its write connection. Use from one thread at a time.
 
-    real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py.
+    real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py. descriptor: of the
+    file, to sync it; open as long as the database, because closing it ends the locks of this process on the file.
     """
 
     def __init__(self, path: str, connection: apsw.Connection, lock: int, real_path: str) -> None:
@@ -38,18 +39,17 @@ class Database:
         self.names = FileNames(names_of(path, real_path))
         self._lock = lock
         self._log_index = _allocate_log_index(real_path)
+        self.descriptor = os.open(real_path, os.O_RDONLY | os.O_CLOEXEC)
 
     def close(self) -> None:
         """Close the connection (the last one to close empties the log and removes it), then let another server in."""
         if self._lock >= 0 and self.names.problem() is not None:
             self._empty_log()
         self.connection.close()
-        if self._log_index >= 0:
-            os.close(self._log_index)
-            self._log_index = -1
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        for descriptor in (self.descriptor, self._log_index, self._lock):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.descriptor = self._log_index = self._lock = -1
 
     def _empty_log(self) -> None:
         """SQLite leaves the log of a file that was moved as it is: what has the name now would be opened with it."""
