@@ -105,7 +105,7 @@ class Connection:
                 await self._wire.close()
 
     async def _speaks_http1(self) -> bool:
-        """Read the start of the connection. HTTP/2 is served to its end; returns False when the connection has ended."""
+        """Read the start of the connection, serve HTTP/2 to its end; returns False when the connection has ended."""
         config = self._services.config
         if self._services.ssl_context is not None:
             chosen = await self._secure(self._services.ssl_context)

@@ -9,7 +9,7 @@ from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatchers
-from forq_trio.http.transport.http2.header_blocks import BlockEncoder
+from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
 
 

@@ -22,7 +22,7 @@ from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.disconnects import DisconnectWatchers
-from forq_trio.http.transport.http2.header_blocks import BlockEncoder
+from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire

@@ -96,7 +96,10 @@ class Http2Connection:
                 protocol.fail(fault.code)
                 return
             for stream in protocol.complete:
-                nursery.start_soon(self._serve, stream)
+                if stream.is_lost:  # reset in the same turn
+                    protocol.handled(stream, services.now())
+                else:
+                    nursery.start_soon(self._serve, stream)
             protocol.complete.clear()
             self._wake()
             while protocol.output.unsent_bytes > limits.HTTP2_UNSENT_BYTES_MAX:

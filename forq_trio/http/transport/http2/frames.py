@@ -1,4 +1,4 @@
-"""HTTP/2's frames as numbers and bytes (RFC 9113 sections 4, 6 and 7), and the two kinds of errors that frames cause."""
+"""HTTP/2's frames as numbers and bytes (RFC 9113 sections 4, 6 and 7), and the two kinds of errors they cause."""
 
 import struct
 
@@ -10,7 +10,6 @@ FRAME_BYTES_MAX = 16_384
 FRAME_BYTES_LIMIT = 2**24 - 1
 PRIORITY_BYTES = 5
 NUMBER_BYTES = 4
-SETTING_BYTES = 6
 PING_BYTES = 8
 GOAWAY_BYTES_MIN = 8
 WINDOW_BYTES_DEFAULT = 65_535
@@ -95,8 +94,17 @@ def settings_frame(settings: dict[int, int]) -> bytes:
 
 
 def read_settings(payload: bytes) -> dict[int, int]:
-    """Values by their identifiers; the last one of each counts. The length must be a multiple of six."""
-    return dict(_SETTING.iter_unpack(payload))
+    """Values by their identifiers; the last one of each counts. Raises ConnectionFault for what they must not be."""
+    if len(payload) % _SETTING.size:
+        raise ConnectionFault(FRAME_SIZE_ERROR)
+    settings = dict(_SETTING.iter_unpack(payload))
+    if settings.get(ENABLE_PUSH, 0) > 1:
+        raise ConnectionFault(PROTOCOL_ERROR)
+    if not FRAME_BYTES_MAX <= settings.get(MAX_FRAME_SIZE, FRAME_BYTES_MAX) <= FRAME_BYTES_LIMIT:
+        raise ConnectionFault(PROTOCOL_ERROR)
+    if settings.get(INITIAL_WINDOW_SIZE, 0) > WINDOW_BYTES_MAX:
+        raise ConnectionFault(FLOW_CONTROL_ERROR)
+    return settings
 
 
 def depends_on(priority: bytes) -> int:

@@ -9,6 +9,7 @@ from collections import deque
 
 from forq_trio.http.message import Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
+from forq_trio.http.transport.http2.block_encoder import NO_TABLE, BlockEncoder
 from forq_trio.http.transport.http2.frames import (
     DATA,
     END_HEADERS,
@@ -20,7 +21,6 @@ from forq_trio.http.transport.http2.frames import (
     frame_header,
     reset_frame,
 )
-from forq_trio.http.transport.http2.header_blocks import NO_TABLE, BlockEncoder
 from forq_trio.http.transport.http2.stream import Stream, Streams
 from forq_trio.http.transport.response_bytes import WITHOUT_BODY
 from forq_trio.model import limits

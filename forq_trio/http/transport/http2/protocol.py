@@ -1,7 +1,7 @@
 """HTTP/2 as a server speaks it (RFC 9113), without I/O: bytes in, whole requests and bytes out.
 
-`feed` takes what arrived, `parse` works through one turn of it, at most HTTP2_TURN_FRAMES frames, so that nobody else
-waits for a client that sends many. Afterwards
+`feed` takes what arrived, `parse` works through one turn of it: HTTP2_TURN_WORK frames, or fewer that cost more, so
+that nobody else waits for a client that sends many. Afterwards
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
 - `output` has what is to be sent,
 - `deadline` is no later than the moment at which `overdue` has something to do.
@@ -18,18 +18,19 @@ from math import inf
 from forq_trio.http.message import Response
 from forq_trio.http.transport.http2 import frames
 from forq_trio.http.transport.http2.allowance import Allowance
+from forq_trio.http.transport.http2.block_encoder import CONTINUE_BLOCK
+from forq_trio.http.transport.http2.block_reader import Block, BlockReader
 from forq_trio.http.transport.http2.frames import ConnectionFault, StreamFault
-from forq_trio.http.transport.http2.header_blocks import CONTINUE_BLOCK, BlockDecoder
 from forq_trio.http.transport.http2.output import Output
 from forq_trio.http.transport.http2.request_head import Head, check_trailers, read_head
 from forq_trio.http.transport.http2.stream import Stream, Streams
 from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
 
-# How many frames of a turn a header block counts for: it costs more to decode, and starts a request.
-_BLOCK_WORK = 4
-# A flag of our own beside those of a HEADERS frame.
-_DEPENDS_ON_ITSELF = 0x100
+# What a header block costs, compared with other frames: it is decoded, and may start a request.
+_BLOCK_WORK = 3
+_BLOCK_BYTES_A_WORK = 64
+_BLOCK_FIELDS_A_WORK = 4
 
 
 class Protocol:
@@ -46,21 +47,18 @@ class Protocol:
         self._services = services
         self._config = config
         self._allowance = Allowance(now)
-        self._decoder = BlockDecoder()
+        self._blocks = BlockReader()
         self._now = now
+        self._work = 0
         self._idle_since = now
         self._header_deadline = inf
         self._data = b""
         self._offset = 0
         self._greeted = False
         self._running = 0
-        self._last_accepted = frames.STREAM_ID_MAX
+        self._last_served = frames.STREAM_ID_MAX
         self._receive_window = limits.HTTP2_CONNECTION_WINDOW_BYTES
         self._initial_send_window = frames.WINDOW_BYTES_DEFAULT
-        # A header block whose end has not come: its stream, the flags of its HEADERS frame, and the bytes.
-        self._block_stream = 0
-        self._block_flags = 0
-        self._block = bytearray()
         ours = {
             frames.MAX_CONCURRENT_STREAMS: limits.HTTP2_STREAMS_MAX,
             frames.INITIAL_WINDOW_SIZE: limits.HTTP2_STREAM_WINDOW_BYTES,
@@ -89,10 +87,10 @@ class Protocol:
         self._offset = 0
 
     def parse(self, now: float) -> bool:
-        """Work through one turn of what was fed; returns whether there are more whole frames. Raises ConnectionFault."""
+        """Work through one turn of what was fed; returns whether whole frames are left. Raises ConnectionFault."""
         self._now = now
         data, offset = self._data, self._offset
-        work = limits.HTTP2_TURN_FRAMES
+        self._work = limits.HTTP2_TURN_WORK
         begun = offset
         while len(data) - offset >= frames.FRAME_HEADER_BYTES:
             length, kind, flags, stream_id = frames.read_frame_header(data, offset)
@@ -101,10 +99,10 @@ class Protocol:
             end = offset + frames.FRAME_HEADER_BYTES + length
             if end > len(data):
                 break
-            if work <= 0:
+            if self._work <= 0:
                 self._offset = offset
                 return True
-            work -= _BLOCK_WORK if kind in (frames.HEADERS, frames.CONTINUATION) else 1
+            self._work -= 1
             self._read_frame(kind, flags, stream_id, data[offset + frames.FRAME_HEADER_BYTES : end])
             offset = end
         self._offset = offset
@@ -149,8 +147,7 @@ class Protocol:
         """Serve what is under way and nothing more."""
         if not self.is_closing:
             self.is_closing = True
-            self._last_accepted = self.streams.highest
-            self.output.add(frames.goaway_frame(self._last_accepted, frames.NO_ERROR))
+            self._goaway(frames.NO_ERROR)
 
     def fail(self, code: int) -> None:
         """End at once, because the client broke a rule; answers that were made to their end are still sent."""
@@ -159,7 +156,7 @@ class Protocol:
             self.handled(stream, self._now)
         self.complete.clear()
         self.is_closing = True
-        self.output.add(frames.goaway_frame(self.streams.highest, code))
+        self._goaway(code)
 
     def lose_all(self) -> None:
         """The client is gone: no answer will reach it."""
@@ -207,6 +204,11 @@ class Protocol:
         head = stream.head
         self._answer(stream, self._services.refuse(status, head.method, head.path), self._now)
 
+    def _goaway(self, code: int) -> None:
+        """Say which streams were not served, and may be sent again elsewhere: never more than was said before."""
+        self._last_served = min(self._last_served, self.streams.highest)
+        self.output.add(frames.goaway_frame(self._last_served, code))
+
     def _drop_open(self) -> None:
         for stream in list(self.streams.open.values()):
             self._drop(stream, by_reset=True)
@@ -225,16 +227,18 @@ class Protocol:
     def _time_headers(self, bytes_left: int, has_advanced: bool) -> None:
         """A header block, and a frame that is not DATA, has to be whole in time, however it trickles in."""
         kind = self._data[self._offset + 3] if bytes_left > 3 else frames.HEADERS
-        if not self._block_stream and (not bytes_left or kind == frames.DATA):
+        if not self._blocks.open_stream and (not bytes_left or kind == frames.DATA):
             self._header_deadline = inf
-        elif self._header_deadline == inf or (has_advanced and not self._block_stream):
+        elif self._header_deadline == inf or (has_advanced and not self._blocks.open_stream):
             self._header_deadline = self._now + self._config.header_seconds
             self.deadline = min(self.deadline, self._header_deadline)
 
     # Frames.
 
     def _read_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        if self._block_stream and (kind != frames.CONTINUATION or stream_id != self._block_stream):
+        if self._blocks.open_stream and (
+            kind != frames.CONTINUATION or stream_id != self._blocks.open_stream
+        ):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         if not self._greeted and (kind != frames.SETTINGS or flags & frames.ACK):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
@@ -255,41 +259,31 @@ class Protocol:
     def _read_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
         if not stream_id:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
-        block = frames.without_padding(payload, flags)
-        if flags & frames.WITH_PRIORITY:
-            if len(block) < frames.PRIORITY_BYTES:
-                raise ConnectionFault(frames.FRAME_SIZE_ERROR)
-            if frames.depends_on(block) == stream_id:
-                flags |= _DEPENDS_ON_ITSELF
-            block = block[frames.PRIORITY_BYTES :]
-        if flags & frames.END_HEADERS:
-            self._end_block(flags, stream_id, block)
-        else:
-            self._block_stream, self._block_flags, self._block = stream_id, flags, bytearray(block)
+        block = self._blocks.start(flags, stream_id, payload)
+        self._work -= _BLOCK_WORK + len(payload) // _BLOCK_BYTES_A_WORK
+        if block is not None:
+            self._end_block(block)
 
     def _read_continuation(self, flags: int, stream_id: int, payload: bytes) -> None:
-        if not self._block_stream:
-            raise ConnectionFault(frames.PROTOCOL_ERROR)
         self._allowance.spend(self._now)
-        self._block += payload
-        if len(self._block) > limits.HTTP2_HEADER_BLOCK_BYTES_MAX:
-            raise ConnectionFault(frames.ENHANCE_YOUR_CALM)
-        if flags & frames.END_HEADERS:
-            self._block_stream = 0
-            self._end_block(self._block_flags, stream_id, bytes(self._block))
-            self._block = bytearray()
+        if not self._blocks.open_stream:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        block = self._blocks.go_on(flags, payload)
+        self._work -= len(payload) // _BLOCK_BYTES_A_WORK
+        if block is not None:
+            self._end_block(block)
 
-    def _end_block(self, flags: int, stream_id: int, block: bytes) -> None:
+    def _end_block(self, block: Block) -> None:
         """A header block is whole: a new request, or the trailers of one."""
-        fields = self._decoder.decode(block)
-        streams = self.streams
+        self._work -= len(block.fields) // _BLOCK_FIELDS_A_WORK
+        streams, stream_id = self.streams, block.stream_id
         stream = streams.open.get(stream_id)
         if stream is not None:
             if stream.is_whole:
                 raise StreamFault(frames.STREAM_CLOSED)
-            if not flags & frames.END_STREAM:
+            if not block.is_last:
                 raise StreamFault(frames.PROTOCOL_ERROR)
-            check_trailers(fields)
+            check_trailers(block.fields)
             self._end_request(stream)
         elif not streams.is_idle(stream_id):
             self._read_on_closed(stream_id)
@@ -297,13 +291,11 @@ class Protocol:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         else:
             streams.highest = stream_id
-            if stream_id > self._last_accepted:
-                raise StreamFault(frames.REFUSED_STREAM)
-            if flags & _DEPENDS_ON_ITSELF:
+            if block.is_circular:
                 raise StreamFault(frames.PROTOCOL_ERROR)
-            if max(len(streams.open), self._running) >= limits.HTTP2_STREAMS_MAX:
+            if self.is_closing or max(len(streams.open), self._running) >= limits.HTTP2_STREAMS_MAX:
                 raise StreamFault(frames.REFUSED_STREAM)
-            self._open(stream_id, read_head(fields, self._config), bool(flags & frames.END_STREAM))
+            self._open(stream_id, read_head(block.fields, self._config), block.is_last)
 
     def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
         stream = Stream(stream_id, head, limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window)
@@ -418,17 +410,12 @@ class Protocol:
         self._allowance.spend(self._now)
         if stream_id:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
-        if len(payload) % frames.SETTING_BYTES or (flags & frames.ACK and payload):
+        if flags & frames.ACK and payload:
             raise ConnectionFault(frames.FRAME_SIZE_ERROR)
         self._greeted = True
         if flags & frames.ACK:
             return
         settings = frames.read_settings(payload)
-        if settings.get(frames.ENABLE_PUSH, 0) > 1:
-            raise ConnectionFault(frames.PROTOCOL_ERROR)
-        frame_bytes = settings.get(frames.MAX_FRAME_SIZE, frames.FRAME_BYTES_MAX)
-        if not frames.FRAME_BYTES_MAX <= frame_bytes <= frames.FRAME_BYTES_LIMIT:
-            raise ConnectionFault(frames.PROTOCOL_ERROR)
         if frames.HEADER_TABLE_SIZE in settings:
             self.output.announce_no_table()
         self._set_initial_window(settings.get(frames.INITIAL_WINDOW_SIZE, self._initial_send_window))
@@ -436,8 +423,6 @@ class Protocol:
 
     def _set_initial_window(self, window: int) -> None:
         """Also the windows of open streams change by the difference (RFC 9113 section 6.9.2)."""
-        if window > frames.WINDOW_BYTES_MAX:
-            raise ConnectionFault(frames.FLOW_CONTROL_ERROR)
         change, self._initial_send_window = window - self._initial_send_window, window
         if not change:
             return

@@ -9,8 +9,8 @@ from string import ascii_lowercase, digits
 from msgspec import Struct
 
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.http2.block_reader import Fields
 from forq_trio.http.transport.http2.frames import PROTOCOL_ERROR, StreamFault
-from forq_trio.http.transport.http2.header_blocks import Fields
 from forq_trio.model import limits
 
 _TOKEN = (ascii_lowercase + digits + "!#$%&'*+-.^_`|~").encode()

@@ -17,9 +17,9 @@ class Stream(AbstractAsyncContextManager[None]):
     """A request and its answer. As a context manager it is `Request.cancelled_on_disconnect`.
 
     body: what has arrived. is_whole: the client has ended its side. is_answered: the answer is being sent. is_lost: the
-    client will not get it. is_waiting: it is in line to send. deadline: when the body has to be whole, or the answer sent. receive_window, send_window: how
-    many bytes the client may send yet, and we. rest: the part of the answer's body for which no frame was made.
-    answer_bytes: what the answer counts for. scope: of the task that runs the handler.
+    client will not get it. is_waiting: it is in line to send. deadline: when the body has to be whole, or the answer
+    sent. receive_window, send_window: how many bytes the client may send yet, and we. rest: the part of the answer's
+    body for which no frame was made. answer_bytes: what the answer counts for. scope: of the task with the handler.
     """
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Stream(AbstractAsyncContextManager[None]):
             self.scope.cancel()
 
     def watch(self) -> Self:
-        """In the body of this context manager the loss of the client cancels the request, also if it was lost before."""
+        """In the body of this context manager the loss of the client cancels the request, also if it was before."""
         return self
 
     async def __aenter__(self) -> None:

@@ -1,21 +1,15 @@
-"""Header blocks (HPACK, RFC 7541): a client's are decoded by the library hpack, ours are literals.
+"""Header blocks of our answers (HPACK, RFC 7541): literals that are not indexed.
 
-A literal that is not indexed needs no table on either side, so the blocks of our answers depend on nothing that was sent
-before: they are made once a second and used on all connections.
+Such a literal needs no table on either side, so a block depends on nothing that was sent before: all but the last
+fields of it are encoded once a second, for all connections.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from email.utils import formatdate
 
-import hpack
-
 from forq_trio.http.message import Response
-from forq_trio.http.transport.http2.frames import COMPRESSION_ERROR, ENHANCE_YOUR_CALM, ConnectionFault
 from forq_trio.http.transport.response_bytes import CACHED_HEADS_MAX, WITHOUT_BODY, security_headers
-from forq_trio.model import limits
-
-Fields = list[tuple[bytes, bytes]]
 
 # Whoever lowers the size of our table has to be told that it is done (RFC 7541 section 4.2): we use none at all.
 NO_TABLE = b"\x20"
@@ -30,24 +24,6 @@ _STATIC_NAMES = {
     b"retry-after": 53,
     b"strict-transport-security": 56,
 }
-
-
-class BlockDecoder:
-    """Decodes the header blocks of one connection, all of them and in order: each may change the table."""
-
-    __slots__ = ("_decoder",)
-
-    def __init__(self) -> None:
-        self._decoder = hpack.Decoder(max_header_list_size=limits.HTTP2_HEADER_LIST_BYTES_MAX)
-
-    def decode(self, block: bytes) -> Fields:
-        """Names and values. Raises ConnectionFault: behind a block that was not decoded no other one can be."""
-        try:
-            return self._decoder.decode(block, raw=True)  # type: ignore[return-value]
-        except hpack.OversizedHeaderListError:
-            raise ConnectionFault(ENHANCE_YOUR_CALM) from None
-        except hpack.HPACKError:
-            raise ConnectionFault(COMPRESSION_ERROR) from None
 
 
 class BlockEncoder:
