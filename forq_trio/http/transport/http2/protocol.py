@@ -8,8 +8,8 @@ that nobody else waits for a client that sends many. Afterwards
 Requests that cannot be served are answered here. A mistake that concerns one stream resets it; any other raises
 ConnectionFault, after which only `fail` may be called.
 
-The client's side is bounded: open streams and running handlers, bytes of a header block, bytes on their way (windows),
-bodies (BodyBudget), answers (AnswerBudget), frames that do no work (Allowance).
+The client's side is bounded: open streams and running handlers, bytes of a header block, bodies
+(BodyBudget), answers (AnswerBudget), frames that do no work (Allowance).
 """
 
 from collections.abc import Callable
@@ -335,8 +335,6 @@ class Protocol:
         if stream.is_whole:
             raise StreamFault(frames.STREAM_CLOSED)
         stream.receive_window -= len(payload)
-        if stream.receive_window < 0:
-            raise StreamFault(frames.FLOW_CONTROL_ERROR)
         content = frames.without_padding(payload, flags)
         is_last = bool(flags & frames.END_STREAM)
         if not content and not is_last:
@@ -364,10 +362,10 @@ class Protocol:
             self._refuse(stream, 503)
 
     def _count_received(self, received_bytes: int) -> None:
-        """Keep the client's window of the connection open: what it sends is kept elsewhere or dropped."""
+        """Open the client's window of the connection again. What it sends is never left unread, so no window is ever
+        used up, and none has to be enforced: bodies have bounds of their own.
+        """
         self._receive_window -= received_bytes
-        if self._receive_window < 0:
-            raise ConnectionFault(frames.FLOW_CONTROL_ERROR)
         if self._receive_window < limits.HTTP2_CONNECTION_WINDOW_BYTES // 2:
             more = limits.HTTP2_CONNECTION_WINDOW_BYTES - self._receive_window
             self._receive_window += more
