@@ -12,6 +12,7 @@ from bench.scenarios import (
     idle,
     neighbours,
     peers,
+    protocols,
     restart,
     writes,
 )
@@ -44,6 +45,7 @@ SCENARIOS: dict[str, Scenario] = {
     "1c1p": Scenario(handoff.one_to_one),
     "10c10p": Scenario(handoff.ten_to_ten),
     "40c20p": Scenario(handoff.forty_to_twenty),
+    "protocols": Scenario(protocols.protocols),
     "batch": Scenario(closed.batch),
     "idle": Scenario(idle.idle),
     "backlog": Scenario(backlog.backlog),
