@@ -34,7 +34,7 @@ def decode_batch(body: bytes) -> list[Delivered]:
 
 
 class Api:
-    """One server's API. All methods but `exchange` only make bytes."""
+    """One server's API. All methods but `exchange` only make bytes. host, key: what every request has."""
 
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
@@ -42,14 +42,19 @@ class Api:
             raise ValueError(f"the load generator speaks plain HTTP/1.1 only: http://host:port, not {url}")
         self.url = url
         self.address = Address(parts.hostname, parts.port or 80)
-        self._host = parts.netloc
+        self.host = parts.netloc
+        self.key = key
         self._prefix = parts.path.rstrip("/") + "/api/v1/queues"
         self._root = parts.path.rstrip("/")
         self._headers = {"X-API-Key": key}
 
+    @staticmethod
+    def encode_body(body: object) -> bytes:
+        """As JSON; None is no body."""
+        return b"" if body is None else _encode(body)
+
     def _request(self, method: str, path: str, body: object = None, **headers: str) -> bytes:
-        payload = b"" if body is None else _encode(body)
-        return encode_request(method, self._host, path, {**self._headers, **headers}, payload)
+        return encode_request(method, self.host, path, {**self._headers, **headers}, self.encode_body(body))
 
     def send(self, queue: str, content: str) -> bytes:
         return self._request("POST", f"{self._prefix}/{queue}/messages", {"content": content})
@@ -60,11 +65,14 @@ class Api:
 
     def ack(self, queue: str, message: Delivered) -> bytes:
         """Fenced by the receipt where the server gave one."""
+        return self._ack_request(f"{self._prefix}/{queue}/messages/{message.id}/ack", message.receipt)
+
+    def _ack_request(self, path: str, receipt: str) -> bytes:
         # Written out, not through _request: this one is made anew for every message of a load.
-        receipt = f"X-Forq-Receipt: {message.receipt}\r\n" if message.receipt else ""
+        fence = f"X-Forq-Receipt: {receipt}\r\n" if receipt else ""
         return (
-            f"POST {self._prefix}/{queue}/messages/{message.id}/ack HTTP/1.1\r\nHost: {self._host}\r\n"
-            f"X-API-Key: {self._headers['X-API-Key']}\r\n{receipt}Content-Length: 0\r\n\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {self.host}\r\n"
+            f"X-API-Key: {self.key}\r\n{fence}Content-Length: 0\r\n\r\n"
         ).encode()
 
     def send_batch(self, queue: str, contents: Sequence[str], process_after: int | None = None) -> bytes:
@@ -89,7 +97,7 @@ class Api:
     def get(self, path: str, key: str | None = None) -> bytes:
         """Any other page of the server, with a key of its own if given."""
         headers = self._headers if key is None else {"X-API-Key": key}
-        return encode_request("GET", self._host, self._root + path, headers)
+        return encode_request("GET", self.host, self._root + path, headers)
 
     def exchange(self, payload: bytes) -> Response:
         """Send one request over a connection of its own and wait for the answer. Raises OSError or WireError."""

@@ -14,7 +14,7 @@ from time import perf_counter_ns
 from typing import Any
 
 PACKAGES = (
-    "forq-trio", "trio", "httptools", "apsw", "msgspec", "hypercorn", "persist-queue", "litequeue", "huey",
+    "forq-trio", "trio", "httptools", "apsw", "msgspec", "hpack", "persist-queue", "litequeue", "huey",
 )  # fmt: skip
 PROBE_BYTES = 4_096
 BUSY_SAMPLE_SECONDS = 0.5

@@ -8,6 +8,7 @@ from time import perf_counter_ns
 
 from bench.load.api import Api, decode_message
 from bench.load.generator import Conversation, Load, Request, Series
+from bench.load.http2 import Http2Load
 from bench.scenarios.context import Context, Row, figures, merged
 from bench.targets.servers import Server
 
@@ -46,7 +47,7 @@ def flooding(api: Api, queue: str, content: str, series: Series) -> Conversation
 
 
 def consuming(
-    load: Load, api: Api, queue: str, received: Series, acked: Series, underway: Series
+    load: Load | Http2Load, api: Api, queue: str, received: Series, acked: Series, underway: Series
 ) -> Conversation:
     """Long-poll and ack for ever; `underway` takes the time from the stamp to the answer of the poll."""
     receive = Request(api.receive(queue), received)

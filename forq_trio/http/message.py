@@ -1,4 +1,4 @@
-"""One request and one response, the same for every transport (our own HTTP/1.1, Hypercorn's HTTP/2).
+"""One request and one response, the same for every transport (HTTP/1.1, HTTP/2).
 
 Handlers see only these. A transport makes the Request, awaits the handler, writes the Response, and calls
 `response.on_unsent` when it could not write the whole response to the client's socket.

@@ -28,6 +28,7 @@ ROWS = {
     "1c1p": 1,
     "10c10p": 2,
     "40c20p": 2,
+    "protocols": 3,
     "batch": 2,
     "idle": 1,
     "backlog": 6,

@@ -12,7 +12,6 @@ WAITS = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 # "module.function": which protocol asks for an async function that this one has nothing to wait for in.
 ASYNC_WITHOUT_WAITING = {
-    "http.transport.http2.access": "Hypercorn's logger",
     "http.transport.wire.close": "Wire.close; over TLS it waits for the peer",
 }
 

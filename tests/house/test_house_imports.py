@@ -68,7 +68,7 @@ AT_HOME = {
     "apsw": ("storage.sqlite",),
     "psycopg": ("storage.postgres",),
     "httptools": ("http",),
-    "hypercorn": ("http",),
+    "hpack": ("http",),
     "httpx": ("client", "cli"),
     "pydantic": ("config",),
     "pydantic_settings": ("config",),

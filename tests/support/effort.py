@@ -49,6 +49,7 @@ COUNTS = {
     "kills": Count(1, 10, "kills with SIGKILL under load"),
     "stops": Count(1, 2, "stops with SIGTERM under load"),
     "broken_exchanges": Count(3, 9, "exchanges that break off, at each point and in each way"),
+    "http2_conversations": Count(200, 5_000, "random conversations over HTTP/2"),
     "interrupted_sends": Count(3, 40, "Ctrl-C at a random moment of `forq send`"),
     "requests": Count(2, 8, "generated requests for each operation of the API"),
     "request_sequences": Count(None, 25, "generated sequences of requests"),

@@ -21,23 +21,23 @@ class AnswerBudget:
         self._long_bytes_max = bytes_max - bytes_max // 4
         self.bytes_used = 0
 
-    def admit(self, method: str, path: str, response: Response, refuse: Refuse, copies: int = 1) -> Response:
-        """Return `response`, or the answer instead where it does not fit; counted as `copies` of its body until `end`.
+    def admit(self, method: str, path: str, response: Response, refuse: Refuse) -> Response:
+        """Return `response`, or the answer instead where it does not fit; counted until `end`.
 
         method, path: the request's. A response that is longer than the whole bound fits when it is the only one. What
         one that does not fit brought is given back by its `on_unsent`.
         """
-        body_bytes = copies * len(response.body)
+        body_bytes = len(response.body)
         is_short = body_bytes <= limits.SHORT_ANSWER_BYTES_MAX
         bytes_max = self._bytes_max if is_short else self._long_bytes_max
         if self.bytes_used and self.bytes_used + body_bytes > bytes_max:
             response = _instead(method, path, response, refuse)
-        self.bytes_used += copies * len(response.body)
+        self.bytes_used += len(response.body)
         return response
 
-    def end(self, body_bytes: int, copies: int = 1) -> None:
+    def end(self, body_bytes: int) -> None:
         """Count an answer no longer: it was sent, or its client is gone."""
-        self.bytes_used -= copies * body_bytes
+        self.bytes_used -= body_bytes
 
 
 def _instead(method: str, path: str, response: Response, refuse: Refuse) -> Response:

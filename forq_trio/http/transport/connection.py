@@ -1,4 +1,4 @@
-"""One client's connection: detect its protocol; for HTTP/1.1 receive, parse, answer in order, again.
+"""One client's connection: detect its protocol; for HTTP/1.1 receive, parse, answer in order, again (HTTP/2: `http2`).
 
 One task does it all; a request costs no task, channel, cancel scope or timer of its own. Time-outs: the connection sets
 `deadline`, a plain number (inf while a handler works), and when it has passed the server's reaper calls `expire`. Bytes
@@ -6,52 +6,30 @@ that have arrived but are not parsed yet wait in `_unparsed`; while there are an
 """
 
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 
 import trio
 
-from forq_trio.http.message import Handler, Request
-from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.body_budget import BodyBudget
-from forq_trio.http.transport.config import Refuse, TransportConfig
-from forq_trio.http.transport.disconnects import DisconnectWatch, DisconnectWatchers
+from forq_trio.http.message import Request
+from forq_trio.http.transport.disconnects import DisconnectWatch
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
-from forq_trio.http.transport.http2 import HTTP2_PREFACE, Http2Stream, Hypercorn
-from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE, ResponseEncoder
+from forq_trio.http.transport.http2.connection import Http2Connection
+from forq_trio.http.transport.http2.frames import PREFACE
+from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE
+from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """The objects that all connections of a server share. now: trio's clock.
-
-    on_error: called with every unexpected exception. refuse: makes every answer of the transport itself.
-    """
-
-    handler: Handler
-    config: TransportConfig
-    ssl_context: ssl.SSLContext | None
-    encoder: ResponseEncoder
-    budget: BodyBudget
-    answers: AnswerBudget
-    watchers: DisconnectWatchers
-    hypercorn: Hypercorn
-    now: Callable[[], float]
-    on_error: Callable[[Exception], None]
-    refuse: Refuse
 
 
 class Connection:
     """Serves one client until it leaves, misbehaves, times out or is told to stop."""
 
     __slots__ = (
+        "_client",
         "_client_left",
         "_closing",
         "_counted_body_bytes",
         "_expired",
-        "_handed_over",
+        "_http2",
         "_parser",
         "_scope",
         "_sending",
@@ -71,9 +49,10 @@ class Connection:
         self._client_left = False
         self._sending = False
         self._counted_body_bytes = 0
-        self._handed_over: Http2Stream | None = None
+        self._http2: Http2Connection | None = None
         watch = DisconnectWatch(services.watchers, self._watch_client)
         self._parser = RequestParser(services.config, client, watch.open)
+        self._client = client
         self.deadline = services.now() + services.config.idle_seconds
 
     # Called by the server. These methods do not wait.
@@ -81,15 +60,23 @@ class Connection:
     def expire(self) -> None:
         """The deadline has passed."""
         self.deadline = inf
+        if self._http2 is not None:
+            self._http2.expire()
+            return
         self._expired = True
         self._scope.cancel()
 
     def finish(self) -> None:
         """Close after the next answer, whether its request is running or still to come."""
         self._closing = True
+        if self._http2 is not None:
+            self._http2.finish()
 
     def finish_idle(self) -> None:
         """Close at once if no request is running."""
+        if self._http2 is not None:
+            self._http2.finish_idle()
+            return
         answering = self.deadline == inf or self._sending
         if not answering and self._parser.phase == IDLE and not self._unparsed:
             self._scope.cancel()
@@ -97,8 +84,6 @@ class Connection:
     def cut(self) -> None:
         """Cancel the connection's task."""
         self._scope.cancel()
-        if self._handed_over is not None:
-            self._handed_over.cut()
 
     # The connection's own task.
 
@@ -115,32 +100,36 @@ class Connection:
         finally:
             self._services.budget.change(-self._counted_body_bytes)
             self._parser.close()
+            self._http2 = None
             with trio.CancelScope(shield=True):
                 await self._wire.close()
 
     async def _speaks_http1(self) -> bool:
-        """Read the start of the connection. HTTP/2 is handed over; returns False when it has ended."""
-        wire = self._wire
+        """Read the start of the connection, serve HTTP/2 to its end; returns False when the connection has ended."""
+        config = self._services.config
         if self._services.ssl_context is not None:
-            return await self._secure(self._services.ssl_context)
-        if not self._services.config.http2:
+            chosen = await self._secure(self._services.ssl_context)
+            if chosen != "h2":
+                return chosen is not None
+        elif not config.http2:
             return True
-        assert isinstance(wire, SocketWire)
         start = b""
-        while len(start) < len(HTTP2_PREFACE) and start == HTTP2_PREFACE[: len(start)]:
-            received = await wire.receive(self._services.config.receive_chunk_bytes)
+        while len(start) < len(PREFACE) and start == PREFACE[: len(start)]:
+            received = await self._wire.receive(config.receive_chunk_bytes)
             if not received:
                 return False
             if not start:
-                self.deadline = self._services.now() + self._services.config.header_seconds
+                self.deadline = self._services.now() + config.header_seconds
             start += received
-        if start.startswith(HTTP2_PREFACE):
-            await self._hand_over(Http2Stream(wire.stream(), start, self._services.config.send_seconds))
+        if start.startswith(PREFACE):
+            self._http2 = Http2Connection(self._services, self._wire, self._client, self)
+            await self._http2.run(start[len(PREFACE) :])
             return False
         self._unparsed = start
-        return True
+        return self._services.ssl_context is None
 
-    async def _secure(self, ssl_context: ssl.SSLContext) -> bool:
+    async def _secure(self, ssl_context: ssl.SSLContext) -> str | None:
+        """Do the handshake of TLS; returns the protocol that was chosen, None when the connection has ended."""
         assert isinstance(self._wire, SocketWire)
         stream = trio.SSLStream(self._wire.stream(), ssl_context, server_side=True, https_compatible=True)
         self._wire = StreamWire(stream)
@@ -148,17 +137,9 @@ class Connection:
         try:
             await stream.do_handshake()
         except trio.BrokenResourceError:
-            return False
-        if stream.selected_alpn_protocol() == "h2":
-            await self._hand_over(Http2Stream(stream, b"", self._services.config.send_seconds))
-            return False
+            return None
         self.deadline = self._services.now() + self._services.config.idle_seconds
-        return True
-
-    async def _hand_over(self, stream: Http2Stream) -> None:
-        self.deadline = inf
-        self._handed_over = stream
-        await self._services.hypercorn.serve(stream, self.cut)
+        return stream.selected_alpn_protocol() or "http/1.1"
 
     async def _serve(self) -> None:
         config = self._services.config

@@ -18,10 +18,11 @@ from forq_trio.http.message import Handler
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
-from forq_trio.http.transport.connection import Connection, Services
+from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.disconnects import DisconnectWatchers
-from forq_trio.http.transport.http2 import Hypercorn
+from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
+from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
 from forq_trio.model import limits
 
@@ -57,9 +58,9 @@ class Server:
         self._make_refusal = refuse
         self._ssl_context = ssl_context
         self._encoder = ResponseEncoder(hsts=self._config.hsts)
+        self._block_encoder = BlockEncoder(hsts=self._config.hsts)
         self._budget = BodyBudget(self._config.bodies_bytes_max)
         self._answers = AnswerBudget(self._config.answers_bytes_max)
-        self._hypercorn = Hypercorn(handler, self._config, self._budget, self._answers, on_error, refuse)
         self._connections: set[Connection] = set()
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
@@ -84,10 +85,10 @@ class Server:
             self._config,
             self._ssl_context,
             self._encoder,
+            self._block_encoder,
             self._budget,
             self._answers,
             DisconnectWatchers(),
-            self._hypercorn,
             now,
             self._on_error,
             self._make_refusal,
@@ -126,7 +127,6 @@ class Server:
         connection is cut until `serve` is cancelled. Returns True if all requests finished in time.
         """
         self.stop_accepting()
-        await self._hypercorn.stop()
         for connection in self._connections:
             connection.finish()
         if self._connections:

@@ -35,6 +35,10 @@ class Wire(Protocol):
         """Send what can be sent without waiting and say how many bytes that was. Raises ConnectionLost."""
         ...
 
+    async def send_some(self, data: memoryview) -> int:
+        """Wait until a part of `data` is sent, and say how many bytes. Raises ConnectionLost; cancelled, unknown."""
+        ...
+
     async def send_all(self, data: bytes | memoryview) -> None:
         """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
         ...
@@ -98,6 +102,11 @@ class SocketWire:
         except OSError as error:
             raise ConnectionLost from error
 
+    async def send_some(self, data: memoryview) -> int:
+        while not (sent_bytes := self.send_now(data)):
+            await trio.lowlevel.wait_writable(self.socket)
+        return sent_bytes
+
     async def send_all(self, data: bytes | memoryview) -> None:
         remaining = memoryview(data)
         while True:
@@ -156,17 +165,18 @@ class StreamWire:
     def send_now(self, data: bytes | memoryview) -> int:
         return 0
 
-    async def send_all(self, data: bytes | memoryview) -> None:
-        remaining = memoryview(data)
+    async def send_some(self, data: memoryview) -> int:
+        portion = data[: limits.SEND_PORTION_BYTES]  # because TLS has a copy of what it is given
         try:
-            while remaining:  # in portions, because TLS has a copy of what it is given
-                portion, remaining = (
-                    remaining[: limits.SEND_PORTION_BYTES],
-                    remaining[limits.SEND_PORTION_BYTES :],
-                )
-                await self.stream.send_all(portion)
+            await self.stream.send_all(portion)
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise ConnectionLost from error
+        return len(portion)
+
+    async def send_all(self, data: bytes | memoryview) -> None:
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[await self.send_some(remaining) :]
 
     def peer_closed(self) -> bool:
         return _hung_up(self.stream.transport_stream.socket.fileno())

@@ -17,7 +17,6 @@ import trustme
 
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.http2 import Http2Stream
 from support.transport import ERROR_BODIES, Answer, Client, echo, get, post, running
 
 SECURITY = {
@@ -365,29 +364,6 @@ async def test_a_body_that_goes_on_behind_its_answer_ends_only_its_connection():
             while await bad.stream.receive_some():
                 continue
         assert (await good.answer(await good.request())).status == 200
-
-
-async def test_closing_lets_a_frame_that_is_about_to_be_sent_go_first():
-    near, far = trio.testing.memory_stream_pair()
-    stream = Http2Stream(near, b"", send_seconds=5)
-    async with trio.open_nursery() as nursery:
-        async with stream.send_lock:
-            nursery.start_soon(stream.aclose)
-            await trio.testing.wait_all_tasks_blocked()
-            await stream.send_all(b"the last frame")
-        assert await far.receive_some() == b"the last frame"
-        assert await far.receive_some() == b""
-
-
-async def test_a_cut_stream_neither_sends_nor_waits():
-    near, far = trio.testing.memory_stream_pair()
-    stream = Http2Stream(near, b"", send_seconds=5)
-    stream.cut()
-    with pytest.raises(trio.BrokenResourceError, match="stopping"):
-        await stream.send_all(b"too late")
-    async with stream.send_lock:
-        await stream.aclose()
-    assert await far.receive_some() == b""
 
 
 @pytest.fixture(scope="module")

@@ -106,7 +106,7 @@ TEXTS = (
 # Inputs by target that once made a target fail, as the fuzzer found them or smaller.
 _BAD_UPGRADE = "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: A"
 FOUND: dict[str, tuple[bytes, ...]] = {
-    # Settings that are no base64 went unanswered while Hypercorn still took such upgrades.
+    # Settings that are no base64 went unanswered while such upgrades were still taken.
     "connection": (
         b"\x0a" + get("/", *_BAD_UPGRADE, version="1.0") + get("/2"),
         b"\x00" + get("/", *_BAD_UPGRADE),

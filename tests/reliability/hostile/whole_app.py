@@ -20,10 +20,11 @@ from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.body_budget import BodyBudget
 from forq_trio.http.transport.config import TransportConfig
-from forq_trio.http.transport.connection import Connection, Services
+from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.disconnects import DisconnectWatchers
-from forq_trio.http.transport.http2 import Hypercorn
+from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
+from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.messages import NewMessage
@@ -111,17 +112,16 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
 
     budget = BodyBudget(config.bodies_bytes_max)
     answers = AnswerBudget(config.answers_bytes_max)
-    hypercorn = Hypercorn(noting, config, budget, answers, seen.errors.append, transport_answer)
     watchers = DisconnectWatchers()
     services = Services(
         noting,
         config,
         None,
         ResponseEncoder(),
+        BlockEncoder(),
         budget,
         answers,
         watchers,
-        hypercorn,
         trio.current_time,
         seen.errors.append,
         transport_answer,

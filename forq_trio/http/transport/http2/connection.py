@@ -1,0 +1,200 @@
+"""The tasks of one HTTP/2 connection: one receives and parses, one sends, and each running request has its own.
+
+What is to be sent gathers in the protocol's output until the sender's turn comes, so the answers of one turn leave in
+one system call. While more than HTTP2_UNSENT_BYTES_MAX wait for a client that does not read, nothing is received
+from it. Time-outs are the owner's: it calls `expire` when `deadline` has passed.
+"""
+
+from math import inf
+from typing import Protocol as Interface
+
+import trio
+
+from forq_trio.http.message import Request
+from forq_trio.http.transport.http2.frames import INTERNAL_ERROR, ConnectionFault
+from forq_trio.http.transport.http2.protocol import Protocol
+from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.http.transport.services import Services
+from forq_trio.http.transport.wire import ConnectionLost, Wire
+from forq_trio.model import limits
+
+
+class Owner(Interface):
+    """The connection whose protocol this is. deadline: when to call `expire`."""
+
+    deadline: float
+
+    def cut(self) -> None: ...
+
+
+class Http2Connection:
+    """Serves one client from behind its preface until it leaves, misbehaves, times out or is told to stop."""
+
+    def __init__(self, services: Services, wire: Wire, client: str, owner: Owner) -> None:
+        self._services = services
+        self._wire = wire
+        self._client = client
+        self._owner = owner
+        self._protocol = Protocol(services, services.now())
+        self._receiving = trio.CancelScope()
+        self._sending_since = inf
+        self._is_gone = False
+        self._to_send = trio.Event()
+        self._sent = trio.Event()
+
+    # Called by the owner. These methods do not wait.
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+        now = self._services.now()
+        if now >= self._sending_since + self._services.config.send_seconds:
+            self._owner.cut()
+            return
+        try:
+            if self._protocol.overdue(now):
+                self._owner.cut()
+        except ConnectionFault as fault:
+            self._protocol.fail(fault.code)
+        self._owner.deadline = min(
+            self._protocol.deadline, self._sending_since + self._services.config.send_seconds
+        )
+        self._wake()
+
+    def finish(self) -> None:
+        """Close when everything is answered for a moment: GOAWAY tells the client which requests were not served."""
+        self._protocol.end_when_idle()
+        self._wake()
+
+    def finish_idle(self) -> None:
+        """Close when the running requests are answered, and serve no others."""
+        self._protocol.end()
+        self._wake()
+
+    # The connection's own tasks.
+
+    async def run(self, received: bytes) -> None:
+        """Serve until the end; `received` came behind the preface. Cancelled, running requests are cancelled, too."""
+        self._owner.deadline = self._protocol.deadline
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._send)
+                with self._receiving:
+                    await self._receive(received, nursery)
+                self._wake()
+            if not self._is_gone:
+                await self._linger()
+        finally:
+            self._protocol.lose_all()
+
+    async def _receive(self, data: bytes, nursery: trio.Nursery) -> None:
+        protocol, services = self._protocol, self._services
+        protocol.feed(data)
+        while not protocol.is_done:
+            try:
+                has_more = protocol.parse(services.now())
+            except ConnectionFault as fault:
+                protocol.fail(fault.code)
+                return
+            for stream in protocol.complete:
+                if stream.is_lost:  # reset in the same turn
+                    protocol.handled(stream, services.now())
+                else:
+                    nursery.start_soon(self._serve, stream)
+            protocol.complete.clear()
+            self._wake()
+            while protocol.output.unsent_bytes > limits.HTTP2_UNSENT_BYTES_MAX:
+                self._sent = trio.Event()
+                await self._sent.wait()
+            if has_more:
+                await trio.lowlevel.checkpoint()
+            else:
+                data = await self._wire.receive(services.config.receive_chunk_bytes)
+                if not data:
+                    self._lose_client()
+                    return
+                protocol.feed(data)
+
+    async def _serve(self, stream: Stream) -> None:
+        """Handle a request and hand its answer over to the sender."""
+        services = self._services
+        try:
+            with stream.scope:
+                head = stream.head
+                request = Request(
+                    head.method,
+                    head.path,
+                    head.query,
+                    head.headers,
+                    bytes(stream.body),
+                    self._client,
+                    stream.watch,
+                )
+                try:
+                    response = await services.handler(request)
+                except Exception as error:
+                    services.on_error(error)
+                    response = services.refuse(500, head.method, head.path)
+                self._protocol.answer(stream, response, services.now())
+        except Exception as error:
+            services.on_error(error)
+            self._protocol.reset(stream, INTERNAL_ERROR)
+        finally:
+            self._protocol.handled(stream, services.now())
+            self._wake()
+
+    def _wake(self) -> None:
+        """Have the sender look what there is to send, and the owner when to call."""
+        if self._protocol.deadline < self._owner.deadline:
+            self._owner.deadline = self._protocol.deadline
+        self._to_send.set()
+
+    async def _send(self) -> None:
+        """Send whatever there is to send, until the connection is done or the client gone."""
+        protocol = self._protocol
+        try:
+            while not self._is_gone:
+                data = protocol.take()
+                if data:
+                    await self._send_portion(data)
+                elif protocol.is_done:
+                    break
+                else:
+                    self._to_send = trio.Event()
+                    await self._to_send.wait()
+        except ConnectionLost:
+            self._lose_client()
+        self._receiving.cancel()
+
+    async def _send_portion(self, data: bytes) -> None:
+        output = self._protocol.output
+        # A write to a socket that the peer has closed succeeds, so that has to be checked before.
+        if output.has_claims and self._wire.peer_closed():
+            raise ConnectionLost
+        sent_bytes = self._wire.send_now(data)
+        output.sent(sent_bytes)
+        if sent_bytes < len(data):
+            rest = memoryview(data)[sent_bytes:]
+            self._sending_since = self._services.now()
+            self._owner.deadline = min(
+                self._owner.deadline, self._sending_since + self._services.config.send_seconds
+            )
+            while rest:
+                sent_bytes = await self._wire.send_some(rest)
+                output.sent(sent_bytes)
+                rest = rest[sent_bytes:]
+            self._sending_since = inf
+        self._sent.set()
+
+    def _lose_client(self) -> None:
+        """No answer will reach the client any more; requests that wait for something are cancelled."""
+        self._is_gone = True
+        self._protocol.lose_all()
+
+    async def _linger(self) -> None:
+        """A close with unread bytes would reset the connection, and the client lose the last frames, so they are read
+        for a while.
+        """
+        with trio.move_on_after(self._services.config.linger_seconds):
+            self._wire.send_eof()
+            while await self._wire.receive(self._services.config.receive_chunk_bytes):
+                continue

@@ -1,0 +1,164 @@
+"""What one connection sends: control frames at once, answers as far as the client's windows allow. No I/O.
+
+The bytes are numbered from the start of the connection, so an answer is known to be sent when the socket has taken the
+byte behind its last frame. DATA frames are made only when the bytes before them are sent: of a long answer there is
+one copy in memory, and SEND_PORTION_BYTES more of each connection. Answers that wait take turns, one frame each.
+"""
+
+from collections import deque
+
+from forq_trio.http.message import Response
+from forq_trio.http.transport.answer_budget import AnswerBudget
+from forq_trio.http.transport.http2.block_encoder import NO_TABLE, BlockEncoder
+from forq_trio.http.transport.http2.frames import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    FRAME_BYTES_MAX,
+    HEADERS,
+    NO_ERROR,
+    WINDOW_BYTES_DEFAULT,
+    frame_header,
+    reset_frame,
+)
+from forq_trio.http.transport.http2.stream import Stream, Streams
+from forq_trio.http.transport.response_bytes import WITHOUT_BODY
+from forq_trio.model import limits
+
+
+class Output:
+    """window: how many bytes of DATA the client accepts on the whole connection. data_frames: how many were made."""
+
+    __slots__ = (
+        "_announces_no_table",
+        "_answers",
+        "_encoder",
+        "_ends",
+        "_frames",
+        "_made_bytes",
+        "_sent_bytes",
+        "_streams",
+        "_waiting",
+        "data_frames",
+        "window",
+    )
+
+    def __init__(self, streams: Streams, answers: AnswerBudget, encoder: BlockEncoder) -> None:
+        self.window = WINDOW_BYTES_DEFAULT
+        self.data_frames = 0
+        self._streams = streams
+        self._answers = answers
+        self._encoder = encoder
+        self._frames: list[bytes | memoryview] = []
+        self._made_bytes = 0
+        self._sent_bytes = 0
+        # Streams whose answers have bytes left that their own windows allow, in turn; and those that were made to the
+        # end, each with the number of its last byte.
+        self._waiting: deque[Stream] = deque()
+        self._ends: deque[tuple[int, Stream]] = deque()
+        self._announces_no_table = False
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes were made that the socket has not taken yet."""
+        return self._made_bytes - self._sent_bytes
+
+    @property
+    def has_claims(self) -> bool:
+        """Whether an answer that can be taken back is about to be sent whole."""
+        return any(stream.on_unsent is not None for _, stream in self._ends)
+
+    def add(self, data: bytes | memoryview) -> None:
+        """Send these frames after all that was made before."""
+        self._frames.append(data)
+        self._made_bytes += len(data)
+
+    def announce_no_table(self) -> None:
+        """The client has changed the size of the table that our header blocks might use."""
+        self._announces_no_table = True
+
+    def answer(self, stream: Stream, response: Response) -> None:
+        """Send the headers now and the body as the windows allow. The answer has been admitted to the budget.
+
+        Raises ValueError if a header contains a line break.
+        """
+        block = self._encoder.encode(response)
+        stream.is_answered = True
+        stream.answer_bytes = len(response.body)
+        stream.on_unsent = response.on_unsent
+        if self._announces_no_table:
+            self._announces_no_table = False
+            block = NO_TABLE + block
+        if not response.body or stream.head.method == "HEAD" or response.status in WITHOUT_BODY:
+            self.add(frame_header(HEADERS, END_HEADERS | END_STREAM, stream.id, len(block)) + block)
+            self._end(stream)
+        else:
+            self.add(frame_header(HEADERS, END_HEADERS, stream.id, len(block)) + block)
+            stream.rest = memoryview(response.body)
+            self.resume(stream)
+
+    def resume(self, stream: Stream) -> None:
+        """The stream may have become able to send: it has an answer, or its window has grown."""
+        if stream.rest and stream.send_window > 0 and not stream.is_waiting:
+            stream.is_waiting = True
+            self._waiting.append(stream)
+
+    def take(self) -> bytes:
+        """The bytes to send next; `sent` is told how many of them the socket took before this is called again."""
+        waiting = self._waiting
+        while waiting and self.window > 0 and self.unsent_bytes < limits.SEND_PORTION_BYTES:
+            stream = waiting.popleft()
+            stream.is_waiting = False
+            length = min(len(stream.rest), stream.send_window, self.window, FRAME_BYTES_MAX)
+            if length <= 0:  # lost meanwhile, or its window has shrunk
+                continue
+            portion, stream.rest = stream.rest[:length], stream.rest[length:]
+            stream.send_window -= length
+            self.window -= length
+            flags = 0 if stream.rest else END_STREAM
+            self.add(frame_header(DATA, flags, stream.id, length))
+            self.add(portion)
+            self.data_frames += 1
+            if stream.rest:
+                self.resume(stream)
+            else:
+                self._end(stream)
+        data = b"".join(self._frames)
+        self._frames.clear()
+        return data
+
+    def sent(self, sent_bytes: int) -> None:
+        """The socket has taken this many bytes more."""
+        self._sent_bytes += sent_bytes
+        while self._ends and self._ends[0][0] <= self._sent_bytes:
+            _, stream = self._ends.popleft()
+            stream.on_unsent = None
+            self._uncount(stream)
+
+    def lose(self, stream: Stream) -> None:
+        """The client will not get the whole answer of this stream."""
+        self._uncount(stream)
+        stream.lose()
+
+    def lose_ended(self, stream_id: int) -> None:
+        """The client has reset a stream; if its answer was made and not sent yet, it is lost."""
+        for _, stream in self._ends:
+            if stream.id == stream_id:
+                self.lose(stream)
+
+    def lose_ends(self) -> None:
+        """The client is gone: answers that were made to their end and not sent are lost."""
+        for _, stream in self._ends:
+            self.lose(stream)
+        self._ends.clear()
+
+    def _end(self, stream: Stream) -> None:
+        """The last frame of an answer was made. A client that is still sending its request is told not to go on."""
+        self._streams.close(stream.id, by_reset=not stream.is_whole)
+        if not stream.is_whole:
+            self.add(reset_frame(stream.id, NO_ERROR))
+        self._ends.append((self._made_bytes, stream))
+
+    def _uncount(self, stream: Stream) -> None:
+        self._answers.end(stream.answer_bytes)
+        stream.answer_bytes = 0

@@ -1,0 +1,491 @@
+"""HTTP/2 as a server speaks it (RFC 9113), without I/O: bytes in, whole requests and bytes out.
+
+`feed` takes what arrived, `parse` works through one turn of it: HTTP2_TURN_WORK frames, or fewer that cost more, so
+that nobody else waits for a client that sends many. Afterwards
+- `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
+- `output` has what is to be sent,
+- `deadline` is no later than the moment at which `overdue` has something to do.
+Requests that cannot be served are answered here. A mistake that concerns one stream resets it; any other raises
+ConnectionFault, after which only `fail` may be called.
+
+The client's side is bounded: open streams and running handlers, bytes of a header block, bodies
+(BodyBudget), answers (AnswerBudget), frames that do no work (Allowance).
+"""
+
+from collections.abc import Callable
+from math import inf
+
+from forq_trio.http.message import Response
+from forq_trio.http.transport.http2 import frames
+from forq_trio.http.transport.http2.allowance import Allowance
+from forq_trio.http.transport.http2.block_encoder import CONTINUE_BLOCK
+from forq_trio.http.transport.http2.block_reader import Block, BlockReader
+from forq_trio.http.transport.http2.frames import ConnectionFault, StreamFault
+from forq_trio.http.transport.http2.output import Output
+from forq_trio.http.transport.http2.request_head import Head, check_trailers, read_head
+from forq_trio.http.transport.http2.stream import Stream, Streams
+from forq_trio.http.transport.services import Services
+from forq_trio.model import limits
+
+# What a header block costs, compared with other frames: it is decoded, and may start a request.
+_BLOCK_WORK = 3
+_BLOCK_BYTES_A_WORK = 64
+_BLOCK_FIELDS_A_WORK = 4
+
+
+class Protocol:
+    """One connection. now: trio's clock at this moment. The client's preface has been read."""
+
+    def __init__(self, services: Services, now: float) -> None:
+        config = services.config
+        self.streams = Streams()
+        self.output = Output(self.streams, services.answers, services.block_encoder)
+        self.complete: list[Stream] = []
+        self.deadline = now + config.idle_seconds
+        self.is_closing = False
+        self._ends_when_idle = False
+        self._services = services
+        self._config = config
+        self._allowance = Allowance(now)
+        self._blocks = BlockReader()
+        self._now = now
+        self._work = 0
+        self._idle_since = now
+        self._header_deadline = inf
+        self._data = b""
+        self._offset = 0
+        self._greeted = False
+        self._running = 0
+        self._last_served = frames.STREAM_ID_MAX
+        self._receive_window = limits.HTTP2_CONNECTION_WINDOW_BYTES
+        self._initial_send_window = frames.WINDOW_BYTES_DEFAULT
+        ours = {
+            frames.MAX_CONCURRENT_STREAMS: limits.HTTP2_STREAMS_MAX,
+            frames.INITIAL_WINDOW_SIZE: limits.HTTP2_STREAM_WINDOW_BYTES,
+            frames.MAX_HEADER_LIST_SIZE: config.header_bytes_max,
+        }
+        self.output.add(frames.settings_frame(ours))
+        self.output.add(
+            frames.window_update_frame(0, limits.HTTP2_CONNECTION_WINDOW_BYTES - frames.WINDOW_BYTES_DEFAULT)
+        )
+
+    # Called by the connection.
+
+    @property
+    def is_idle(self) -> bool:
+        """Everything that was asked is answered."""
+        return not self.streams.open and not self._running
+
+    @property
+    def is_done(self) -> bool:
+        """Everything is answered, and no more will be asked."""
+        return self.is_closing and self.is_idle
+
+    def feed(self, data: bytes) -> None:
+        """Take the bytes that arrived next."""
+        self._data = self._data[self._offset :] + data if self._offset < len(self._data) else data
+        self._offset = 0
+
+    def parse(self, now: float) -> bool:
+        """Work through one turn of what was fed; returns whether whole frames are left. Raises ConnectionFault."""
+        self._now = now
+        data, offset = self._data, self._offset
+        self._work = limits.HTTP2_TURN_WORK
+        begun = offset
+        while len(data) - offset >= frames.FRAME_HEADER_BYTES:
+            length, kind, flags, stream_id = frames.read_frame_header(data, offset)
+            if length > frames.FRAME_BYTES_MAX:
+                raise ConnectionFault(frames.FRAME_SIZE_ERROR)
+            end = offset + frames.FRAME_HEADER_BYTES + length
+            if end > len(data):
+                break
+            if self._work <= 0:
+                self._offset = offset
+                return True
+            self._work -= 1
+            self._read_frame(kind, flags, stream_id, data[offset + frames.FRAME_HEADER_BYTES : end])
+            offset = end
+        self._offset = offset
+        self._time_headers(len(data) - offset, offset > begun)
+        return False
+
+    def answer(self, stream: Stream, response: Response, now: float) -> None:
+        """Answer a request that was in `complete`. Raises ValueError if a header contains a line break."""
+        if stream.is_lost:
+            if response.on_unsent is not None:
+                response.on_unsent()
+            return
+        self._allowance.earn(limits.HTTP2_IDLE_FRAMES_PER_REQUEST)
+        self._answer(stream, response, now)
+
+    def handled(self, stream: Stream, now: float) -> None:
+        """The handler of a request that was in `complete` has ended, whether there is an answer or not."""
+        self._running -= 1
+        self._release_body(stream)
+        self._idle_since = now
+        self.deadline = min(self.deadline, now + self._config.idle_seconds)
+
+    def take(self) -> bytes:
+        """The bytes to send next; see `Output.take`."""
+        if self._ends_when_idle and self.is_idle:
+            self.end()
+        made = self.output.data_frames
+        data = self.output.take()
+        self._allowance.earn(limits.HTTP2_IDLE_FRAMES_PER_DATA * (self.output.data_frames - made))
+        return data
+
+    def reset(self, stream: Stream, code: int) -> None:
+        """End a stream whose answer cannot be sent."""
+        self._drop(stream, by_reset=True)
+        self.output.add(frames.reset_frame(stream.id, code))
+
+    def end_when_idle(self) -> None:
+        """Serve what comes until everything is answered for a moment, and nothing more."""
+        self._ends_when_idle = True
+
+    def end(self) -> None:
+        """Serve what is under way and nothing more."""
+        if not self.is_closing:
+            self.is_closing = True
+            self._goaway(frames.NO_ERROR)
+
+    def fail(self, code: int) -> None:
+        """End at once, because the client broke a rule; answers that were made to their end are still sent."""
+        self._drop_open()
+        for stream in self.complete:
+            self.handled(stream, self._now)
+        self.complete.clear()
+        self.is_closing = True
+        self._goaway(code)
+
+    def lose_all(self) -> None:
+        """The client is gone: no answer will reach it."""
+        self._drop_open()
+        self.output.lose_ends()
+
+    def overdue(self, now: float) -> bool:
+        """End what has taken too long, and set the next `deadline`; returns True to have the connection cut."""
+        self._now = now
+        if now >= self._header_deadline:
+            raise ConnectionFault(frames.ENHANCE_YOUR_CALM)
+        self.deadline = self._header_deadline
+        for stream in list(self.streams.open.values()):
+            if now < stream.deadline:
+                self.deadline = min(self.deadline, stream.deadline)
+            elif not stream.is_answered:
+                self._refuse(stream, 408)
+            elif self.output.window > 0 and not self.output.unsent_bytes:
+                self.reset(stream, frames.CANCEL)
+            else:
+                return True
+        if self.is_idle:
+            if now >= self._idle_since + self._config.idle_seconds:
+                self.end()
+            else:
+                self.deadline = min(self.deadline, self._idle_since + self._config.idle_seconds)
+        return False
+
+    # Answers.
+
+    def _answer(self, stream: Stream, response: Response, now: float) -> None:
+        services = self._services
+        response = services.answers.admit(stream.head.method, stream.head.path, response, services.refuse)
+        try:
+            self.output.answer(stream, response)
+        except ValueError:
+            services.answers.end(len(response.body))
+            raise
+        stream.deadline = now + self._config.send_seconds
+        self.deadline = min(self.deadline, stream.deadline)
+
+    def _refuse(self, stream: Stream, status: int) -> None:
+        """Answer what the transport refuses by itself; the rest of the request is not read."""
+        self._release_body(stream)
+        head = stream.head
+        self._answer(stream, self._services.refuse(status, head.method, head.path), self._now)
+
+    def _goaway(self, code: int) -> None:
+        """Say which streams were not served, and may be sent again elsewhere: never more than was said before."""
+        self._last_served = min(self._last_served, self.streams.highest)
+        self.output.add(frames.goaway_frame(self._last_served, code))
+
+    def _drop_open(self) -> None:
+        for stream in list(self.streams.open.values()):
+            self._drop(stream, by_reset=True)
+
+    def _drop(self, stream: Stream, *, by_reset: bool) -> None:
+        """The stream ends without its whole answer."""
+        self.streams.close(stream.id, by_reset=by_reset)
+        if not stream.is_whole:
+            self._release_body(stream)
+        self.output.lose(stream)
+
+    def _release_body(self, stream: Stream) -> None:
+        self._services.budget.change(-len(stream.body))
+        stream.body = b""
+
+    def _time_headers(self, bytes_left: int, has_advanced: bool) -> None:
+        """A header block, and a frame that is not DATA, has to be whole in time, however it trickles in."""
+        kind = self._data[self._offset + 3] if bytes_left > 3 else frames.HEADERS
+        if not self._blocks.open_stream and (not bytes_left or kind == frames.DATA):
+            self._header_deadline = inf
+        elif self._header_deadline == inf or (has_advanced and not self._blocks.open_stream):
+            self._header_deadline = self._now + self._config.header_seconds
+            self.deadline = min(self.deadline, self._header_deadline)
+
+    # Frames.
+
+    def _read_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        if self._blocks.open_stream and (
+            kind != frames.CONTINUATION or stream_id != self._blocks.open_stream
+        ):
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        if not self._greeted and (kind != frames.SETTINGS or flags & frames.ACK):
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        if kind >= len(_READERS):
+            self._allowance.spend(self._now)
+            return
+        try:
+            _READERS[kind](self, flags, stream_id, payload)
+        except StreamFault as fault:
+            self._allowance.spend(self._now)
+            stream = self.streams.open.get(stream_id)
+            if stream is not None:
+                self.reset(stream, fault.code)
+            else:
+                self.streams.close(stream_id, by_reset=True)
+                self.output.add(frames.reset_frame(stream_id, fault.code))
+
+    def _read_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
+        if not stream_id:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        block = self._blocks.start(flags, stream_id, payload)
+        self._work -= _BLOCK_WORK + len(payload) // _BLOCK_BYTES_A_WORK
+        if block is not None:
+            self._end_block(block)
+
+    def _read_continuation(self, flags: int, stream_id: int, payload: bytes) -> None:
+        self._allowance.spend(self._now)
+        if not self._blocks.open_stream:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        block = self._blocks.go_on(flags, payload)
+        self._work -= len(payload) // _BLOCK_BYTES_A_WORK
+        if block is not None:
+            self._end_block(block)
+
+    def _end_block(self, block: Block) -> None:
+        """A header block is whole: a new request, or the trailers of one."""
+        self._work -= len(block.fields) // _BLOCK_FIELDS_A_WORK
+        streams, stream_id = self.streams, block.stream_id
+        stream = streams.open.get(stream_id)
+        if stream is not None:
+            if stream.is_whole:
+                raise StreamFault(frames.STREAM_CLOSED)
+            if not block.is_last:
+                raise StreamFault(frames.PROTOCOL_ERROR)
+            check_trailers(block.fields)
+            self._end_request(stream)
+        elif not streams.is_idle(stream_id):
+            self._read_on_closed(stream_id)
+        elif not stream_id % 2:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        else:
+            streams.highest = stream_id
+            if block.is_circular:
+                raise StreamFault(frames.PROTOCOL_ERROR)
+            if self.is_closing or max(len(streams.open), self._running) >= limits.HTTP2_STREAMS_MAX:
+                raise StreamFault(frames.REFUSED_STREAM)
+            self._open(stream_id, read_head(block.fields, self._config), block.is_last)
+
+    def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
+        stream = Stream(stream_id, head, limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window)
+        self.streams.open[stream_id] = stream
+        if head.refused:
+            stream.is_whole = is_whole
+            self._allowance.spend(self._now)
+            self._refuse(stream, head.refused)
+        elif is_whole:
+            self._end_request(stream)
+        else:
+            stream.deadline = self._now + self._config.body_seconds
+            self.deadline = min(self.deadline, stream.deadline)
+            if head.asks_continue:
+                block = CONTINUE_BLOCK
+                self.output.add(frames.frame(frames.HEADERS, frames.END_HEADERS, stream_id, block))
+
+    def _end_request(self, stream: Stream) -> None:
+        if stream.is_answered:  # it was refused, and is not read any more
+            stream.is_whole = True
+            return
+        if stream.head.body_bytes not in (None, len(stream.body)):
+            raise StreamFault(frames.PROTOCOL_ERROR)
+        stream.is_whole = True
+        stream.deadline = inf
+        self._running += 1
+        self.complete.append(stream)
+
+    def _read_data(self, flags: int, stream_id: int, payload: bytes) -> None:
+        if not stream_id:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        self._count_received(len(payload))
+        stream = self.streams.open.get(stream_id)
+        if stream is None:
+            self._read_on_closed(stream_id)
+            return
+        if stream.is_whole:
+            raise StreamFault(frames.STREAM_CLOSED)
+        stream.receive_window -= len(payload)
+        content = frames.without_padding(payload, flags)
+        is_last = bool(flags & frames.END_STREAM)
+        if not content and not is_last:
+            self._allowance.spend(self._now)
+        if not stream.is_answered and content:
+            self._add_to_body(stream, content)
+        if is_last:
+            self._end_request(stream)
+        elif stream.receive_window < limits.HTTP2_STREAM_WINDOW_BYTES // 2 and not stream.is_answered:
+            more = limits.HTTP2_STREAM_WINDOW_BYTES - stream.receive_window
+            stream.receive_window += more
+            self.output.add(frames.window_update_frame(stream_id, more))
+
+    def _add_to_body(self, stream: Stream, content: bytes) -> None:
+        is_within = self._services.budget.change(len(content))
+        if not stream.body:
+            stream.body = content
+        else:
+            if type(stream.body) is bytes:
+                stream.body = bytearray(stream.body)
+            stream.body += content
+        if len(stream.body) > self._config.body_bytes_max:
+            self._refuse(stream, 413)
+        elif not is_within:
+            self._refuse(stream, 503)
+
+    def _count_received(self, received_bytes: int) -> None:
+        """Open the client's window of the connection again. What it sends is never left unread, so no window is ever
+        used up, and none has to be enforced: bodies have bounds of their own.
+        """
+        self._receive_window -= received_bytes
+        if self._receive_window < limits.HTTP2_CONNECTION_WINDOW_BYTES // 2:
+            more = limits.HTTP2_CONNECTION_WINDOW_BYTES - self._receive_window
+            self._receive_window += more
+            self.output.add(frames.window_update_frame(0, more))
+
+    def _read_on_closed(self, stream_id: int) -> None:
+        """HEADERS or DATA of a stream that is not open: under way when we reset it, or a mistake."""
+        self._allowance.spend(self._now)
+        if self.streams.is_idle(stream_id):
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        if not self.streams.was_reset(stream_id):
+            known = self.streams.was_closed(stream_id)
+            raise ConnectionFault(frames.STREAM_CLOSED if known else frames.PROTOCOL_ERROR)
+
+    def _read_priority(self, flags: int, stream_id: int, payload: bytes) -> None:
+        """Priorities are deprecated (RFC 9113 section 5.3.2): checked and not used."""
+        self._allowance.spend(self._now)
+        if not stream_id:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        # A stream that is not open cannot be reset.
+        fault = StreamFault if stream_id in self.streams.open else ConnectionFault
+        if len(payload) != frames.PRIORITY_BYTES:
+            raise fault(frames.FRAME_SIZE_ERROR)
+        if frames.depends_on(payload) == stream_id:
+            raise fault(frames.PROTOCOL_ERROR)
+
+    def _read_reset(self, flags: int, stream_id: int, payload: bytes) -> None:
+        self._allowance.spend(self._now)
+        if len(payload) != frames.NUMBER_BYTES:
+            raise ConnectionFault(frames.FRAME_SIZE_ERROR)
+        if self.streams.is_idle(stream_id):
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        stream = self.streams.open.get(stream_id)
+        if stream is not None:
+            self._drop(stream, by_reset=False)
+        else:
+            self.output.lose_ended(stream_id)
+
+    def _read_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
+        self._allowance.spend(self._now)
+        if stream_id:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        if flags & frames.ACK and payload:
+            raise ConnectionFault(frames.FRAME_SIZE_ERROR)
+        self._greeted = True
+        if flags & frames.ACK:
+            return
+        settings = frames.read_settings(payload)
+        if frames.HEADER_TABLE_SIZE in settings:
+            self.output.announce_no_table()
+        self._set_initial_window(settings.get(frames.INITIAL_WINDOW_SIZE, self._initial_send_window))
+        self.output.add(frames.frame(frames.SETTINGS, frames.ACK, 0))
+
+    def _set_initial_window(self, window: int) -> None:
+        """Also the windows of open streams change by the difference (RFC 9113 section 6.9.2)."""
+        change, self._initial_send_window = window - self._initial_send_window, window
+        if not change:
+            return
+        for stream in self.streams.open.values():
+            stream.send_window += change
+            if stream.send_window > frames.WINDOW_BYTES_MAX:
+                raise ConnectionFault(frames.FLOW_CONTROL_ERROR)
+            self.output.resume(stream)
+
+    def _read_push_promise(self, flags: int, stream_id: int, payload: bytes) -> None:
+        raise ConnectionFault(frames.PROTOCOL_ERROR)
+
+    def _read_ping(self, flags: int, stream_id: int, payload: bytes) -> None:
+        self._allowance.spend(self._now)
+        if stream_id:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        if len(payload) != frames.PING_BYTES:
+            raise ConnectionFault(frames.FRAME_SIZE_ERROR)
+        if not flags & frames.ACK:
+            self.output.add(frames.frame(frames.PING, frames.ACK, 0, payload))
+
+    def _read_goaway(self, flags: int, stream_id: int, payload: bytes) -> None:
+        """The client opens no more streams: when those that are open are answered, the connection ends."""
+        self._allowance.spend(self._now)
+        if stream_id:
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        if len(payload) < frames.GOAWAY_BYTES_MIN:
+            raise ConnectionFault(frames.FRAME_SIZE_ERROR)
+        self.end()
+
+    def _read_window_update(self, flags: int, stream_id: int, payload: bytes) -> None:
+        self._allowance.spend(self._now)
+        if len(payload) != frames.NUMBER_BYTES:
+            raise ConnectionFault(frames.FRAME_SIZE_ERROR)
+        more = frames.read_number(payload)[0] & frames.WINDOW_BYTES_MAX
+        if not stream_id:
+            self.output.window += more
+            if not more:
+                raise ConnectionFault(frames.PROTOCOL_ERROR)
+            if self.output.window > frames.WINDOW_BYTES_MAX:
+                raise ConnectionFault(frames.FLOW_CONTROL_ERROR)
+            return
+        if self.streams.is_idle(stream_id):
+            raise ConnectionFault(frames.PROTOCOL_ERROR)
+        stream = self.streams.open.get(stream_id)
+        if stream is None:
+            return
+        if not more:
+            raise StreamFault(frames.PROTOCOL_ERROR)
+        stream.send_window += more
+        if stream.send_window > frames.WINDOW_BYTES_MAX:
+            raise StreamFault(frames.FLOW_CONTROL_ERROR)
+        self.output.resume(stream)
+
+
+# By their type.
+_READERS: tuple[Callable[[Protocol, int, int, bytes], None], ...] = (
+    Protocol._read_data,
+    Protocol._read_headers,
+    Protocol._read_priority,
+    Protocol._read_reset,
+    Protocol._read_settings,
+    Protocol._read_push_promise,
+    Protocol._read_ping,
+    Protocol._read_goaway,
+    Protocol._read_window_update,
+    Protocol._read_continuation,
+)

@@ -1,0 +1,34 @@
+"""What all connections of a server share."""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forq_trio.http.message import Handler
+from forq_trio.http.transport.answer_budget import AnswerBudget
+from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.config import Refuse, TransportConfig
+from forq_trio.http.transport.disconnects import DisconnectWatchers
+from forq_trio.http.transport.http2.block_encoder import BlockEncoder
+from forq_trio.http.transport.response_bytes import ResponseEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The objects that all connections of a server share. now: trio's clock.
+
+    encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. on_error: called with every unexpected exception.
+    refuse: makes every answer of the transport itself.
+    """
+
+    handler: Handler
+    config: TransportConfig
+    ssl_context: ssl.SSLContext | None
+    encoder: ResponseEncoder
+    block_encoder: BlockEncoder
+    budget: BodyBudget
+    answers: AnswerBudget
+    watchers: DisconnectWatchers
+    now: Callable[[], float]
+    on_error: Callable[[Exception], None]
+    refuse: Refuse

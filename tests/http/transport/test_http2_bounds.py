@@ -1,0 +1,166 @@
+"""What one connection of HTTP/2 may take: memory, handlers, time. And that none of it is left when it has ended."""
+
+import gc
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.connection import Connection
+from forq_trio.http.transport.http2 import frames
+from forq_trio.http.transport.http2.allowance import Allowance
+from forq_trio.http.transport.http2.connection import Http2Connection
+from forq_trio.http.transport.http2.protocol import Protocol
+from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.model import limits
+from support.transport import running
+
+from .test_http2 import frame
+from .test_http2_rules import SETTINGS, frames_behind, number, request
+
+LEAVING = {
+    "its answer": request(),
+    "half a header block": request(flags=1),
+    "half a body": request((b":method", b"POST"), flags=4) + frame(0, 0, 1, b"x"),
+    "a long poll": request((b":path", b"/wait")),
+    "a fault": frame(0, 0, 0, b"x"),
+    "a refused stream": request((b"A", b"b")),
+}
+MIB = limits.MIB
+KINDS = (Connection, Http2Connection, Protocol, Stream, Request)
+
+
+def burst(allowance: Allowance, now: float) -> int:
+    """How many frames may be sent at once."""
+    sent = 0
+    with suppress(frames.ConnectionFault):
+        while True:
+            allowance.spend(now)
+            sent += 1
+    return sent
+
+
+def test_an_allowance_is_a_burst_and_a_rate_and_a_share_of_answers():
+    allowance = Allowance(now=0.0)
+    assert burst(allowance, now=0.0) == limits.HTTP2_IDLE_FRAMES_MAX
+    allowance.earn(1 + limits.HTTP2_IDLE_FRAMES_PER_REQUEST)
+    assert burst(allowance, now=0.0) == limits.HTTP2_IDLE_FRAMES_PER_REQUEST
+    steady = Allowance(now=0.0)
+    for second in range(1, 1_000):
+        for _ in range(int(limits.HTTP2_IDLE_FRAMES_PER_SECOND)):
+            steady.spend(float(second))
+    week = 7 * 86_400.0
+    assert burst(steady, now=week) <= 2 * limits.HTTP2_IDLE_FRAMES_MAX
+
+
+NEVER_READ = {
+    "bodies": (Response(200, bytes(100_000)), limits.HTTP2_STREAMS_MAX * 100_000 + MIB),
+    "headers": (Response(204, headers=((b"long", b"x" * 5_000),)), MIB),
+}
+
+
+@pytest.mark.parametrize("what", NEVER_READ)
+async def test_who_never_reads_is_not_read_from(what: str):
+    """Requests stay unread when as much as is allowed waits to be sent; then the connection is cut."""
+    response, bytes_max = NEVER_READ[what]
+    asked = 0
+
+    async def handler(request_):
+        nonlocal asked
+        asked += 1
+        return Response(response.status, bytes(len(response.body)), headers=response.headers)
+
+    async with running(handler, TransportConfig(send_seconds=0.3)) as transport:
+        client = await transport.connect()
+        data = frames.PREFACE + SETTINGS + frame(8, 0, 0, number(2**30))
+        data += b"".join(request(stream_id=1 + 2 * each) for each in range(50_000))
+        tracemalloc.start()
+        try:
+            with pytest.raises(trio.BrokenResourceError):
+                await client.send(data)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert most < bytes_max
+    assert limits.HTTP2_STREAMS_MAX <= asked < 5_000
+
+
+async def test_streams_that_were_reset_count_while_their_handlers_run():
+    """Else a client starts any number of handlers by resetting each request (CVE-2023-44487)."""
+    release, running_now, most = trio.Event(), 0, 0
+
+    async def handler(request_):
+        nonlocal running_now, most
+        running_now += 1
+        most = max(most, running_now)
+        await release.wait()
+        running_now -= 1
+        return NO_CONTENT
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS)
+        for stream_id in range(1, 401, 2):
+            await client.send(request(stream_id=stream_id))
+            await trio.testing.wait_all_tasks_blocked()
+            await client.send(frames.reset_frame(stream_id, frames.CANCEL))
+        await trio.testing.wait_all_tasks_blocked()
+        release.set()
+    assert most == limits.HTTP2_STREAMS_MAX
+
+
+@pytest.mark.parametrize("begun", [request(flags=1), request()[:-1], request()[:5]])
+async def test_headers_have_to_be_whole_in_time(begun: bytes):
+    async with running(config=TransportConfig(header_seconds=0.1)) as transport:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS + begun)
+        assert (await client.ends()).endswith(number(frames.ENHANCE_YOUR_CALM))
+
+
+async def test_a_slow_reader_of_one_answer_loses_that_stream_alone():
+    async with running(big, TransportConfig(send_seconds=0.2)) as transport:
+        client = await transport.connect()
+        slow = request((b":path", b"/long"))
+        sent = frames.PREFACE + frames.settings_frame({4: 10}) + slow
+        last = await frames_behind(client, sent, [frames.RST_STREAM])
+        assert last[frames.RST_STREAM] == (1, number(frames.CANCEL))
+        assert last[frames.DATA] == (1, b"x" * 10)
+        last = await frames_behind(client, request(stream_id=3), [frames.DATA, frames.GOAWAY])
+        assert last[frames.DATA] == (3, b"short")
+
+
+async def big(request_):
+    return Response(200, b"x" * 1_000 if request_.path == "/long" else b"short")
+
+
+@pytest.mark.parametrize("leaving", LEAVING)
+async def test_a_connection_that_has_ended_leaves_nothing_to_collect(leaving: str):
+    async def handler(request_):
+        if request_.path == "/wait":
+            async with request_.cancelled_on_disconnect():
+                await trio.sleep_forever()
+        return Response(200, b"x")
+
+    def alive() -> list[str]:
+        return [type(thing).__name__ for thing in gc.get_objects() if type(thing) in KINDS]
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = alive()
+        async with running(handler) as transport:
+            for _ in range(3):
+                client = await transport.connect()
+                await client.send(frames.PREFACE + SETTINGS + LEAVING[leaving])
+                await trio.testing.wait_all_tasks_blocked(0.05)
+                await client.close()
+            while transport.server.connections:
+                await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert alive() == before
+    finally:
+        gc.enable()
