@@ -1,0 +1,109 @@
+"""How connections of HTTP/2 end: by the client, who may leave just when its answer comes, and by the server."""
+
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.http.message import NO_CONTENT, Response
+from forq_trio.http.transport.http2 import frames
+from support.transport import running
+
+from .test_disconnect import LongPoll, reset
+from .test_http2_rules import PING, SETTINGS, frames_behind, number, request
+
+WAIT = request((b":path", b"/wait"))
+
+
+@pytest.mark.parametrize("how", ["close", "half close", "reset"])
+async def test_a_claim_for_a_client_that_left_meanwhile_is_given_back(how: str):
+    """The kernel would still take the bytes of a short answer, and the message would be gone for a lease."""
+    unsent, asked, left = trio.Event(), trio.Event(), trio.Event()
+
+    async def handler(request_):
+        asked.set()
+        await left.wait()
+        return Response(200, b"a message", on_unsent=unsent.set)
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS + request())
+        await asked.wait()
+        if how == "reset":
+            reset(client)
+        elif how == "close":
+            await client.close()
+        else:
+            await client.stream.send_eof()
+        left.set()
+        await unsent.wait()
+
+
+async def test_a_claim_whose_stream_is_reset_behind_a_full_window_is_given_back_once():
+    unsent = []
+
+    async def handler(request_):
+        return Response(200, b"a message", on_unsent=lambda: unsent.append(1))
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        sent = frames.PREFACE + frames.settings_frame({4: 1}) + request()
+        await frames_behind(client, sent, [frames.DATA])
+        late = frames.reset_frame(1, frames.CANCEL) + frame_of_window(1) + PING
+        await frames_behind(client, late, [frames.PING])
+        assert unsent == [1]
+
+
+def frame_of_window(stream_id: int) -> bytes:
+    return frames.window_update_frame(stream_id, 100)
+
+
+async def test_a_request_that_is_reset_at_once_is_not_handled():
+    asked = []
+
+    async def handler(request_):
+        asked.append(request_.path)
+        return NO_CONTENT
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        sent = frames.PREFACE + SETTINGS + request() + frames.reset_frame(1, frames.CANCEL) + PING
+        await frames_behind(client, sent, [frames.PING])
+        assert asked == []
+
+
+async def test_a_stopping_server_says_which_requests_it_has_not_served():
+    async with running(poll := LongPoll()) as transport, trio.open_nursery() as nursery:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS + WAIT)
+        await poll.started.wait()
+        nursery.start_soon(transport.server.drain, 10)
+        last = await frames_behind(client, b"", [frames.GOAWAY])
+        assert last[frames.GOAWAY][1] == number(1) + number(frames.NO_ERROR)
+        last = await frames_behind(client, request(stream_id=3), [frames.RST_STREAM])
+        assert last[frames.RST_STREAM] == (3, number(frames.REFUSED_STREAM))
+        poll.release.set()
+        last = await frames_behind(client, b"", [frames.HEADERS])
+        assert last[frames.HEADERS][0] == 1
+        assert await client.ends() == b""
+
+
+async def test_a_client_that_says_goodbye_gets_its_answers_first():
+    async with running(poll := LongPoll()) as transport:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS + WAIT + frames.goaway_frame(0, frames.NO_ERROR))
+        await poll.started.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        poll.release.set()
+        last = await frames_behind(client, b"", [frames.HEADERS])
+        assert last[frames.HEADERS][0] == 1
+        assert await client.ends() == b""
+
+
+async def test_a_connection_that_fails_cancels_what_waits():
+    async with running(poll := LongPoll()) as transport:
+        client = await transport.connect()
+        await client.send(frames.PREFACE + SETTINGS + WAIT)
+        await poll.started.wait()
+        last = await frames_behind(client, frames.frame(frames.DATA, 0, 0, b"x"), [frames.GOAWAY])
+        assert last[frames.GOAWAY][1] == number(1) + number(frames.PROTOCOL_ERROR)
+        await poll.cancelled.wait()
