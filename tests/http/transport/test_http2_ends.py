@@ -48,13 +48,9 @@ async def test_a_claim_whose_stream_is_reset_behind_a_full_window_is_given_back_
         client = await transport.connect()
         sent = frames.PREFACE + frames.settings_frame({4: 1}) + request()
         await frames_behind(client, sent, [frames.DATA])
-        late = frames.reset_frame(1, frames.CANCEL) + frame_of_window(1) + PING
+        late = frames.reset_frame(1, frames.CANCEL) + frames.window_update_frame(1, 100) + PING
         await frames_behind(client, late, [frames.PING])
         assert unsent == [1]
-
-
-def frame_of_window(stream_id: int) -> bytes:
-    return frames.window_update_frame(stream_id, 100)
 
 
 async def test_a_request_that_is_reset_at_once_is_not_handled():
@@ -107,3 +103,43 @@ async def test_a_connection_that_fails_cancels_what_waits():
         last = await frames_behind(client, frames.frame(frames.DATA, 0, 0, b"x"), [frames.GOAWAY])
         assert last[frames.GOAWAY][1] == number(1) + number(frames.PROTOCOL_ERROR)
         await poll.cancelled.wait()
+
+
+async def test_an_answer_that_cannot_be_sent_resets_its_stream_and_is_taken_back():
+    unsent = []
+
+    async def handler(request_):
+        return Response(204, headers=((b"broken", b"a\r\nb"),), on_unsent=lambda: unsent.append(1))
+
+    async with running(handler, errors_expected=True) as transport:
+        client = await transport.connect()
+        last = await frames_behind(client, frames.PREFACE + SETTINGS + request(), [frames.RST_STREAM])
+        assert last[frames.RST_STREAM] == (1, number(frames.INTERNAL_ERROR))
+        assert (unsent, [type(error) for error in transport.errors]) == ([1], [ValueError])
+
+
+async def test_headers_of_any_length_are_sent():
+    async def handler(request_):
+        return Response(204, headers=((b"long", b"x" * 40_000),))
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        last = await frames_behind(client, frames.PREFACE + SETTINGS + request(), [frames.CONTINUATION])
+        assert len(last[frames.HEADERS][1]) == frames.FRAME_BYTES_MAX
+        assert last[frames.CONTINUATION][0] == 1
+
+
+async def test_a_client_that_has_left_with_its_answer_half_sent_is_not_waited_for():
+    """It has closed its side and reads nothing."""
+
+    async def handler(request_):
+        return Response(200, bytes(20_000_000))
+
+    async with running(handler) as transport:
+        client = await transport.connect()
+        window = frames.settings_frame({4: frames.WINDOW_BYTES_MAX}) + frames.window_update_frame(0, 2**30)
+        await client.send(frames.PREFACE + window + request())
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        await client.stream.send_eof()
+        while transport.server.connections:
+            await trio.lowlevel.checkpoint()

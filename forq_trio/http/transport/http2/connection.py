@@ -37,6 +37,7 @@ class Http2Connection:
         self._owner = owner
         self._protocol = Protocol(services, services.now())
         self._receiving = trio.CancelScope()
+        self._sending = trio.CancelScope()
         self._sending_since = inf
         self._is_gone = False
         self._to_send = trio.Event()
@@ -55,6 +56,7 @@ class Http2Connection:
                 self._owner.cut()
         except ConnectionFault as fault:
             self._protocol.fail(fault.code)
+            self._receiving.cancel()
         self._owner.deadline = min(
             self._protocol.deadline, self._sending_since + self._services.config.send_seconds
         )
@@ -152,15 +154,14 @@ class Http2Connection:
         """Send whatever there is to send, until the connection is done or the client gone."""
         protocol = self._protocol
         try:
-            while not self._is_gone:
-                data = protocol.take()
-                if data:
-                    await self._send_portion(data)
-                elif protocol.is_done:
-                    break
-                else:
-                    self._to_send = trio.Event()
-                    await self._to_send.wait()
+            with self._sending:
+                while not protocol.is_done or protocol.output.unsent_bytes:
+                    data = protocol.take()
+                    if data:
+                        await self._send_portion(data)
+                    else:
+                        self._to_send = trio.Event()
+                        await self._to_send.wait()
         except ConnectionLost:
             self._lose_client()
         self._receiving.cancel()
@@ -189,6 +190,7 @@ class Http2Connection:
         """No answer will reach the client any more; requests that wait for something are cancelled."""
         self._is_gone = True
         self._protocol.lose_all()
+        self._sending.cancel()
 
     async def _linger(self) -> None:
         """A close with unread bytes would reset the connection, and the client lose the last frames, so they are read

@@ -11,6 +11,7 @@ from forq_trio.http.message import Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.http2.block_encoder import NO_TABLE, BlockEncoder
 from forq_trio.http.transport.http2.frames import (
+    CONTINUATION,
     DATA,
     END_HEADERS,
     END_STREAM,
@@ -18,6 +19,7 @@ from forq_trio.http.transport.http2.frames import (
     HEADERS,
     NO_ERROR,
     WINDOW_BYTES_DEFAULT,
+    frame,
     frame_header,
     reset_frame,
 )
@@ -86,16 +88,24 @@ class Output:
         stream.is_answered = True
         stream.answer_bytes = len(response.body)
         stream.on_unsent = response.on_unsent
+        is_last = not response.body or stream.head.method == "HEAD" or response.status in WITHOUT_BODY
+        self.add_headers(stream.id, block, is_last=is_last)
+        if is_last:
+            self._end(stream)
+        else:
+            stream.rest = memoryview(response.body)
+            self.resume(stream)
+
+    def add_headers(self, stream_id: int, block: bytes, *, is_last: bool) -> None:
+        """Send a header block, in as many frames as it takes. is_last: nothing follows it on its stream."""
         if self._announces_no_table:
             self._announces_no_table = False
             block = NO_TABLE + block
-        if not response.body or stream.head.method == "HEAD" or response.status in WITHOUT_BODY:
-            self.add(frame_header(HEADERS, END_HEADERS | END_STREAM, stream.id, len(block)) + block)
-            self._end(stream)
-        else:
-            self.add(frame_header(HEADERS, END_HEADERS, stream.id, len(block)) + block)
-            stream.rest = memoryview(response.body)
-            self.resume(stream)
+        kind, flags = HEADERS, END_STREAM if is_last else 0
+        while len(block) > FRAME_BYTES_MAX:
+            self.add(frame(kind, flags, stream_id, block[:FRAME_BYTES_MAX]))
+            kind, flags, block = CONTINUATION, 0, block[FRAME_BYTES_MAX:]
+        self.add(frame(kind, flags | END_HEADERS, stream_id, block))
 
     def resume(self, stream: Stream) -> None:
         """The stream may have become able to send: it has an answer, or its window has grown."""

@@ -194,6 +194,8 @@ class Protocol:
             self.output.answer(stream, response)
         except ValueError:
             services.answers.end(len(response.body))
+            if response.on_unsent is not None:
+                response.on_unsent()
             raise
         stream.deadline = now + self._config.send_seconds
         self.deadline = min(self.deadline, stream.deadline)
@@ -310,8 +312,7 @@ class Protocol:
             stream.deadline = self._now + self._config.body_seconds
             self.deadline = min(self.deadline, stream.deadline)
             if head.asks_continue:
-                block = CONTINUE_BLOCK
-                self.output.add(frames.frame(frames.HEADERS, frames.END_HEADERS, stream_id, block))
+                self.output.add_headers(stream_id, CONTINUE_BLOCK, is_last=False)
 
     def _end_request(self, stream: Stream) -> None:
         if stream.is_answered:  # it was refused, and is not read any more
