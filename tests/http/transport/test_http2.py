@@ -343,7 +343,7 @@ GO_AWAY = frame(7, 0, 0, bytes(8))
 
 
 @pytest.mark.parametrize("what", UNEXPECTED)
-async def test_what_hypercorn_does_not_expect_ends_only_its_connection(what):
+async def test_what_makes_no_sense_ends_at_most_its_connection(what):
     """Whatever a client sends is no error of the server: `running` fails for those."""
     async with running() as transport:
         good, bad = await http2(transport), await http2(transport)
