@@ -41,15 +41,15 @@ class _Measured:
         all_rounds = merged(work, self.rounds)
         row = {"connections": connections, "work": work, **figures(all_rounds, self.seconds)}
         row["p99_to_p50"] = _p99_to_p50(all_rounds)
-        row["worst_round"] = max(map(_p99_to_p50, self.rounds))
+        row["worst_round_p99_to_p50"] = max(map(_p99_to_p50, self.rounds))
         if commits := self.counts["commits"]:
             row |= {
                 "commits": commits,
                 "commits_over_10_ms": commits - self.counts["quick_commits"],
                 "checkpoints": self.counts["checkpoints"],
-                "in_all_ms": round(self.counts["checkpoint_seconds"] * 1_000, 1),
+                "checkpoints_took_ms": round(self.counts["checkpoint_seconds"] * 1_000, 1),
                 "pauses": self.counts["pauses"],
-                "paused_in_all_ms": round(self.counts["pause_seconds"] * 1_000, 1),
+                "pauses_took_ms": round(self.counts["pause_seconds"] * 1_000, 1),
                 "kib_written_a_commit": round(self.counts["written_bytes"] / 1_024 / commits, 1),
             }
         return row
