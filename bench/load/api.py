@@ -39,7 +39,7 @@ class Api:
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname is None:
-            raise ValueError(f"the load generator speaks plain HTTP/1.1 only: http://host:port, not {url}")
+            raise ValueError(f"the load generator speaks no TLS: http://host:port, not {url}")
         self.url = url
         self.address = Address(parts.hostname, parts.port or 80)
         self.host = parts.netloc

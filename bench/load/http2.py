@@ -88,7 +88,7 @@ def status_of(block: bytes) -> int:
 
 
 class Http2Api(Api):
-    """The same requests as frames of HTTP/2. Only for `Http2Load`: `exchange` is of HTTP/1.1's."""
+    """The same requests as frames of HTTP/2, for `Http2Load`; `get` and `exchange` are those of HTTP/1.1."""
 
     def _request(self, method: str, path: str, body: object = None, **headers: str) -> bytes:
         return encode_request(method, path, headers.items(), self.encode_body(body))
@@ -97,8 +97,8 @@ class Http2Api(Api):
         return encode_request("POST", path, (("x-forq-receipt", receipt),) if receipt else ())
 
 
-class _Turn:
-    """A conversation and its present request."""
+class _Exchange:
+    """A conversation, its present request, and what of the answer has come."""
 
     __slots__ = ("body", "conversation", "request", "started_ns", "status")
 
@@ -111,14 +111,14 @@ class _Turn:
 
 
 class _Channel:
-    """One connection. turns: the conversations that wait for an answer, by their streams."""
+    """One connection. exchanges: the conversations that wait for an answer, by their streams."""
 
     def __init__(self, address: Address, authority: str, key: str) -> None:
         self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
-        self.turns: dict[int, _Turn] = {}
-        self.idle: list[_Turn] = []
+        self.exchanges: dict[int, _Exchange] = {}
+        self.idle: list[_Exchange] = []
         self.waiting: deque[tuple[int, bytes]] = deque()
         self.window = WINDOW_BYTES_DEFAULT
         self.next_stream = 3
@@ -130,12 +130,12 @@ class _Channel:
         self.unsent = PREFACE + frame(SETTINGS, 0, 0, setting) + frame(WINDOW_UPDATE, 0, 0, more)
         self.unsent += frame(HEADERS, END_HEADERS | END_STREAM, 1, first)
 
-    def ask(self, turn: _Turn, request: Request) -> None:
+    def ask(self, exchange: _Exchange, request: Request) -> None:
         """Add a request to what is sent next, if the server's window allows."""
-        turn.request, turn.body, turn.status = request, b"", 0
-        turn.started_ns = perf_counter_ns()
+        exchange.request, exchange.body, exchange.status = request, b"", 0
+        exchange.started_ns = perf_counter_ns()
         stream_id, self.next_stream = self.next_stream, self.next_stream + 2
-        self.turns[stream_id] = turn
+        self.exchanges[stream_id] = exchange
         body_bytes = len(request.payload) - body_start(request.payload)
         self.waiting.append((body_bytes, on_stream(request.payload, stream_id)))
         self.fill()
@@ -180,20 +180,20 @@ class Http2Load:
         self._epoll.close()
 
     def add(self, conversation: Conversation) -> None:
-        """It starts with `run`, on the connections in turn."""
+        """It starts with `run`, on one connection after the other."""
         channels = list(self._channels.values())
-        channels[self._added % len(channels)].idle.append(_Turn(conversation))
+        channels[self._added % len(channels)].idle.append(_Exchange(conversation))
         self._added += 1
 
     def run(self, seconds: float, *, warm_up_seconds: float = 0.0, answers_max: int = 1 << 62) -> float:
-        """Carry on all conversations; as `Load.run`. Raises WireError when a connection ends."""
+        """Like `Load.run`, but once, with conversations that do not end. Raises WireError when a connection ends."""
         self.record_from_ns = perf_counter_ns() + int(warm_up_seconds * 1e9)
         end_ns = self.record_from_ns + int(seconds * 1e9)
         gc.disable()
         try:
             for channel in self._channels.values():
-                for turn in channel.idle:
-                    channel.ask(turn, next(turn.conversation))
+                for exchange in channel.idle:
+                    channel.ask(exchange, next(exchange.conversation))
                 channel.idle.clear()
             while self.answered < answers_max and (now_ns := perf_counter_ns()) < end_ns:
                 for fd, event in self._epoll.poll((end_ns - now_ns) / 1e9, EVENTS_MAX):
@@ -234,21 +234,21 @@ class Http2Load:
         channel.received = data[at:]
 
     def _answer(self, channel: _Channel, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        turn = channel.turns.get(stream_id)
-        if turn is None:  # the first request, which is nobody's
+        exchange = channel.exchanges.get(stream_id)
+        if exchange is None:  # the first request, which is nobody's
             return
         if kind == HEADERS:
-            turn.status = turn.status or status_of(payload)
+            exchange.status = exchange.status or status_of(payload)
         else:
-            turn.body += payload
+            exchange.body += payload
         if not flags & END_STREAM:
             return
-        del channel.turns[stream_id]
+        del channel.exchanges[stream_id]
         now_ns = perf_counter_ns()
         if now_ns >= self.record_from_ns:
             self.answered += 1
-            if 200 <= turn.status < 300:
-                turn.request.series.latency.record(now_ns - turn.started_ns)
+            if 200 <= exchange.status < 300:
+                exchange.request.series.latency.record(now_ns - exchange.started_ns)
             else:
-                turn.request.series.errors[str(turn.status)] += 1
-        channel.ask(turn, turn.conversation.send(Response(turn.status, turn.body)))
+                exchange.request.series.errors[str(exchange.status)] += 1
+        channel.ask(exchange, exchange.conversation.send(Response(exchange.status, exchange.body)))

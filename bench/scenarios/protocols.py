@@ -1,4 +1,4 @@
-"""HTTP/2 as a part of HTTP/1.1: the same server, the same messages of 1 KiB, in interleaved rounds."""
+"""HTTP/2 against HTTP/1.1: requests a second, the same server, messages of 1 KiB, in interleaved rounds."""
 
 from collections.abc import Iterator
 from statistics import median

@@ -47,9 +47,9 @@ class _Measured:
                 "commits": commits,
                 "commits_over_10_ms": commits - self.counts["quick_commits"],
                 "checkpoints": self.counts["checkpoints"],
-                "checkpoints_took_ms": round(self.counts["checkpoint_seconds"] * 1_000, 1),
+                "checkpoints_ms": round(self.counts["checkpoint_seconds"] * 1_000, 1),
                 "pauses": self.counts["pauses"],
-                "pauses_took_ms": round(self.counts["pause_seconds"] * 1_000, 1),
+                "pauses_ms": round(self.counts["pause_seconds"] * 1_000, 1),
                 "kib_written_a_commit": round(self.counts["written_bytes"] / 1_024 / commits, 1),
             }
         return row

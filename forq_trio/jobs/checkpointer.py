@@ -38,7 +38,7 @@ class Checkpointer:
         self._commits = 0
         self._log_pages = 0
         self._tried_pages = 0  # how long the log was at the last checkpoint
-        self._held = False
+        self._hold_logged = False
 
     def note_commit(self) -> None:
         """A batch was committed: measure the log."""
@@ -55,7 +55,7 @@ class Checkpointer:
 
     def _note_log_started_over(self) -> None:
         self._tried_pages = 0
-        self._held = False
+        self._hold_logged = False
 
     def _has_grown(self) -> bool:
         pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.sends_refused else limits.CHECKPOINT_PAGES
@@ -74,19 +74,21 @@ class Checkpointer:
     async def _restart_log(self, result: CheckpointResult) -> None:
         """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over.
 
-        The rest is what no checkpoint has moved: what commits have added during the last one, and what a long read
-        holds. A read that holds more than a short rest is logged once until the log has started over.
+        The rest is what no checkpoint has moved. What a long read holds of it no pause would move: more than a short
+        rest of that is logged, once until the log has started over, and the writer is not paused.
         """
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
-            if self._log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
+            rest_pages = self._log_pages - result.moved_pages  # with what commits added during the checkpoint
+            if rest_pages <= limits.CHECKPOINT_REST_PAGES:
                 break
             result = await self._checkpoint() or result
         if self._log_pages < result.log_pages:
             return  # a checkpoint has moved all there was, and the next commit started over
-        if result.log_pages - result.moved_pages <= limits.CHECKPOINT_REST_PAGES:
+        held_pages = result.log_pages - result.moved_pages
+        if held_pages <= limits.CHECKPOINT_REST_PAGES:
             await self._checkpoint_while_paused()
-        elif not self._held:
-            self._held = True
+        elif not self._hold_logged:
+            self._hold_logged = True
             log(LogEvent.CHECKPOINT_HELD, log_pages=result.log_pages, moved_pages=result.moved_pages)
 
     async def _empty_when_idle(self) -> None:
@@ -107,7 +109,7 @@ class Checkpointer:
         async with self._writer.paused():
             started = perf_counter()
             result = await self._checkpoint(truncate=truncate)
-            self._counters.pause_seconds.add(perf_counter() - started)
+            self._counters.checkpoint_pause_seconds.add(perf_counter() - started)
         return result
 
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:

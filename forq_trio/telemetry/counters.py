@@ -50,7 +50,7 @@ class Counters:
         self.commit_calls = Histogram(COMMIT_CALLS)
         self.commit_seconds = Histogram(DISK_SECONDS)
         self.checkpoint_seconds = Histogram(DISK_SECONDS)
-        self.pause_seconds = Histogram(DISK_SECONDS)
+        self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
         self.durations: dict[tuple[str, QueueKey], Histogram] = {}
         self._by_event: dict[tuple[str, str, str], Series] = {}
         self._others: dict[tuple[str, bool, str], Series] = {}

@@ -119,7 +119,7 @@ COMMIT_SECONDS = Family(
 CHECKPOINT_SECONDS = Family(
     "forq_checkpoint_duration_seconds", "histogram", (), "How long a checkpoint of the write-ahead log took."
 )
-PAUSE_SECONDS = Family(
+CHECKPOINT_PAUSE_SECONDS = Family(
     "forq_checkpoint_pause_seconds",
     "histogram",
     (),
@@ -141,7 +141,7 @@ FAMILIES = (
     COMMIT_CALLS,
     COMMIT_SECONDS,
     CHECKPOINT_SECONDS,
-    PAUSE_SECONDS,
+    CHECKPOINT_PAUSE_SECONDS,
 )
 """All families, in the order of a scrape."""
 

@@ -25,14 +25,14 @@ class Exposition:
         self._series_labels: dict[Series, str] = {}
         self._queue_labels: dict[QueueKey, str] = {}
         self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
-        of_the_disk = (
+        of_the_writer = (
             (names.COMMIT_CALLS, counters.commit_calls),
             (names.COMMIT_SECONDS, counters.commit_seconds),
             (names.CHECKPOINT_SECONDS, counters.checkpoint_seconds),
-            (names.PAUSE_SECONDS, counters.pause_seconds),
+            (names.CHECKPOINT_PAUSE_SECONDS, counters.checkpoint_pause_seconds),
         )
-        self._disk_histograms = [
-            (family, _HistogramText(family.name, "", histogram, 1)) for family, histogram in of_the_disk
+        self._writer_histograms = [
+            (family, _HistogramText(family.name, "", histogram, 1)) for family, histogram in of_the_writer
         ]
 
     def text(self) -> str:
@@ -54,7 +54,7 @@ class Exposition:
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
         yield from self._durations(names.WAIT, "wait")
         yield from self._durations(names.END_TO_END, "end_to_end")
-        for family, histogram in self._disk_histograms:
+        for family, histogram in self._writer_histograms:
             yield _heading(family)
             yield histogram.text()
 

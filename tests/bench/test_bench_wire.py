@@ -73,5 +73,5 @@ def test_messages_are_decoded_with_and_without_receipts():
 
 @pytest.mark.parametrize("url", ["https://example.test", "example.test:80", ""])
 def test_only_plain_http_urls_are_taken(url):
-    with pytest.raises(ValueError, match="plain HTTP"):
+    with pytest.raises(ValueError, match="speaks no TLS"):
         Api(url, "k")

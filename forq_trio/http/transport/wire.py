@@ -14,8 +14,6 @@ from forq_trio.model import limits
 
 # How long sending the end of a TLS connection (close_notify) may take.
 CLOSE_SECONDS = 1.0
-EAGER_AFTER_WAITS = 8
-EAGER_PASSES = 12
 # Linux says that the peer has closed its side also while bytes that it sent before are still to be read.
 _HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
@@ -61,9 +59,9 @@ class SocketWire:
 
     There are two ways to receive. Waiting until the socket is readable costs two system calls more than letting the
     other tasks run once and then trying to receive, which under load finds the next request there already; and a client
-    alone, whose next request follows each answer, would wait until the process is woken, which takes longer than those
-    few passes. Which one is cheaper depends on the load: try up to EAGER_PASSES times as long as that succeeds, then
-    wait, and try again after EAGER_AFTER_WAITS waits.
+    alone, whose next request follows each answer, would wait until the process is woken, which takes longer than a few
+    tries. Which one is cheaper depends on the load: try up to RECEIVE_TRIES_MAX times as long as one of them succeeds,
+    then wait, and try again with every RECEIVE_TRY_EVERY_WAITS-th wait.
     """
 
     __slots__ = ("_eager", "_waits", "socket")
@@ -76,7 +74,7 @@ class SocketWire:
     async def receive(self, bytes_max: int) -> bytes:
         try:
             if self._eager:
-                for _ in range(EAGER_PASSES):
+                for _ in range(limits.RECEIVE_TRIES_MAX):
                     await trio.lowlevel.checkpoint()
                     try:
                         return self.socket.recv(bytes_max)
@@ -86,7 +84,7 @@ class SocketWire:
             while True:
                 await trio.lowlevel.wait_readable(self.socket)
                 self._waits += 1
-                self._eager = self._waits % EAGER_AFTER_WAITS == 0
+                self._eager = self._waits % limits.RECEIVE_TRY_EVERY_WAITS == 0
                 try:
                     return self.socket.recv(bytes_max)
                 except BlockingIOError:

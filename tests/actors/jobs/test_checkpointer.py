@@ -159,7 +159,7 @@ async def test_a_log_past_its_bound_is_finished_while_the_writer_pauses_and_star
         (_, first), (_, last) = engine.checkpoints
         assert first.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
         assert last.moved_pages == last.log_pages
-        assert (counters.checkpoint_seconds.count, counters.pause_seconds.count) == (2, 1)
+        assert (counters.checkpoint_seconds.count, counters.checkpoint_pause_seconds.count) == (2, 1)
         await writer.execute(send(BODY))
         assert engine.log.pages() < limits.CHECKPOINT_PAGES
         nursery.cancel_scope.cancel()

@@ -26,10 +26,10 @@ WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
 EXPECTED = {
-    "last_sequence": "SCAN forgotten",
+    "last_sequence": "SCAN forgotten_sequence",
     "load_counts": "SCAN queue_counts",
     "save_counts": "",
-    "save_last_sequence": "SCAN forgotten",
+    "save_last_sequence": "SCAN forgotten_sequence",
     "forget_counts": "SEARCH queue_counts USING PRIMARY KEY (queue=?)",
     "load_settings": "SCAN queues",
     "save_settings": "",
@@ -97,7 +97,7 @@ EXPECTED = {
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
 # queues), of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
-    "forgotten",
+    "forgotten_sequence",
     "queue_counts",
     "queues",
     "tokens",

@@ -30,7 +30,7 @@ FROM queues WHERE NOT json_valid(settings) OR json_type(settings) <> 'object';
 -- Sequence numbers are positive and none is above the last one given out, so that none is given out again.
 SELECT printf('message %d is not among the sequence numbers given out', seq)
 FROM messages
-WHERE seq < 1 OR seq > (SELECT max(last_seq) FROM (SELECT last_seq FROM queue_counts UNION ALL SELECT last_seq FROM forgotten));
+WHERE seq < 1 OR seq > (SELECT max(last_seq) FROM (SELECT last_seq FROM queue_counts UNION ALL SELECT last_seq FROM forgotten_sequence));
 
 -- name: types
 -- Columns that are compared as numbers hold numbers, and content is text.
@@ -72,4 +72,4 @@ WHERE coalesce(counted.ready, 0) <> coalesce(stored.ready, 0)
 SELECT printf('the deduplication id %s of queue %s names no message that ever was', dedup_id, queue)
 FROM dedup
 WHERE seq < 1 OR expires_at < 1 OR id = ''
-   OR seq > (SELECT max(last_seq) FROM (SELECT last_seq FROM queue_counts UNION ALL SELECT last_seq FROM forgotten));
+   OR seq > (SELECT max(last_seq) FROM (SELECT last_seq FROM queue_counts UNION ALL SELECT last_seq FROM forgotten_sequence));

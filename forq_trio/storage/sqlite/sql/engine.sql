@@ -14,7 +14,7 @@ ROLLBACK;
 
 -- name: last_sequence
 -- The highest sequence number ever given out.
-SELECT max((SELECT last_seq FROM forgotten), coalesce((SELECT max(last_seq) FROM queue_counts), 0),
+SELECT max((SELECT last_seq FROM forgotten_sequence), coalesce((SELECT max(last_seq) FROM queue_counts), 0),
            coalesce((SELECT max(seq) FROM messages), 0));
 
 -- name: load_counts
@@ -22,7 +22,7 @@ SELECT max((SELECT last_seq FROM forgotten), coalesce((SELECT max(last_seq) FROM
 SELECT queue, grouped, letting_go, ready, processing, failed, delayed, held, bytes FROM queue_counts;
 
 -- name: save_counts
--- Messages by status of one queue, as of this batch.
+-- Messages by status of one queue, and the last sequence number given out, as of this batch.
 INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, grouped, letting_go, updated_at,
                           last_seq)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -36,7 +36,7 @@ DELETE FROM queue_counts WHERE queue = ?;
 
 -- name: save_last_sequence
 -- Keep the highest sequence number ever given out, where the counts of a queue are forgotten.
-UPDATE forgotten SET last_seq = ?;
+UPDATE forgotten_sequence SET last_seq = ?;
 
 -- name: load_settings
 -- The settings of all queues.
@@ -189,7 +189,7 @@ FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_one_by_sequence
--- The same of one message: a fourth faster than a list of one.
+-- What find_by_sequence returns, of one message: faster than a list of one.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
        failures, dead_letter_queue, source_queue, ttl_ms
 FROM messages WHERE seq = ?;
