@@ -87,6 +87,7 @@ def _report(path: str, report: "CheckReport", as_json: bool) -> int:
                 "messages": report.messages,
                 "queues": report.queues,
                 "schemaVersion": report.schema_version,
+                "older": report.is_older,
                 "problems": report.problems,
             }
         )
@@ -94,6 +95,8 @@ def _report(path: str, report: "CheckReport", as_json: bool) -> int:
     contents = f"{count_of(report.messages, 'message')} in {count_of(report.queues, 'queue')}"
     if report.ok:
         click.echo(f"{path} is sound: {contents}, schema version {report.schema_version}")
+        if report.is_older:
+            click.echo("an older version made it: the next start brings it up to date, and all of it can be checked")
         return Exit.OK
     for problem in report.problems:
         click.echo(problem)

@@ -18,7 +18,7 @@ VALUES (?1, 'emails', 1, 1, 1, 1, 1, ?2, length(?2))
 """
 COUNT = """
 INSERT INTO queue_counts (queue, ready, processing, failed, delayed, held, bytes, updated_at, last_seq)
-VALUES ('emails', 3000, 0, 0, 0, 0, 9000000, 1, 3000)
+VALUES ('emails', 3000, 0, 0, 0, 0, 9000000, 1, 1000000)
 """
 
 

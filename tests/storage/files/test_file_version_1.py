@@ -6,11 +6,13 @@ import apsw
 import pytest
 
 from forq_trio.model.commands import Ack, Claim, Produce
+from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import migrations
-from forq_trio.storage.sqlite.files.check import check_file
+from forq_trio.storage.sqlite.files.check import backup_file, check_file, verify_backup
+from forq_trio.storage.sqlite.files.restore import restore_file
 from support.actors import T0
 from support.batches import do
 from support.old_files import make_version_1
@@ -52,6 +54,34 @@ def test_every_message_comes_along_with_its_size_counted(version_1, read) -> Non
     ]
     assert check_file(version_1).problems == []
     assert read(version_1, "PRAGMA user_version") == [(4,)]
+
+
+@pytest.mark.parametrize("version", range(1, len(migrations.KNOWN)))
+def test_a_file_and_a_backup_of_an_earlier_schema_are_sound_and_restored(tmp_path, version) -> None:
+    """An operator upgrades, and then needs the backup of the night before."""
+    path, backup, restored = (str(tmp_path / name) for name in ("old.db", "backup.db", "restored.db"))
+    make_version_1(path)
+    with closing(apsw.Connection(path)) as connection, migrations.immediate(connection):
+        migrations.apply(connection, migrations.KNOWN[1:version])
+    backup_file(path, backup)
+    for report in (check_file(path), verify_backup(backup)):
+        assert (report.problems, report.messages, report.schema_version) == ([], 4, version)
+        assert report.is_older
+    restore_file(backup, restored)
+    with closing(SqliteEngine(restored, EngineSettings(), "normal")) as engine:
+        assert do(engine, Produce("q", NewMessage("new"))).sequence == 41
+    report = check_file(restored)
+    assert (report.problems, report.messages, report.is_older) == ([], 5, False)
+
+
+def test_a_file_of_a_newer_version_is_not_called_damaged(version_1) -> None:
+    with closing(SqliteEngine(version_1, EngineSettings(), "normal")):
+        pass
+    newer = migrations.KNOWN[-1]._replace(version=len(migrations.KNOWN) + 1, name="later", sql="SELECT 1")
+    with closing(apsw.Connection(version_1)) as connection, migrations.immediate(connection):
+        migrations.apply(connection, [newer])
+    with pytest.raises(StorageOpenError, match="newer version of forq-trio"):
+        check_file(version_1)
 
 
 def test_numbers_go_on_above_the_highest_ever_given_out(version_1) -> None:

@@ -14,7 +14,9 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.migrate import pending
 from forq_trio.storage.sqlite import statements as sql
+from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database
 from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX
 from forq_trio.storage.sqlite.files.open import RESERVE_SUFFIX, has_log, open_alone, open_reader
@@ -31,13 +33,15 @@ class CheckReport(Struct, frozen=True):
     """What was found in a file.
 
     problems: one sentence each, at most CHECK_PROBLEMS_MAX of a kind; none for a sound file. schema_version: the last
-    migration that was applied; 0 for a file of Forq.
+    migration that was applied; 0 for a file of Forq. is_older: a server of this version will migrate the file when it
+    opens it; until then only SQLite's structure can be checked, because our rules are about the tables of today.
     """
 
     problems: list[str]
     messages: int
     queues: int
     schema_version: int
+    is_older: bool = False
 
     @property
     def ok(self) -> bool:
@@ -48,7 +52,7 @@ def check_file(path: str) -> CheckReport:
     """Check a whole database file: SQLite's structure, then the statements of check.sql about our tables.
 
     Reads every page, so it takes as long as reading the file. Raises StorageOpenError when there is no such
-    file, it is not one of ours or of Forq's, or there is nothing in it: what it had may be in a log that is not there.
+    file, it is not one of ours or of Forq's, a newer version wrote it, or there is nothing in it: what it had may be in a log that is not there.
     """
     with _existing(path), closing(open_reader(path)) as connection:
         return _check(connection, path)
@@ -121,6 +125,7 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
     if kind is Kind.EMPTY:
         raise StorageOpenError(f"{path} holds no queue: it is empty, or a copy without the log beside it")
     version = connection.pragma("user_version") if kind is Kind.OURS else 0
+    is_older = kind is not Kind.OURS or bool(pending(path, migrations.KNOWN, migrations.applied(connection)))
     problems: list[str] = []
     messages = queues = 0
     try:
@@ -128,12 +133,12 @@ def _check(connection: apsw.Connection, path: str) -> CheckReport:
         if problems == ["ok"]:
             problems.clear()
         messages, queues = connection.execute(_COUNT["messages"]).get
-        if kind is Kind.OURS:
+        if not is_older:
             for statement in _CHECK.values():
                 problems += _rows(connection, statement)
     except apsw.CorruptError as error:
         problems.append(f"SQLite cannot read all of it: {error}")
-    return CheckReport(problems, messages, queues, version)
+    return CheckReport(problems, messages, queues, version, is_older)
 
 
 def _rows(connection: apsw.Connection, statement: str) -> list[str]:
