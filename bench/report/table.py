@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from bench.report.results import Results
 
+_WIDTH_UNBOUNDED = 10_000
 HIDDEN_ON_TERMINAL = frozenset({"mean_ms"})
 
 
@@ -38,14 +41,28 @@ def show(results: Results, console: Console) -> None:
             continue
         columns = [column for column in _columns(scenario["rows"]) if column not in HIDDEN_ON_TERMINAL]
         title = f"{name} - {scenario['about']} [{scenario['durability']}]"
-        table = Table(title=title.replace("[", "\\["), title_justify="left")
-        for column in columns:
-            table.add_column(
-                _title(column), justify="left" if _is_text(scenario["rows"], column) else "right"
-            )
-        for row in scenario["rows"]:
-            table.add_row(*(_cell(row.get(column)) for column in columns))
+        table = _table(title, scenario["rows"], columns)
+        unbounded = console.options.update(max_width=_WIDTH_UNBOUNDED)
+        if Measurement.get(console, unbounded, table).minimum > console.width:
+            table = _turned(title, scenario["rows"], columns)
         console.print(table)
+
+
+def _table(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
+    table = Table(title=escape(title), title_justify="left")
+    for column in columns:
+        table.add_column(_title(column), justify="left" if _is_text(rows, column) else "right")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    return table
+
+
+def _turned(title: str, rows: list[dict[str, Any]], columns: list[str]) -> Table:
+    """A line for each column: for a terminal that is too narrow for all of them side by side."""
+    table = Table(title=escape(title), title_justify="left", show_header=False)
+    for column in columns:
+        table.add_row(_title(column), *(_cell(row.get(column)) for row in rows))
+    return table
 
 
 def markdown(results: Results) -> str:

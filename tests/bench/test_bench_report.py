@@ -101,6 +101,16 @@ def test_tables_state_machine_and_durability_and_show_errors(measured):
         assert part in text
 
 
+def test_on_a_narrow_terminal_no_figure_is_lost(measured):
+    """Tables that are too wide are turned: a line for each column."""
+    rows = [{f"figure_{n}": 1_234_567 + n + 100 * row for n in range(17)} for row in range(3)]
+    wide = {"wide": {"about": "a wide table", "durability": "fsync=full", "rows": rows}}
+    output = io.StringIO()
+    table.show({**measured, "scenarios": wide}, Console(file=output, width=80))
+    assert all(f"{value:,}" in output.getvalue() for row in rows for value in row.values())
+    assert max(map(len, output.getvalue().splitlines())) <= 80
+
+
 def test_markdown_has_a_table_for_each_scenario(measured):
     text = table.markdown(measured)
     assert text.count("### ") == len(SCENARIO_ROWS)

@@ -52,7 +52,8 @@ def check_file(path: str) -> CheckReport:
     """Check a whole database file: SQLite's structure, then the statements of check.sql about our tables.
 
     Reads every page, so it takes as long as reading the file. Raises StorageOpenError when there is no such
-    file, it is not one of ours or of Forq's, a newer version wrote it, or there is nothing in it: what it had may be in a log that is not there.
+    file, it is not one of ours or of Forq's, a newer version wrote it, or there is nothing in it: what it had may be in
+    a log that is not there.
     """
     with _existing(path), closing(open_reader(path)) as connection:
         return _check(connection, path)
