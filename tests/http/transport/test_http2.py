@@ -288,12 +288,12 @@ async def test_drain_lets_requests_finish():
         await trio.testing.wait_all_tasks_blocked()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(transport.server.drain, 10)
-            while await idle.receive():
-                continue
+            await trio.testing.wait_all_tasks_blocked()
             release.set()
             assert (await client.answer(stream_id)).status == 204
-            while await client.receive():
-                continue
+            for ending in (client, idle):
+                while await ending.receive():
+                    continue
 
 
 @pytest.mark.parametrize("requests", [0, 1])

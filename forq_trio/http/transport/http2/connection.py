@@ -6,7 +6,6 @@ from it. Time-outs are the owner's: it calls `expire` when `deadline` has passed
 """
 
 from math import inf
-from typing import Protocol as Interface
 
 import trio
 
@@ -14,17 +13,10 @@ from forq_trio.http.message import Request
 from forq_trio.http.transport.http2.frames import INTERNAL_ERROR, ConnectionFault
 from forq_trio.http.transport.http2.protocol import Protocol
 from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.http.transport.owner import Owner
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, Wire
 from forq_trio.model import limits
-
-
-class Owner(Interface):
-    """The connection whose protocol this is. deadline: when to call `expire`."""
-
-    deadline: float
-
-    def cut(self) -> None: ...
 
 
 class Http2Connection:

@@ -127,7 +127,7 @@ class Protocol:
 
     def take(self) -> bytes:
         """The bytes to send next; see `Output.take`."""
-        if self._ends_when_idle and self.is_idle:
+        if self._ends_when_idle and self.is_idle and self.streams.highest:
             self.end()
         made = self.output.data_frames
         data = self.output.take()
@@ -140,7 +140,7 @@ class Protocol:
         self.output.add(frames.reset_frame(stream.id, code))
 
     def end_when_idle(self) -> None:
-        """Serve what comes until everything is answered for a moment, and nothing more."""
+        """Serve what comes until everything is answered for a moment, at least one request, and nothing more."""
         self._ends_when_idle = True
 
     def end(self) -> None:
