@@ -177,7 +177,7 @@ ERROR_FIELD_LENGTH_MAX = 100
 ERROR_MESSAGE_LENGTH_MAX = 300
 ERROR_HEADER_BYTES_MAX = 400
 
-# HTTP/2, each of one connection. Idle frames are those that do no work: see http/transport/http2/allowance.py.
+# HTTP/2, each of one connection. Idle frames are those that do no work: see http/transport/http2/frame_allowance.py.
 HTTP2_STREAMS_MAX = 128
 HTTP2_CLOSED_STREAMS_MAX = 256
 HTTP2_STREAM_WINDOW_BYTES = 256 * KIB

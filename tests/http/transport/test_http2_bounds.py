@@ -12,8 +12,8 @@ from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.http2 import frames
-from forq_trio.http.transport.http2.allowance import Allowance
 from forq_trio.http.transport.http2.connection import Http2Connection
+from forq_trio.http.transport.http2.frame_allowance import Allowance
 from forq_trio.http.transport.http2.protocol import Protocol
 from forq_trio.http.transport.http2.stream import Stream
 from forq_trio.model import limits

@@ -17,9 +17,9 @@ from math import inf
 
 from forq_trio.http.message import Response
 from forq_trio.http.transport.http2 import frames
-from forq_trio.http.transport.http2.allowance import Allowance
 from forq_trio.http.transport.http2.block_encoder import CONTINUE_BLOCK
 from forq_trio.http.transport.http2.block_reader import Block, BlockReader
+from forq_trio.http.transport.http2.frame_allowance import Allowance
 from forq_trio.http.transport.http2.frames import ConnectionFault, StreamFault
 from forq_trio.http.transport.http2.output import Output
 from forq_trio.http.transport.http2.request_head import Head, check_trailers, read_head
