@@ -78,7 +78,7 @@ class Http1Connection:
             if self._serving.cancelled_caught and self._parser.phase != IDLE and not self._sending:
                 await self._refuse(408)
         finally:
-            self._services.budget.change(-self._counted_body_bytes)
+            self._services.body_budget.change(-self._counted_body_bytes)
             self._parser.close()
 
     async def _serve(self) -> None:
@@ -130,7 +130,7 @@ class Http1Connection:
         received_bytes = self._parser.body_bytes_received
         change = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
-        return self._services.budget.change(change) or change <= 0
+        return self._services.body_budget.change(change) or change <= 0
 
     def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
         """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
@@ -147,13 +147,13 @@ class Http1Connection:
             response = services.refuse(500, request.method, request.path)
         if self._closing:
             connection = CLOSE
-        response = services.answers.admit(request.method, request.path, response, services.refuse)
+        response = services.answer_budget.admit(request.method, request.path, response, services.refuse)
         body_bytes, on_unsent = len(response.body), response.on_unsent
         try:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
             if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
-            data = services.encoder.encode(response, connection, omit_body=request.method == "HEAD")
+            data = services.response_encoder.encode(response, connection, omit_body=request.method == "HEAD")
             del response  # `data` has its body: it must not be there twice while a slow client reads
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):
@@ -163,7 +163,7 @@ class Http1Connection:
                 on_unsent()
             raise
         finally:
-            services.answers.end(body_bytes)
+            services.answer_budget.release(body_bytes)
 
     async def _send(self, data: bytes | memoryview) -> None:
         self._sending = True
@@ -180,7 +180,7 @@ class Http1Connection:
         self._sending = True
         self._owner.deadline = inf
         with trio.move_on_after(services.config.linger_seconds):
-            await self._wire.send_all(services.encoder.encode(response, CLOSE))
+            await self._wire.send_all(services.response_encoder.encode(response, CLOSE))
             self._wire.send_eof()
             while await self._wire.receive(services.config.receive_chunk_bytes):
                 continue
