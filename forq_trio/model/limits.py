@@ -177,20 +177,25 @@ ERROR_FIELD_LENGTH_MAX = 100
 ERROR_MESSAGE_LENGTH_MAX = 300
 ERROR_HEADER_BYTES_MAX = 400
 
-# HTTP/2, each of one connection. Idle frames are those that do no work: see http/transport/http2/allowance.py.
+# HTTP/2. Of a connection; allowance: of the frames that http/transport/http2/frame_allowance.py counts, portion: what
+# is parsed between two checkpoints, unsent: what may wait to be sent while more is received.
 HTTP2_STREAMS_MAX = 128
 HTTP2_CLOSED_STREAMS_MAX = 256
-HTTP2_STREAM_WINDOW_BYTES = 256 * KIB
 HTTP2_CONNECTION_WINDOW_BYTES = MIB
+HTTP2_PORTION_FRAMES_MAX = 64
+HTTP2_UNSENT_BYTES_MAX = 128 * KIB
+HTTP2_ALLOWANCE_FRAMES_MAX = 1_000
+HTTP2_ALLOWANCE_FRAMES_PER_SECOND = 100.0
+HTTP2_ALLOWANCE_FRAMES_PER_ANSWER = 8
+HTTP2_ALLOWANCE_FRAMES_PER_DATA_FRAME = 4
+# HTTP/2. Of a stream; length: the number in Content-Length.
+HTTP2_STREAM_WINDOW_BYTES = 256 * KIB
+HTTP2_LENGTH_DIGITS_MAX = 18
+# HTTP/2. Of a header block; block: as it is sent, list: decoded, 32 bytes more for each field, table sizes: changes of
+# the table's size at its start (RFC 7541 section 4.2).
 HTTP2_HEADER_BLOCK_BYTES_MAX = 32 * KIB
 HTTP2_HEADER_LIST_BYTES_MAX = 32 * KIB
-HTTP2_LENGTH_DIGITS_MAX = 18
-HTTP2_TURN_WORK = 64
-HTTP2_UNSENT_BYTES_MAX = 128 * KIB
-HTTP2_IDLE_FRAMES_MAX = 1_000
-HTTP2_IDLE_FRAMES_PER_SECOND = 100.0
-HTTP2_IDLE_FRAMES_PER_REQUEST = 8
-HTTP2_IDLE_FRAMES_PER_DATA = 4
+HTTP2_TABLE_SIZES_MAX = 2
 
 # The process: allocations between garbage collections, and how many of a generation before the next older one.
 COLLECTOR_THRESHOLDS = (50_000, 20, 50)

@@ -186,7 +186,10 @@ TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
     417: ("bad_request.expectation.unknown", "`Expect` says something other than `100-continue`."),
     431: ("bad_request.headers.too_large", "The headers are longer than 16 KiB, or more than 100."),
     500: (INTERNAL, CODES[INTERNAL].meaning),
-    501: ("bad_request.http.not_implemented", "The transfer encoding is not known."),
+    501: (
+        "bad_request.http.not_implemented",
+        "The transfer encoding is not known, or the method is CONNECT.",
+    ),
     503: (OVERLOADED, "There are too many connections, or too many bodies on their way."),
     505: ("bad_request.http.version_not_supported", "The HTTP version is not known."),
 }

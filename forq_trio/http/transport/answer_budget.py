@@ -22,7 +22,7 @@ class AnswerBudget:
         self.bytes_used = 0
 
     def admit(self, method: str, path: str, response: Response, refuse: Refuse) -> Response:
-        """Return `response`, or the answer instead where it does not fit; counted until `end`.
+        """Return `response`, or the answer instead where it does not fit; counted until `release`.
 
         method, path: the request's. A response that is longer than the whole bound fits when it is the only one. What
         one that does not fit brought is given back by its `on_unsent`.
@@ -35,7 +35,7 @@ class AnswerBudget:
         self.bytes_used += len(response.body)
         return response
 
-    def end(self, body_bytes: int) -> None:
+    def release(self, body_bytes: int) -> None:
         """Count an answer no longer: it was sent, or its client is gone."""
         self.bytes_used -= body_bytes
 

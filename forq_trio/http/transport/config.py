@@ -1,4 +1,4 @@
-"""The bounds of a server and how it refuses requests, the same for our HTTP/1.1 and for HTTP/2."""
+"""The bounds of a server and how it refuses requests, the same for HTTP/1.1 and HTTP/2."""
 
 from collections.abc import Callable
 

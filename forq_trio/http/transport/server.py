@@ -57,10 +57,10 @@ class Server:
         self._on_error = on_error
         self._make_refusal = refuse
         self._ssl_context = ssl_context
-        self._encoder = ResponseEncoder(hsts=self._config.hsts)
+        self._response_encoder = ResponseEncoder(hsts=self._config.hsts)
         self._block_encoder = BlockEncoder(hsts=self._config.hsts)
-        self._budget = BodyBudget(self._config.bodies_bytes_max)
-        self._answers = AnswerBudget(self._config.answers_bytes_max)
+        self._body_budget = BodyBudget(self._config.bodies_bytes_max)
+        self._answer_budget = AnswerBudget(self._config.answers_bytes_max)
         self._connections: set[Connection] = set()
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
@@ -84,10 +84,10 @@ class Server:
             self._handler,
             self._config,
             self._ssl_context,
-            self._encoder,
+            self._response_encoder,
             self._block_encoder,
-            self._budget,
-            self._answers,
+            self._body_budget,
+            self._answer_budget,
             DisconnectWatchers(),
             now,
             self._on_error,
@@ -186,7 +186,7 @@ class Server:
         with accepted:
             try:
                 if self._ssl_context is None:
-                    accepted.send(self._encoder.encode(services.refuse(503, "", ""), CLOSE))
+                    accepted.send(self._response_encoder.encode(services.refuse(503, "", ""), CLOSE))
                     accepted.shutdown(socket.SHUT_WR)
                     accepted.recv(self._config.receive_chunk_bytes)
             except OSError:

@@ -17,17 +17,17 @@ from forq_trio.http.transport.response_bytes import ResponseEncoder
 class Services:
     """The objects that all connections of a server share. now: trio's clock.
 
-    encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. on_error: called with every unexpected exception.
-    refuse: makes every answer of the transport itself.
+    response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. on_error: called with every unexpected
+    exception. refuse: makes every answer of the transport itself.
     """
 
     handler: Handler
     config: TransportConfig
     ssl_context: ssl.SSLContext | None
-    encoder: ResponseEncoder
+    response_encoder: ResponseEncoder
     block_encoder: BlockEncoder
-    budget: BodyBudget
-    answers: AnswerBudget
+    body_budget: BodyBudget
+    answer_budget: AnswerBudget
     watchers: DisconnectWatchers
     now: Callable[[], float]
     on_error: Callable[[Exception], None]

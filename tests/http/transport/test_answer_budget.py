@@ -28,14 +28,14 @@ def test_long_answers_leave_a_part_to_short_ones():
     assert admitted(budget, 5 * SHORT) == 200
     assert admitted(budget, SHORT + 1) == 503
     assert [admitted(budget, SHORT) for _ in range(4)] == [200, 200, 200, 503]
-    budget.end(5 * SHORT)
+    budget.release(5 * SHORT)
     assert admitted(budget, SHORT + 1) == 200
 
 
 def test_an_answer_of_any_length_is_given_alone():
     budget = AnswerBudget(10)
     assert [admitted(budget, SHORT + 1), admitted(budget, 1)] == [200, 503]
-    budget.end(SHORT + 1)
+    budget.release(SHORT + 1)
     assert budget.bytes_used == 0
 
 

@@ -288,12 +288,12 @@ async def test_drain_lets_requests_finish():
         await trio.testing.wait_all_tasks_blocked()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(transport.server.drain, 10)
-            while await idle.receive():
-                continue
+            await trio.testing.wait_all_tasks_blocked()
             release.set()
             assert (await client.answer(stream_id)).status == 204
-            while await client.receive():
-                continue
+            for ending in (client, idle):
+                while await ending.receive():
+                    continue
 
 
 @pytest.mark.parametrize("requests", [0, 1])
@@ -330,7 +330,7 @@ def request_headers(**more: str) -> bytes:
     )
 
 
-UNEXPECTED = {
+UNUSUAL = {
     "a method beyond ASCII": frame(1, 5, 1, request_headers(method="G\xc9T")),
     "a path beyond ASCII": frame(1, 5, 1, request_headers(path="/\xc9")),
     "priorities of a thousand streams": b"".join(
@@ -342,12 +342,12 @@ UNEXPECTED = {
 GO_AWAY = frame(7, 0, 0, bytes(8))
 
 
-@pytest.mark.parametrize("what", UNEXPECTED)
-async def test_what_makes_no_sense_ends_at_most_its_connection(what):
+@pytest.mark.parametrize("what", UNUSUAL)
+async def test_unusual_frames_end_only_their_connection(what):
     """Whatever a client sends is no error of the server: `running` fails for those."""
     async with running() as transport:
         good, bad = await http2(transport), await http2(transport)
-        await bad.stream.send_all(UNEXPECTED[what] + GO_AWAY)
+        await bad.stream.send_all(UNUSUAL[what] + GO_AWAY)
         with suppress(trio.BrokenResourceError):
             while await bad.stream.receive_some():
                 continue

@@ -12,9 +12,9 @@ from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.http2 import frames
-from forq_trio.http.transport.http2.allowance import Allowance
 from forq_trio.http.transport.http2.connection import Http2Connection
-from forq_trio.http.transport.http2.protocol import Protocol
+from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
+from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Stream
 from forq_trio.model import limits
 from support.transport import running
@@ -31,10 +31,10 @@ LEAVING = {
     "a refused stream": request((b"A", b"b")),
 }
 MIB = limits.MIB
-KINDS = (Connection, Http2Connection, Protocol, Stream, Request)
+KINDS = (Connection, Http2Connection, Http2Protocol, Stream, Request)
 
 
-def burst(allowance: Allowance, now: float) -> int:
+def burst(allowance: FrameAllowance, now: float) -> int:
     """How many frames may be sent at once."""
     sent = 0
     with suppress(frames.ConnectionFault):
@@ -45,16 +45,16 @@ def burst(allowance: Allowance, now: float) -> int:
 
 
 def test_an_allowance_is_a_burst_and_a_rate_and_a_share_of_answers():
-    allowance = Allowance(now=0.0)
-    assert burst(allowance, now=0.0) == limits.HTTP2_IDLE_FRAMES_MAX
-    allowance.earn(1 + limits.HTTP2_IDLE_FRAMES_PER_REQUEST)
-    assert burst(allowance, now=0.0) == limits.HTTP2_IDLE_FRAMES_PER_REQUEST
-    steady = Allowance(now=0.0)
+    allowance = FrameAllowance(now=0.0)
+    assert burst(allowance, now=0.0) == limits.HTTP2_ALLOWANCE_FRAMES_MAX
+    allowance.earn(1 + limits.HTTP2_ALLOWANCE_FRAMES_PER_ANSWER)
+    assert burst(allowance, now=0.0) == limits.HTTP2_ALLOWANCE_FRAMES_PER_ANSWER
+    steady = FrameAllowance(now=0.0)
     for second in range(1, 1_000):
-        for _ in range(int(limits.HTTP2_IDLE_FRAMES_PER_SECOND)):
+        for _ in range(int(limits.HTTP2_ALLOWANCE_FRAMES_PER_SECOND)):
             steady.spend(float(second))
     week = 7 * 86_400.0
-    assert burst(steady, now=week) <= 2 * limits.HTTP2_IDLE_FRAMES_MAX
+    assert burst(steady, now=week) <= 2 * limits.HTTP2_ALLOWANCE_FRAMES_MAX
 
 
 NEVER_READ = {

@@ -6,6 +6,7 @@ import trio.testing
 
 from forq_trio.http.message import NO_CONTENT, Response
 from forq_trio.http.transport.http2 import frames
+from forq_trio.model import limits
 from support.transport import running
 
 from .test_disconnect import LongPoll, reset
@@ -80,6 +81,22 @@ async def test_a_stopping_server_says_which_requests_it_has_not_served():
         poll.release.set()
         last = await frames_behind(client, b"", [frames.HEADERS])
         assert last[frames.HEADERS][0] == 1
+        assert await client.ends() == b""
+
+
+@pytest.mark.parametrize("before", [b"", frames.PREFACE[:5], frames.PREFACE + SETTINGS])
+async def test_a_stopping_server_waits_for_the_first_request_of_a_connection(before: bytes, monkeypatch):
+    monkeypatch.setattr(limits, "SHUTDOWN_IDLE_SECONDS", 60.0)
+    async with running() as transport, trio.open_nursery() as nursery:
+        client = await transport.connect()
+        await client.send(before)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        nursery.start_soon(transport.server.drain, 60)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        rest = (frames.PREFACE + SETTINGS + request())[len(before) :]
+        last = await frames_behind(client, rest, [frames.GOAWAY])
+        assert last[frames.HEADERS][0] == 1
+        assert last[frames.GOAWAY][1] == number(1) + number(frames.NO_ERROR)
         assert await client.ends() == b""
 
 

@@ -77,7 +77,7 @@ def again(data: bytes) -> Iterator[bytes]:
         yield data
 
 
-IDLE_FRAMES: dict[str, Callable[[], Iterator[bytes]]] = {
+COUNTED_FRAMES: dict[str, Callable[[], Iterator[bytes]]] = {
     "settings": lambda: again(frame(4, 0, 0, struct.pack(">HIHI", 4, 65_535, 4, 65_534))),
     "window updates": lambda: again(frame(8, 0, 0, struct.pack(">I", 1))),
     "frames of an unknown kind": lambda: again(frame(0xBB, 0, 0, b"")),
@@ -166,9 +166,9 @@ async def check_works_beside(transport) -> None:
             assert calls.count - before < CALLS_MAX
 
 
-@pytest.mark.parametrize("kind", IDLE_FRAMES)
+@pytest.mark.parametrize("kind", COUNTED_FRAMES)
 async def test_a_flood_leaves_time_for_others_and_is_ended(kind: str):
-    flood = Flood(flood_of(IDLE_FRAMES[kind]()))
+    flood = Flood(flood_of(COUNTED_FRAMES[kind]()))
     async with running() as transport, trio.open_nursery() as nursery:
         nursery.start_soon(flood.run, await transport.connect())
         await check_works_beside(transport)

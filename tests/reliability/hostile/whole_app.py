@@ -110,8 +110,8 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         seen.methods.append(request.method)
         return await handler(request)
 
-    budget = BodyBudget(config.bodies_bytes_max)
-    answers = AnswerBudget(config.answers_bytes_max)
+    body_budget = BodyBudget(config.bodies_bytes_max)
+    answer_budget = AnswerBudget(config.answers_bytes_max)
     watchers = DisconnectWatchers()
     services = Services(
         noting,
@@ -119,8 +119,8 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
         None,
         ResponseEncoder(),
         BlockEncoder(),
-        budget,
-        answers,
+        body_budget,
+        answer_budget,
         watchers,
         trio.current_time,
         seen.errors.append,
@@ -147,8 +147,8 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
             seen.received = await _until_end(stream)
         await stream.aclose()
         nursery.cancel_scope.cancel()
-    assert budget.bytes_used == 0, "a connection that has ended still counts a body"
-    assert answers.bytes_used == 0, "a connection that has ended still counts an answer"
+    assert body_budget.bytes_used == 0, "a connection that has ended still counts a body"
+    assert answer_budget.bytes_used == 0, "a connection that has ended still counts an answer"
     return seen
 
 

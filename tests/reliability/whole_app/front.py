@@ -1,7 +1,7 @@
 """The server as its clients reach it, without sockets: requests go to the handler, and connections break.
 
-An exchange does what `http/transport/connection.py` and `http/transport/http2/connection.py` do around a handler. A
-client may
+An exchange does what `http/transport/http1_connection.py` and `http/transport/http2/connection.py` do around a
+handler. A client may
 
 - stay;
 - hang up: noticed while its request waits (`Request.cancelled_on_disconnect`), or else when the answer is written;

@@ -14,8 +14,6 @@ from forq_trio.http.transport.http2 import frames
 from forq_trio.http.transport.http2.frames import ConnectionFault
 from forq_trio.model import limits
 
-_TABLE_SIZES_MAX = 2
-
 Fields = list[tuple[bytes, bytes]]
 
 
@@ -82,7 +80,7 @@ class BlockReader:
 def _check_table_sizes(encoded: bytes) -> None:
     """Raises ConnectionFault for a block that begins with more changes of the table's size than it may."""
     at = 0
-    for _ in range(_TABLE_SIZES_MAX + 1):
+    for _ in range(limits.HTTP2_TABLE_SIZES_MAX + 1):
         if at >= len(encoded) or encoded[at] & 0xE0 != 0x20:
             return
         is_long, at = encoded[at] == 0x3F, at + 1

@@ -1,30 +1,22 @@
 """The tasks of one HTTP/2 connection: one receives and parses, one sends, and each running request has its own.
 
-What is to be sent gathers in the protocol's output until the sender's turn comes, so the answers of one turn leave in
-one system call. While more than HTTP2_UNSENT_BYTES_MAX wait for a client that does not read, nothing is received
+What is to be sent gathers in the protocol's output until the sender runs, so the answers of one pass of the loop leave
+in one system call. While more than HTTP2_UNSENT_BYTES_MAX wait for a client that does not read, nothing is received
 from it. Time-outs are the owner's: it calls `expire` when `deadline` has passed.
 """
 
 from math import inf
-from typing import Protocol as Interface
 
 import trio
 
 from forq_trio.http.message import Request
 from forq_trio.http.transport.http2.frames import INTERNAL_ERROR, ConnectionFault
-from forq_trio.http.transport.http2.protocol import Protocol
+from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.http.transport.owner import Owner
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, Wire
 from forq_trio.model import limits
-
-
-class Owner(Interface):
-    """The connection whose protocol this is. deadline: when to call `expire`."""
-
-    deadline: float
-
-    def cut(self) -> None: ...
 
 
 class Http2Connection:
@@ -35,7 +27,7 @@ class Http2Connection:
         self._wire = wire
         self._client = client
         self._owner = owner
-        self._protocol = Protocol(services, services.now())
+        self._protocol = Http2Protocol(services, services.now())
         self._receiving = trio.CancelScope()
         self._sending = trio.CancelScope()
         self._sending_since = inf
@@ -52,7 +44,7 @@ class Http2Connection:
             self._owner.cut()
             return
         try:
-            if self._protocol.overdue(now):
+            if self._protocol.end_overdue(now):
                 self._owner.cut()
         except ConnectionFault as fault:
             self._protocol.fail(fault.code)
@@ -81,14 +73,14 @@ class Http2Connection:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._send)
                 with self._receiving:
-                    await self._receive(received, nursery)
+                    await self._serve(received, nursery)
                 self._wake()
             if not self._is_gone:
                 await self._linger()
         finally:
             self._protocol.lose_all()
 
-    async def _receive(self, data: bytes, nursery: trio.Nursery) -> None:
+    async def _serve(self, data: bytes, nursery: trio.Nursery) -> None:
         protocol, services = self._protocol, self._services
         protocol.feed(data)
         while not protocol.is_done:
@@ -98,10 +90,10 @@ class Http2Connection:
                 protocol.fail(fault.code)
                 return
             for stream in protocol.complete:
-                if stream.is_lost:  # reset in the same turn
-                    protocol.handled(stream, services.now())
+                if stream.is_lost:  # reset in the same portion
+                    protocol.end_handler(stream, services.now())
                 else:
-                    nursery.start_soon(self._serve, stream)
+                    nursery.start_soon(self._answer, stream)
             protocol.complete.clear()
             self._wake()
             while protocol.output.unsent_bytes > limits.HTTP2_UNSENT_BYTES_MAX:
@@ -116,7 +108,7 @@ class Http2Connection:
                     return
                 protocol.feed(data)
 
-    async def _serve(self, stream: Stream) -> None:
+    async def _answer(self, stream: Stream) -> None:
         """Handle a request and hand its answer over to the sender."""
         services = self._services
         try:
@@ -141,7 +133,7 @@ class Http2Connection:
             services.on_error(error)
             self._protocol.reset(stream, INTERNAL_ERROR)
         finally:
-            self._protocol.handled(stream, services.now())
+            self._protocol.end_handler(stream, services.now())
             self._wake()
 
     def _wake(self) -> None:
@@ -169,10 +161,10 @@ class Http2Connection:
     async def _send_portion(self, data: bytes) -> None:
         output = self._protocol.output
         # A write to a socket that the peer has closed succeeds, so that has to be checked before.
-        if output.has_claims and self._wire.peer_closed():
+        if output.has_undoable and self._wire.peer_closed():
             raise ConnectionLost
         sent_bytes = self._wire.send_now(data)
-        output.sent(sent_bytes)
+        output.note_sent(sent_bytes)
         if sent_bytes < len(data):
             rest = memoryview(data)[sent_bytes:]
             self._sending_since = self._services.now()
@@ -181,7 +173,7 @@ class Http2Connection:
             )
             while rest:
                 sent_bytes = await self._wire.send_some(rest)
-                output.sent(sent_bytes)
+                output.note_sent(sent_bytes)
                 rest = rest[sent_bytes:]
             self._sending_since = inf
         self._sent.set()

@@ -33,31 +33,31 @@ class Output:
 
     __slots__ = (
         "_announces_no_table",
-        "_answers",
-        "_encoder",
-        "_ends",
+        "_answer_budget",
+        "_block_encoder",
         "_frames",
         "_made_bytes",
         "_sent_bytes",
         "_streams",
+        "_unsent",
         "_waiting",
         "data_frames",
         "window",
     )
 
-    def __init__(self, streams: Streams, answers: AnswerBudget, encoder: BlockEncoder) -> None:
+    def __init__(self, streams: Streams, answer_budget: AnswerBudget, block_encoder: BlockEncoder) -> None:
         self.window = WINDOW_BYTES_DEFAULT
         self.data_frames = 0
         self._streams = streams
-        self._answers = answers
-        self._encoder = encoder
+        self._answer_budget = answer_budget
+        self._block_encoder = block_encoder
         self._frames: list[bytes | memoryview] = []
         self._made_bytes = 0
         self._sent_bytes = 0
-        # Streams whose answers have bytes left that their own windows allow, in turn; and those that were made to the
-        # end, each with the number of its last byte.
+        # Streams whose answers have bytes left that their own windows allow, in turn.
         self._waiting: deque[Stream] = deque()
-        self._ends: deque[tuple[int, Stream]] = deque()
+        # Answers whose last frame was made and not sent, each with the number of its last byte.
+        self._unsent: deque[tuple[int, Stream]] = deque()
         self._announces_no_table = False
 
     @property
@@ -66,9 +66,9 @@ class Output:
         return self._made_bytes - self._sent_bytes
 
     @property
-    def has_claims(self) -> bool:
-        """Whether an answer that can be taken back is about to be sent whole."""
-        return any(stream.on_unsent is not None for _, stream in self._ends)
+    def has_undoable(self) -> bool:
+        """Whether an answer is about to be sent whole whose request can still be undone."""
+        return any(stream.on_unsent is not None for _, stream in self._unsent)
 
     def add(self, data: bytes | memoryview) -> None:
         """Send these frames after all that was made before."""
@@ -84,7 +84,7 @@ class Output:
 
         Raises ValueError if a header contains a line break.
         """
-        block = self._encoder.encode(response)
+        block = self._block_encoder.encode(response)
         stream.is_answered = True
         stream.answer_bytes = len(response.body)
         stream.on_unsent = response.on_unsent
@@ -114,7 +114,7 @@ class Output:
             self._waiting.append(stream)
 
     def take(self) -> bytes:
-        """The bytes to send next; `sent` is told how many of them the socket took before this is called again."""
+        """The bytes to send next; `note_sent` is told how many of them the socket took before this is called again."""
         waiting = self._waiting
         while waiting and self.window > 0 and self.unsent_bytes < limits.SEND_PORTION_BYTES:
             stream = waiting.popleft()
@@ -137,11 +137,11 @@ class Output:
         self._frames.clear()
         return data
 
-    def sent(self, sent_bytes: int) -> None:
+    def note_sent(self, sent_bytes: int) -> None:
         """The socket has taken this many bytes more."""
         self._sent_bytes += sent_bytes
-        while self._ends and self._ends[0][0] <= self._sent_bytes:
-            _, stream = self._ends.popleft()
+        while self._unsent and self._unsent[0][0] <= self._sent_bytes:
+            _, stream = self._unsent.popleft()
             stream.on_unsent = None
             self._uncount(stream)
 
@@ -150,25 +150,25 @@ class Output:
         self._uncount(stream)
         stream.lose()
 
-    def lose_ended(self, stream_id: int) -> None:
+    def lose_unsent(self, stream_id: int) -> None:
         """The client has reset a stream; if its answer was made and not sent yet, it is lost."""
-        for _, stream in self._ends:
+        for _, stream in self._unsent:
             if stream.id == stream_id:
                 self.lose(stream)
 
-    def lose_ends(self) -> None:
+    def lose_all_unsent(self) -> None:
         """The client is gone: answers that were made to their end and not sent are lost."""
-        for _, stream in self._ends:
+        for _, stream in self._unsent:
             self.lose(stream)
-        self._ends.clear()
+        self._unsent.clear()
 
     def _end(self, stream: Stream) -> None:
         """The last frame of an answer was made. A client that is still sending its request is told not to go on."""
         self._streams.close(stream.id, by_reset=not stream.is_whole)
         if not stream.is_whole:
             self.add(reset_frame(stream.id, NO_ERROR))
-        self._ends.append((self._made_bytes, stream))
+        self._unsent.append((self._made_bytes, stream))
 
     def _uncount(self, stream: Stream) -> None:
-        self._answers.end(stream.answer_bytes)
+        self._answer_budget.release(stream.answer_bytes)
         stream.answer_bytes = 0

@@ -1,15 +1,15 @@
 """HTTP/2 as a server speaks it (RFC 9113), without I/O: bytes in, whole requests and bytes out.
 
-`feed` takes what arrived, `parse` works through one turn of it: HTTP2_TURN_WORK frames, or fewer that cost more, so
-that nobody else waits for a client that sends many. Afterwards
+`feed` takes what arrived, `parse` works through one portion of what was fed: HTTP2_PORTION_FRAMES_MAX frames, or fewer
+whose headers cost more, so that nobody else waits for a client that sends many. Afterwards
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
 - `output` has what is to be sent,
-- `deadline` is no later than the moment at which `overdue` has something to do.
+- `deadline` is no later than the moment at which `end_overdue` has something to do.
 Requests that cannot be served are answered here. A mistake that concerns one stream resets it; any other raises
 ConnectionFault, after which only `fail` may be called.
 
-The client's side is bounded: open streams and running handlers, bytes of a header block, bodies
-(BodyBudget), answers (AnswerBudget), frames that do no work (Allowance).
+The client's side is bounded: open streams and running handlers, bytes of a header block, bodies (Bodies), answers
+(AnswerBudget), and frames that bring no request further (FrameAllowance).
 """
 
 from collections.abc import Callable
@@ -17,9 +17,10 @@ from math import inf
 
 from forq_trio.http.message import Response
 from forq_trio.http.transport.http2 import frames
-from forq_trio.http.transport.http2.allowance import Allowance
 from forq_trio.http.transport.http2.block_encoder import CONTINUE_BLOCK
 from forq_trio.http.transport.http2.block_reader import Block, BlockReader
+from forq_trio.http.transport.http2.bodies import Bodies
+from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
 from forq_trio.http.transport.http2.frames import ConnectionFault, StreamFault
 from forq_trio.http.transport.http2.output import Output
 from forq_trio.http.transport.http2.request_head import Head, check_trailers, read_head
@@ -27,29 +28,29 @@ from forq_trio.http.transport.http2.stream import Stream, Streams
 from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
 
-# What a header block costs, compared with other frames: it is decoded, and may start a request.
-_BLOCK_WORK = 3
-_BLOCK_BYTES_A_WORK = 64
-_BLOCK_FIELDS_A_WORK = 4
+# What a header block counts for, in frames: it is decoded, and may start a request.
+_FRAMES_PER_BLOCK = 3
+_BLOCK_BYTES_PER_FRAME = 64
+_BLOCK_FIELDS_PER_FRAME = 4
 
 
-class Protocol:
+class Http2Protocol:
     """One connection. now: trio's clock at this moment. The client's preface has been read."""
 
     def __init__(self, services: Services, now: float) -> None:
         config = services.config
         self.streams = Streams()
-        self.output = Output(self.streams, services.answers, services.block_encoder)
+        self.output = Output(self.streams, services.answer_budget, services.block_encoder)
         self.complete: list[Stream] = []
         self.deadline = now + config.idle_seconds
         self.is_closing = False
         self._ends_when_idle = False
         self._services = services
         self._config = config
-        self._allowance = Allowance(now)
+        self._allowance = FrameAllowance(now)
         self._blocks = BlockReader()
         self._now = now
-        self._work = 0
+        self._portion_frames_left = 0
         self._idle_since = now
         self._header_deadline = inf
         self._data = b""
@@ -57,7 +58,6 @@ class Protocol:
         self._greeted = False
         self._running = 0
         self._last_served = frames.STREAM_ID_MAX
-        self._receive_window = limits.HTTP2_CONNECTION_WINDOW_BYTES
         self._initial_send_window = frames.WINDOW_BYTES_DEFAULT
         ours = {
             frames.MAX_CONCURRENT_STREAMS: limits.HTTP2_STREAMS_MAX,
@@ -65,9 +65,7 @@ class Protocol:
             frames.MAX_HEADER_LIST_SIZE: config.header_bytes_max,
         }
         self.output.add(frames.settings_frame(ours))
-        self.output.add(
-            frames.window_update_frame(0, limits.HTTP2_CONNECTION_WINDOW_BYTES - frames.WINDOW_BYTES_DEFAULT)
-        )
+        self._bodies = Bodies(config.body_bytes_max, services.body_budget, self.output)
 
     # Called by the connection.
 
@@ -87,10 +85,10 @@ class Protocol:
         self._offset = 0
 
     def parse(self, now: float) -> bool:
-        """Work through one turn of what was fed; returns whether whole frames are left. Raises ConnectionFault."""
+        """Work through one portion of what was fed; returns whether whole frames are left. Raises ConnectionFault."""
         self._now = now
         data, offset = self._data, self._offset
-        self._work = limits.HTTP2_TURN_WORK
+        self._portion_frames_left = limits.HTTP2_PORTION_FRAMES_MAX
         begun = offset
         while len(data) - offset >= frames.FRAME_HEADER_BYTES:
             length, kind, flags, stream_id = frames.read_frame_header(data, offset)
@@ -99,10 +97,10 @@ class Protocol:
             end = offset + frames.FRAME_HEADER_BYTES + length
             if end > len(data):
                 break
-            if self._work <= 0:
+            if self._portion_frames_left <= 0:
                 self._offset = offset
                 return True
-            self._work -= 1
+            self._portion_frames_left -= 1
             self._read_frame(kind, flags, stream_id, data[offset + frames.FRAME_HEADER_BYTES : end])
             offset = end
         self._offset = offset
@@ -115,23 +113,23 @@ class Protocol:
             if response.on_unsent is not None:
                 response.on_unsent()
             return
-        self._allowance.earn(limits.HTTP2_IDLE_FRAMES_PER_REQUEST)
+        self._allowance.earn(limits.HTTP2_ALLOWANCE_FRAMES_PER_ANSWER)
         self._answer(stream, response, now)
 
-    def handled(self, stream: Stream, now: float) -> None:
+    def end_handler(self, stream: Stream, now: float) -> None:
         """The handler of a request that was in `complete` has ended, whether there is an answer or not."""
         self._running -= 1
-        self._release_body(stream)
+        self._bodies.release(stream)
         self._idle_since = now
         self.deadline = min(self.deadline, now + self._config.idle_seconds)
 
     def take(self) -> bytes:
         """The bytes to send next; see `Output.take`."""
-        if self._ends_when_idle and self.is_idle:
+        if self._ends_when_idle and self.is_idle and self.streams.highest:
             self.end()
         made = self.output.data_frames
         data = self.output.take()
-        self._allowance.earn(limits.HTTP2_IDLE_FRAMES_PER_DATA * (self.output.data_frames - made))
+        self._allowance.earn(limits.HTTP2_ALLOWANCE_FRAMES_PER_DATA_FRAME * (self.output.data_frames - made))
         return data
 
     def reset(self, stream: Stream, code: int) -> None:
@@ -140,7 +138,7 @@ class Protocol:
         self.output.add(frames.reset_frame(stream.id, code))
 
     def end_when_idle(self) -> None:
-        """Serve what comes until everything is answered for a moment, and nothing more."""
+        """Serve what comes until everything is answered for a moment, at least one request, and nothing more."""
         self._ends_when_idle = True
 
     def end(self) -> None:
@@ -153,7 +151,7 @@ class Protocol:
         """End at once, because the client broke a rule; answers that were made to their end are still sent."""
         self._drop_open()
         for stream in self.complete:
-            self.handled(stream, self._now)
+            self.end_handler(stream, self._now)
         self.complete.clear()
         self.is_closing = True
         self._goaway(code)
@@ -161,9 +159,9 @@ class Protocol:
     def lose_all(self) -> None:
         """The client is gone: no answer will reach it."""
         self._drop_open()
-        self.output.lose_ends()
+        self.output.lose_all_unsent()
 
-    def overdue(self, now: float) -> bool:
+    def end_overdue(self, now: float) -> bool:
         """End what has taken too long, and set the next `deadline`; returns True to have the connection cut."""
         self._now = now
         if now >= self._header_deadline:
@@ -189,11 +187,13 @@ class Protocol:
 
     def _answer(self, stream: Stream, response: Response, now: float) -> None:
         services = self._services
-        response = services.answers.admit(stream.head.method, stream.head.path, response, services.refuse)
+        response = services.answer_budget.admit(
+            stream.head.method, stream.head.path, response, services.refuse
+        )
         try:
             self.output.answer(stream, response)
         except ValueError:
-            services.answers.end(len(response.body))
+            services.answer_budget.release(len(response.body))
             if response.on_unsent is not None:
                 response.on_unsent()
             raise
@@ -202,7 +202,7 @@ class Protocol:
 
     def _refuse(self, stream: Stream, status: int) -> None:
         """Answer what the transport refuses by itself; the rest of the request is not read."""
-        self._release_body(stream)
+        self._bodies.release(stream)
         head = stream.head
         self._answer(stream, self._services.refuse(status, head.method, head.path), self._now)
 
@@ -219,12 +219,8 @@ class Protocol:
         """The stream ends without its whole answer."""
         self.streams.close(stream.id, by_reset=by_reset)
         if not stream.is_whole:
-            self._release_body(stream)
+            self._bodies.release(stream)
         self.output.lose(stream)
-
-    def _release_body(self, stream: Stream) -> None:
-        self._services.budget.change(-len(stream.body))
-        stream.body = b""
 
     def _time_headers(self, bytes_left: int, has_advanced: bool) -> None:
         """A header block, and a frame that is not DATA, has to be whole in time, however it trickles in."""
@@ -262,7 +258,7 @@ class Protocol:
         if not stream_id:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         block = self._blocks.start(flags, stream_id, payload)
-        self._work -= _BLOCK_WORK + len(payload) // _BLOCK_BYTES_A_WORK
+        self._portion_frames_left -= _FRAMES_PER_BLOCK + len(payload) // _BLOCK_BYTES_PER_FRAME
         if block is not None:
             self._end_block(block)
 
@@ -271,13 +267,13 @@ class Protocol:
         if not self._blocks.open_stream:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         block = self._blocks.go_on(flags, payload)
-        self._work -= len(payload) // _BLOCK_BYTES_A_WORK
+        self._portion_frames_left -= len(payload) // _BLOCK_BYTES_PER_FRAME
         if block is not None:
             self._end_block(block)
 
     def _end_block(self, block: Block) -> None:
         """A header block is whole: a new request, or the trailers of one."""
-        self._work -= len(block.fields) // _BLOCK_FIELDS_A_WORK
+        self._portion_frames_left -= len(block.fields) // _BLOCK_FIELDS_PER_FRAME
         streams, stream_id = self.streams, block.stream_id
         stream = streams.open.get(stream_id)
         if stream is not None:
@@ -287,7 +283,7 @@ class Protocol:
                 raise StreamFault(frames.PROTOCOL_ERROR)
             check_trailers(block.fields)
             self._end_request(stream)
-        elif not streams.is_idle(stream_id):
+        elif not streams.is_unopened(stream_id):
             self._read_on_closed(stream_id)
         elif not stream_id % 2:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
@@ -328,7 +324,7 @@ class Protocol:
     def _read_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         if not stream_id:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
-        self._count_received(len(payload))
+        self._bodies.count(len(payload))
         stream = self.streams.open.get(stream_id)
         if stream is None:
             self._read_on_closed(stream_id)
@@ -341,41 +337,18 @@ class Protocol:
         if not content and not is_last:
             self._allowance.spend(self._now)
         if not stream.is_answered and content:
-            self._add_to_body(stream, content)
+            refused = self._bodies.add(stream, content)
+            if refused:
+                self._refuse(stream, refused)
         if is_last:
             self._end_request(stream)
-        elif stream.receive_window < limits.HTTP2_STREAM_WINDOW_BYTES // 2 and not stream.is_answered:
-            more = limits.HTTP2_STREAM_WINDOW_BYTES - stream.receive_window
-            stream.receive_window += more
-            self.output.add(frames.window_update_frame(stream_id, more))
-
-    def _add_to_body(self, stream: Stream, content: bytes) -> None:
-        is_within = self._services.budget.change(len(content))
-        if not stream.body:
-            stream.body = content
-        else:
-            if type(stream.body) is bytes:
-                stream.body = bytearray(stream.body)
-            stream.body += content
-        if len(stream.body) > self._config.body_bytes_max:
-            self._refuse(stream, 413)
-        elif not is_within:
-            self._refuse(stream, 503)
-
-    def _count_received(self, received_bytes: int) -> None:
-        """Open the client's window of the connection again. What it sends is never left unread, so no window is ever
-        used up, and none has to be enforced: bodies have bounds of their own.
-        """
-        self._receive_window -= received_bytes
-        if self._receive_window < limits.HTTP2_CONNECTION_WINDOW_BYTES // 2:
-            more = limits.HTTP2_CONNECTION_WINDOW_BYTES - self._receive_window
-            self._receive_window += more
-            self.output.add(frames.window_update_frame(0, more))
+        elif not stream.is_answered:
+            self._bodies.open_window(stream)
 
     def _read_on_closed(self, stream_id: int) -> None:
         """HEADERS or DATA of a stream that is not open: under way when we reset it, or a mistake."""
         self._allowance.spend(self._now)
-        if self.streams.is_idle(stream_id):
+        if self.streams.is_unopened(stream_id):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         if not self.streams.was_reset(stream_id):
             known = self.streams.was_closed(stream_id)
@@ -397,13 +370,13 @@ class Protocol:
         self._allowance.spend(self._now)
         if len(payload) != frames.NUMBER_BYTES:
             raise ConnectionFault(frames.FRAME_SIZE_ERROR)
-        if self.streams.is_idle(stream_id):
+        if self.streams.is_unopened(stream_id):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         stream = self.streams.open.get(stream_id)
         if stream is not None:
             self._drop(stream, by_reset=False)
         else:
-            self.output.lose_ended(stream_id)
+            self.output.lose_unsent(stream_id)
 
     def _read_settings(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._allowance.spend(self._now)
@@ -464,7 +437,7 @@ class Protocol:
             if self.output.window > frames.WINDOW_BYTES_MAX:
                 raise ConnectionFault(frames.FLOW_CONTROL_ERROR)
             return
-        if self.streams.is_idle(stream_id):
+        if self.streams.is_unopened(stream_id):
             raise ConnectionFault(frames.PROTOCOL_ERROR)
         stream = self.streams.open.get(stream_id)
         if stream is None:
@@ -478,15 +451,15 @@ class Protocol:
 
 
 # By their type.
-_READERS: tuple[Callable[[Protocol, int, int, bytes], None], ...] = (
-    Protocol._read_data,
-    Protocol._read_headers,
-    Protocol._read_priority,
-    Protocol._read_reset,
-    Protocol._read_settings,
-    Protocol._read_push_promise,
-    Protocol._read_ping,
-    Protocol._read_goaway,
-    Protocol._read_window_update,
-    Protocol._read_continuation,
+_READERS: tuple[Callable[[Http2Protocol, int, int, bytes], None], ...] = (
+    Http2Protocol._read_data,
+    Http2Protocol._read_headers,
+    Http2Protocol._read_priority,
+    Http2Protocol._read_reset,
+    Http2Protocol._read_settings,
+    Http2Protocol._read_push_promise,
+    Http2Protocol._read_ping,
+    Http2Protocol._read_goaway,
+    Http2Protocol._read_window_update,
+    Http2Protocol._read_continuation,
 )

@@ -103,7 +103,7 @@ class Streams:
         if len(self._closed) > limits.HTTP2_CLOSED_STREAMS_MAX:
             self._closed.popitem(last=False)
 
-    def is_idle(self, stream_id: int) -> bool:
+    def is_unopened(self, stream_id: int) -> bool:
         """Nobody has opened it yet."""
         return stream_id > self.highest or stream_id % 2 == 0
 

@@ -1,0 +1,200 @@
+"""HTTP/1.1 on one connection: receive, parse, answer in order, again.
+
+One task does it all; a request costs no task, channel, cancel scope or timer of its own. Bytes that have arrived but
+are not parsed yet wait in `_unparsed`; while there are any nothing is received. Time-outs are the owner's: it calls
+`expire` when its `deadline` has passed, which is inf while a handler works.
+"""
+
+from math import inf
+
+import trio
+
+from forq_trio.http.message import Request
+from forq_trio.http.transport.disconnects import DisconnectWatch
+from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
+from forq_trio.http.transport.owner import Owner
+from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE
+from forq_trio.http.transport.services import Services
+from forq_trio.http.transport.wire import ConnectionLost, Wire
+
+
+class Http1Connection:
+    """Serves one client until it leaves, misbehaves, times out or is told to stop."""
+
+    __slots__ = (
+        "_client_left",
+        "_closing",
+        "_counted_body_bytes",
+        "_owner",
+        "_parser",
+        "_sending",
+        "_services",
+        "_serving",
+        "_unparsed",
+        "_wire",
+    )
+
+    def __init__(self, services: Services, wire: Wire, client: str, owner: Owner) -> None:
+        self._services = services
+        self._wire = wire
+        self._owner = owner
+        self._serving = trio.CancelScope()
+        self._unparsed = b""
+        self._closing = False
+        self._client_left = False
+        self._sending = False
+        self._counted_body_bytes = 0
+        watch = DisconnectWatch(services.watchers, self._watch_client)
+        self._parser = RequestParser(services.config, client, watch.open)
+
+    # Called by the owner. These methods do not wait.
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+        self._owner.deadline = inf
+        self._serving.cancel()
+
+    def finish(self) -> None:
+        """Close after the next answer, whether its request is running or still to come."""
+        self._closing = True
+
+    def finish_idle(self) -> None:
+        """Close at once if no request is running."""
+        answering = self._owner.deadline == inf or self._sending
+        if not answering and self._parser.phase == IDLE and not self._unparsed:
+            self._owner.cut()
+
+    # The connection's own task.
+
+    async def run(self, received: bytes) -> None:
+        """Serve until the end, beginning with the bytes in `received`. Cancelled, a running request is cancelled, too.
+
+        Raises ConnectionLost.
+        """
+        self._unparsed = received
+        try:
+            with self._serving:
+                await self._serve()
+            if self._serving.cancelled_caught and self._parser.phase != IDLE and not self._sending:
+                await self._refuse(408)
+        finally:
+            self._services.body_budget.change(-self._counted_body_bytes)
+            self._parser.close()
+
+    async def _serve(self) -> None:
+        owner = self._owner
+        config = self._services.config
+        wire = self._wire
+        parser = self._parser
+        portion_bytes = config.pipelined_requests_max * REQUEST_BYTES_MIN
+        while True:
+            data = self._unparsed
+            if data:
+                self._unparsed = b""
+                await trio.lowlevel.checkpoint()
+            else:
+                data = await wire.receive(config.receive_chunk_bytes)
+                if not data:
+                    return
+            if len(data) > portion_bytes:
+                data = self._first_portion(data, portion_bytes)
+            phase = parser.phase
+            parser.feed(data)
+            if parser.complete:
+                for request, connection in parser.complete:
+                    owner.deadline = inf
+                    await self._answer(request, connection)
+                    if connection is CLOSE or self._closing:
+                        return
+                parser.complete.clear()
+                phase = IDLE
+            if (parser.phase == BODY or self._counted_body_bytes) and not self._count_body():
+                parser.discard_body()
+                self._count_body()
+                await self._refuse(503)
+                return
+            if parser.refused:
+                await self._refuse(parser.refused)
+                return
+            if parser.asks_continue:
+                parser.asks_continue = False
+                await self._send(CONTINUE)
+            if parser.phase == IDLE:
+                owner.deadline = self._services.now() + config.idle_seconds
+            elif parser.phase != phase:
+                seconds = config.header_seconds if parser.phase == HEAD else config.body_seconds
+                owner.deadline = self._services.now() + seconds
+
+    def _count_body(self) -> bool:
+        """Count the bytes received of the present body, 0 without one; False when the budget is exceeded."""
+        received_bytes = self._parser.body_bytes_received
+        change = received_bytes - self._counted_body_bytes
+        self._counted_body_bytes = received_bytes
+        return self._services.body_budget.change(change) or change <= 0
+
+    def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
+        """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
+        taken_bytes = max(portion_bytes, self._parser.body_bytes_left)
+        self._unparsed = data[taken_bytes:]
+        return data[:taken_bytes]
+
+    async def _answer(self, request: Request, connection: bytes) -> None:
+        services = self._services
+        try:
+            response = await services.handler(request)
+        except Exception as error:
+            services.on_error(error)
+            response = services.refuse(500, request.method, request.path)
+        if self._closing:
+            connection = CLOSE
+        response = services.answer_budget.admit(request.method, request.path, response, services.refuse)
+        body_bytes, on_unsent = len(response.body), response.on_unsent
+        try:
+            # A write to a socket that the peer has closed succeeds, so that has to be checked before.
+            if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
+                raise ConnectionLost
+            data = services.response_encoder.encode(response, connection, omit_body=request.method == "HEAD")
+            del response  # `data` has its body: it must not be there twice while a slow client reads
+            sent_bytes = self._wire.send_now(data)
+            if sent_bytes != len(data):
+                await self._send(memoryview(data)[sent_bytes:])
+        except BaseException:
+            if on_unsent is not None:
+                on_unsent()
+            raise
+        finally:
+            services.answer_budget.release(body_bytes)
+
+    async def _send(self, data: bytes | memoryview) -> None:
+        self._sending = True
+        self._owner.deadline = self._services.now() + self._services.config.send_seconds
+        await self._wire.send_all(data)
+        self._sending = False
+
+    async def _refuse(self, status: int) -> None:
+        """Answer and close. A close with unread bytes would reset the connection, and the client lose the answer, so
+        they are read for a while.
+        """
+        services = self._services
+        response = services.refuse(status, *self._parser.target)
+        self._sending = True
+        self._owner.deadline = inf
+        with trio.move_on_after(services.config.linger_seconds):
+            await self._wire.send_all(services.response_encoder.encode(response, CLOSE))
+            self._wire.send_eof()
+            while await self._wire.receive(services.config.receive_chunk_bytes):
+                continue
+
+    async def _watch_client(self) -> None:
+        """Receive until the client disconnects, which ends this connection, or has sent as much as is read ahead."""
+        ahead_bytes_max = self._services.config.receive_chunk_bytes
+        while len(self._unparsed) < ahead_bytes_max:
+            received = await self._wire.receive(ahead_bytes_max - len(self._unparsed))
+            if not received:
+                break
+            self._unparsed += received
+        else:
+            if not self._wire.peer_closed():
+                return
+        self._client_left = True
+        self._owner.cut()
