@@ -178,11 +178,14 @@ ERROR_MESSAGE_LENGTH_MAX = 300
 ERROR_HEADER_BYTES_MAX = 400
 
 # HTTP/2. Of a connection; allowance: of the frames that http/transport/http2/frame_allowance.py counts, portion: what
-# is parsed between two checkpoints, unsent: what may wait to be sent while more is received.
-HTTP2_STREAMS_MAX = 128
-HTTP2_CLOSED_STREAMS_MAX = 256
+# is parsed between two checkpoints by the one connection whose turn it is, free: what any may parse without a turn,
+# unsent: what may wait to be sent while more is received.
+HTTP2_STREAMS_MAX = 250
+HTTP2_CLOSED_STREAMS_MAX = 500
 HTTP2_CONNECTION_WINDOW_BYTES = MIB
 HTTP2_PORTION_FRAMES_MAX = 64
+HTTP2_FREE_FRAMES_MAX = 32
+HTTP2_FREE_BLOCK_BYTES_MAX = KIB
 HTTP2_UNSENT_BYTES_MAX = 128 * KIB
 HTTP2_ALLOWANCE_FRAMES_MAX = 1_000
 HTTP2_ALLOWANCE_FRAMES_PER_SECOND = 100.0
@@ -193,8 +196,8 @@ HTTP2_STREAM_WINDOW_BYTES = 256 * KIB
 HTTP2_LENGTH_DIGITS_MAX = 18
 # HTTP/2. Of a header block; block: as it is sent, list: decoded, 32 bytes more for each field, table sizes: changes of
 # the table's size at its start (RFC 7541 section 4.2).
-HTTP2_HEADER_BLOCK_BYTES_MAX = 32 * KIB
-HTTP2_HEADER_LIST_BYTES_MAX = 32 * KIB
+HTTP2_HEADER_BLOCK_BYTES_MAX = 20 * KIB
+HTTP2_HEADER_LIST_BYTES_MAX = 20 * KIB
 HTTP2_TABLE_SIZES_MAX = 2
 
 # The process: allocations between garbage collections, and how many of a generation before the next older one.
@@ -257,6 +260,7 @@ assert SHUTDOWN_IDLE_SECONDS < SHUTDOWN_SECONDS_MAX
 assert ERROR_FIELD_LENGTH_MAX < ERROR_MESSAGE_LENGTH_MAX <= ERROR_HEADER_BYTES_MAX
 assert HEADER_BYTES_MAX <= RECEIVE_CHUNK_BYTES
 assert min(HTTP2_HEADER_BLOCK_BYTES_MAX, HTTP2_HEADER_LIST_BYTES_MAX) > HEADER_BYTES_MAX
+assert HTTP2_STREAMS_MAX < HTTP2_CLOSED_STREAMS_MAX
 assert HTTP2_STREAM_WINDOW_BYTES <= HTTP2_CONNECTION_WINDOW_BYTES
 assert SEND_PORTION_BYTES < HTTP2_UNSENT_BYTES_MAX
 assert WAIT_MS_MAX / 1000 < IDLE_SECONDS_MAX

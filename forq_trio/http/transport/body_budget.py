@@ -1,7 +1,8 @@
-"""A bound on the memory for request bodies that a server is receiving, over all its connections.
+"""A bound on the memory for requests that a server is receiving, over all its connections: bodies, and heads of HTTP/2.
 
 Every body has its own bound, but ten thousand of them at once would not fit into memory, and they arrive before a key
-is checked. A body that comes with its head is small and not counted; every byte that is added is subtracted at the end.
+is checked. Over HTTP/2 so may heads, of which a connection has many at once. A body that comes with its head over
+HTTP/1.1 is small and not counted; every byte that is added is subtracted at the end.
 """
 
 

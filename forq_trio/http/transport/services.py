@@ -2,7 +2,9 @@
 
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import trio
 
 from forq_trio.http.message import Handler
 from forq_trio.http.transport.answer_budget import AnswerBudget
@@ -18,7 +20,8 @@ class Services:
     """The objects that all connections of a server share. now: trio's clock.
 
     response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. on_error: called with every unexpected
-    exception. refuse: makes every answer of the transport itself.
+    exception. refuse: makes every answer of the transport itself. http2_turn: held by the one connection of HTTP/2 that
+    parses more than a little in this pass of the loop, so that many that flood make others wait no longer than one.
     """
 
     handler: Handler
@@ -32,3 +35,4 @@ class Services:
     now: Callable[[], float]
     on_error: Callable[[Exception], None]
     refuse: Refuse
+    http2_turn: trio.Lock = field(default_factory=trio.Lock)

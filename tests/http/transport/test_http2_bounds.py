@@ -4,6 +4,7 @@ import gc
 import tracemalloc
 from contextlib import suppress
 
+import hpack
 import pytest
 import trio
 import trio.testing
@@ -20,7 +21,7 @@ from forq_trio.model import limits
 from support.transport import running
 
 from .test_http2 import frame
-from .test_http2_rules import SETTINGS, frames_behind, number, request
+from .test_http2_rules import PING, PSEUDO, SETTINGS, frames_behind, frames_until, number, request, status
 
 LEAVING = {
     "its answer": request(),
@@ -89,6 +90,67 @@ async def test_who_never_reads_is_not_read_from(what: str):
     assert limits.HTTP2_STREAMS_MAX <= asked < 5_000
 
 
+LONG = (b"a", b"x" * 3_900)  # in the table of the connection once, then a reference of one byte
+
+
+def with_long_heads(count: int, times: int) -> bytes:
+    """Requests whose bodies never come, with a head of `times` long fields each."""
+    encoder = hpack.Encoder()
+    blocks = [encoder.encode([(b":method", b"POST"), *PSEUDO[1:], *[LONG] * times]) for _ in range(count)]
+    return b"".join(frame(frames.HEADERS, 4, 1 + 2 * n, block) for n, block in enumerate(blocks))
+
+
+async def test_heads_that_wait_for_bodies_are_counted():
+    """Some bytes stand for a head of 16 KiB, a connection has 250 of them, and no key was looked at yet."""
+    kept = 5
+    config = TransportConfig(bodies_bytes_max=kept * 13_000, body_seconds=60)
+    async with running(config=config) as transport:
+        last = await frames_until(transport, SETTINGS + with_long_heads(kept + 1, 3), [frames.HEADERS])
+        stream_id, block = last[frames.HEADERS]
+        assert stream_id == 1 + 2 * kept
+        assert status(block) == 503
+
+
+@pytest.mark.parametrize("times", [3, 4])
+async def test_requests_that_are_refused_or_wait_take_little_memory(times: int):
+    """Three long fields are a head that waits for its body within the budget, four are too much: 431."""
+    config = TransportConfig(bodies_bytes_max=MIB // 2, body_seconds=60, send_seconds=60)
+    async with running(config=config) as transport:
+        client = await transport.connect()
+        tracemalloc.start()
+        try:
+            sent = frames.settings_frame({4: 0}) + with_long_heads(limits.HTTP2_STREAMS_MAX, times)
+            await frames_behind(client, frames.PREFACE + sent + PING, [frames.PING])
+            now, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert now < 2 * MIB
+
+
+@pytest.mark.parametrize("length", [(), ((b"content-length", b"1000000"),)])
+async def test_a_client_may_end_a_request_that_was_refused(length):
+    """Many clients see no answer that comes with a reset: what they still send is read, and the stream ends well."""
+    async with running(config=TransportConfig(body_bytes_max=100_000)) as transport:
+        client = await transport.connect()
+        head = request((b":method", b"POST"), *length, flags=4)
+        body = b"".join(frame(frames.DATA, 0, 1, bytes(10_000)) for _ in range(99))
+        sent = frames.PREFACE + SETTINGS + head + body + frame(frames.DATA, 1, 1, bytes(10_000)) + PING
+        last = await frames_behind(client, sent, [frames.PING])
+        assert frames.RST_STREAM not in last
+        last = await frames_behind(client, request(stream_id=3), [frames.HEADERS])
+        assert last[frames.HEADERS][0] == 3
+
+
+async def test_a_request_that_was_refused_and_goes_on_is_reset():
+    config = TransportConfig(body_bytes_max=10, linger_seconds=0.1)
+    async with running(config=config) as transport:
+        client = await transport.connect()
+        sent = frames.PREFACE + SETTINGS + request((b":method", b"POST"), flags=4) + frame(0, 0, 1, bytes(11))
+        last = await frames_behind(client, sent, [frames.RST_STREAM])
+        assert last[frames.RST_STREAM] == (1, number(frames.NO_ERROR))
+        assert last[frames.HEADERS][0] == 1
+
+
 async def test_streams_that_were_reset_count_while_their_handlers_run():
     """Else a client starts any number of handlers by resetting each request (CVE-2023-44487)."""
     release, running_now, most = trio.Event(), 0, 0
@@ -104,8 +166,8 @@ async def test_streams_that_were_reset_count_while_their_handlers_run():
     async with running(handler) as transport:
         client = await transport.connect()
         await client.send(frames.PREFACE + SETTINGS)
-        for stream_id in range(1, 401, 2):
-            await client.send(request(stream_id=stream_id))
+        for stream_id in range(1, 2 * limits.HTTP2_STREAMS_MAX + 101, 2):
+            await client.send(request((b":method", b"POST"), stream_id=stream_id))
             await trio.testing.wait_all_tasks_blocked()
             await client.send(frames.reset_frame(stream_id, frames.CANCEL))
         await trio.testing.wait_all_tasks_blocked()

@@ -20,6 +20,7 @@ from .test_http2 import frame
 
 FLOOD_BYTES = 256 * 1024
 REQUESTS = 20
+FLOODS = 20
 CALLS_MAX = 150_000
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"")
 GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":authority", b"test"), (b":path", b"/")]
@@ -184,5 +185,16 @@ async def test_frames_that_make_work_leave_time_for_others(kind: str):
     flood = Flood(flood_of(WORK[kind]()))
     async with running() as transport, trio.open_nursery() as nursery:
         nursery.start_soon(flood.run, await transport.connect())
+        await check_works_beside(transport)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("kind", ["more fields than allowed", "many fields"])
+async def test_many_that_make_work_take_turns(kind: str):
+    """What one connection may make others wait for is not multiplied by the number of connections."""
+    flood = flood_of(WORK[kind]())
+    async with running() as transport, trio.open_nursery() as nursery:
+        for _ in range(FLOODS):
+            nursery.start_soon(Flood(flood).run, await transport.connect())
         await check_works_beside(transport)
         nursery.cancel_scope.cancel()

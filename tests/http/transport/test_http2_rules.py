@@ -9,6 +9,7 @@ import pytest
 from forq_trio.http.message import Response
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.http2 import frames
+from forq_trio.model import limits
 from support.transport import ERROR_BODIES, running
 
 from .test_http2 import frame, http2
@@ -279,6 +280,7 @@ async def test_the_authority_is_the_host_and_repeated_headers_are_joined():
 
 async def test_more_streams_than_allowed_are_refused_and_may_be_sent_again():
     async with running(config=TransportConfig(body_seconds=60)) as transport:
-        opened = b"".join(request((b":method", b"POST"), stream_id=1 + 2 * n, flags=4) for n in range(129))
+        stream_ids = [1 + 2 * n for n in range(limits.HTTP2_STREAMS_MAX + 1)]
+        opened = b"".join(request((b":method", b"POST"), stream_id=each, flags=4) for each in stream_ids)
         last = await frames_until(transport, SETTINGS + opened, [frames.RST_STREAM])
-        assert last[frames.RST_STREAM] == (257, number(frames.REFUSED_STREAM))
+        assert last[frames.RST_STREAM] == (stream_ids[-1], number(frames.REFUSED_STREAM))

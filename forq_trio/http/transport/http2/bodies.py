@@ -1,4 +1,5 @@
-"""What the client sends as DATA: counted against its windows, the bound of a body and the budget of all bodies. No I/O.
+"""What is kept of requests: DATA is counted against the client's windows, the bound of a body and the budget of all
+bodies; heads only against the budget. No I/O.
 
 What it sends is never left unread, so no window is ever used up, and none has to be enforced: bodies have bounds of
 their own.
@@ -38,6 +39,11 @@ class Bodies:
             stream.receive_window += more
             self._output.add(window_update_frame(stream.id, more))
 
+    def add_head(self, stream: Stream) -> int:
+        """Keep the head of a stream; returns 0, or the status to refuse its request with."""
+        stream.head_bytes = stream.head.size
+        return 0 if self._budget.change(stream.head_bytes) else 503
+
     def add(self, stream: Stream, content: bytes) -> int:
         """Add to the body of a stream; returns 0, or the status to refuse its request with."""
         is_within = self._budget.change(len(content))
@@ -52,6 +58,8 @@ class Bodies:
         return 0 if is_within else 503
 
     def release(self, stream: Stream) -> None:
-        """The body of a stream is not needed any more."""
-        self._budget.change(-len(stream.body))
+        """The request of a stream is not needed any more."""
+        self._budget.change(-len(stream.body) - stream.head_bytes)
         stream.body = b""
+        stream.head_bytes = 0
+        stream.head.headers = {}

@@ -83,30 +83,39 @@ class Http2Connection:
     async def _serve(self, data: bytes, nursery: trio.Nursery) -> None:
         protocol, services = self._protocol, self._services
         protocol.feed(data)
+        has_more = False
         while not protocol.is_done:
             try:
-                has_more = protocol.parse(services.now())
+                if has_more:
+                    async with services.http2_turn:
+                        has_more = self._parse(nursery, in_turn=True)
+                else:
+                    has_more = self._parse(nursery, in_turn=False)
             except ConnectionFault as fault:
                 protocol.fail(fault.code)
                 return
-            for stream in protocol.complete:
-                if stream.is_lost:  # reset in the same portion
-                    protocol.end_handler(stream, services.now())
-                else:
-                    nursery.start_soon(self._answer, stream)
-            protocol.complete.clear()
-            self._wake()
             while protocol.output.unsent_bytes > limits.HTTP2_UNSENT_BYTES_MAX:
                 self._sent = trio.Event()
                 await self._sent.wait()
-            if has_more:
-                await trio.lowlevel.checkpoint()
-            else:
+            if not has_more:
                 data = await self._wire.receive(services.config.receive_chunk_bytes)
                 if not data:
                     self._lose_client()
                     return
                 protocol.feed(data)
+
+    def _parse(self, nursery: trio.Nursery, *, in_turn: bool) -> bool:
+        """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""
+        protocol, now = self._protocol, self._services.now()
+        has_more = protocol.parse(now, in_turn=in_turn)
+        for stream in protocol.complete:
+            if stream.is_lost:  # reset in the same portion
+                protocol.end_handler(stream, now)
+            else:
+                nursery.start_soon(self._answer, stream)
+        protocol.complete.clear()
+        self._wake()
+        return has_more
 
     async def _answer(self, stream: Stream) -> None:
         """Handle a request and hand its answer over to the sender."""

@@ -17,11 +17,9 @@ from forq_trio.http.transport.http2.frames import (
     END_STREAM,
     FRAME_BYTES_MAX,
     HEADERS,
-    NO_ERROR,
     WINDOW_BYTES_DEFAULT,
     frame,
     frame_header,
-    reset_frame,
 )
 from forq_trio.http.transport.http2.stream import Stream, Streams
 from forq_trio.http.transport.response_bytes import WITHOUT_BODY
@@ -163,10 +161,10 @@ class Output:
         self._unsent.clear()
 
     def _end(self, stream: Stream) -> None:
-        """The last frame of an answer was made. A client that is still sending its request is told not to go on."""
-        self._streams.close(stream.id, by_reset=not stream.is_whole)
-        if not stream.is_whole:
-            self.add(reset_frame(stream.id, NO_ERROR))
+        """The last frame of an answer was made. The stream ends when the client has ended its side, too."""
+        stream.is_made = True
+        if stream.is_whole:
+            self._streams.close(stream.id, by_reset=False)
         self._unsent.append((self._made_bytes, stream))
 
     def _uncount(self, stream: Stream) -> None:

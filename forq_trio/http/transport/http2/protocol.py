@@ -84,11 +84,18 @@ class Http2Protocol:
         self._data = self._data[self._offset :] + data if self._offset < len(self._data) else data
         self._offset = 0
 
-    def parse(self, now: float) -> bool:
-        """Work through one portion of what was fed; returns whether whole frames are left. Raises ConnectionFault."""
+    def parse(self, now: float, *, in_turn: bool) -> bool:
+        """Work through one portion of what was fed; returns whether whole frames are left. Raises ConnectionFault.
+
+        in_turn: no other connection does so in this pass of the loop; else the portion is small, and ends before a
+        large header block.
+        """
         self._now = now
         data, offset = self._data, self._offset
-        self._portion_frames_left = limits.HTTP2_PORTION_FRAMES_MAX
+        self._portion_frames_left = (
+            limits.HTTP2_PORTION_FRAMES_MAX if in_turn else limits.HTTP2_FREE_FRAMES_MAX
+        )
+        block_bytes_max = frames.FRAME_BYTES_MAX if in_turn else limits.HTTP2_FREE_BLOCK_BYTES_MAX
         begun = offset
         while len(data) - offset >= frames.FRAME_HEADER_BYTES:
             length, kind, flags, stream_id = frames.read_frame_header(data, offset)
@@ -97,7 +104,8 @@ class Http2Protocol:
             end = offset + frames.FRAME_HEADER_BYTES + length
             if end > len(data):
                 break
-            if self._portion_frames_left <= 0:
+            is_large = length > block_bytes_max and kind in (frames.HEADERS, frames.CONTINUATION)
+            if self._portion_frames_left <= 0 or is_large:
                 self._offset = offset
                 return True
             self._portion_frames_left -= 1
@@ -170,6 +178,9 @@ class Http2Protocol:
         for stream in list(self.streams.open.values()):
             if now < stream.deadline:
                 self.deadline = min(self.deadline, stream.deadline)
+            elif stream.is_made:
+                self.streams.close(stream.id, by_reset=True)
+                self.output.add(frames.reset_frame(stream.id, frames.NO_ERROR))
             elif not stream.is_answered:
                 self._refuse(stream, 408)
             elif self.output.window > 0 and not self.output.unsent_bytes:
@@ -201,10 +212,16 @@ class Http2Protocol:
         self.deadline = min(self.deadline, stream.deadline)
 
     def _refuse(self, stream: Stream, status: int) -> None:
-        """Answer what the transport refuses by itself; the rest of the request is not read."""
+        """Answer what the transport refuses by itself. What still comes of the request is read for `linger_seconds`,
+        because many clients do not see an answer that comes with a reset, and thrown away.
+        """
         self._bodies.release(stream)
         head = stream.head
         self._answer(stream, self._services.refuse(status, head.method, head.path), self._now)
+        head.path = head.query = ""
+        if not stream.is_whole:
+            stream.deadline = self._now + self._config.linger_seconds
+            self.deadline = min(self.deadline, stream.deadline)
 
     def _goaway(self, code: int) -> None:
         """Say which streams were not served, and may be sent again elsewhere: never more than was said before."""
@@ -298,10 +315,11 @@ class Http2Protocol:
     def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
         stream = Stream(stream_id, head, limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window)
         self.streams.open[stream_id] = stream
-        if head.refused:
+        refused = head.refused or self._bodies.add_head(stream)
+        if refused:
             stream.is_whole = is_whole
             self._allowance.spend(self._now)
-            self._refuse(stream, head.refused)
+            self._refuse(stream, refused)
         elif is_whole:
             self._end_request(stream)
         else:
@@ -311,8 +329,10 @@ class Http2Protocol:
                 self.output.add_headers(stream_id, CONTINUE_BLOCK, is_last=False)
 
     def _end_request(self, stream: Stream) -> None:
-        if stream.is_answered:  # it was refused, and is not read any more
+        if stream.is_answered:  # it was refused
             stream.is_whole = True
+            if stream.is_made:
+                self.streams.close(stream.id, by_reset=False)
             return
         if stream.head.body_bytes not in (None, len(stream.body)):
             raise StreamFault(frames.PROTOCOL_ERROR)
@@ -342,7 +362,7 @@ class Http2Protocol:
                 self._refuse(stream, refused)
         if is_last:
             self._end_request(stream)
-        elif not stream.is_answered:
+        else:
             self._bodies.open_window(stream)
 
     def _read_on_closed(self, stream_id: int) -> None:

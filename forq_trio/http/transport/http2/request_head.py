@@ -24,12 +24,16 @@ _FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
 
 class Head(Struct):
-    """The head of a request. body_bytes: its Content-Length, or None. refused: 0, or the status to answer."""
+    """The head of a request. size: of its fields, as RFC 9113 counts them. body_bytes: its Content-Length, or None.
+
+    refused: 0, or the status to answer.
+    """
 
     method: str
     path: str
     query: str
     headers: dict[bytes, bytes]
+    size: int
     body_bytes: int | None = None
     asks_continue: bool = False
     refused: int = 0
@@ -57,7 +61,8 @@ def read_head(fields: Fields, config: TransportConfig) -> Head:
         raise StreamFault(PROTOCOL_ERROR)
     _set_host(headers, pseudo.get(b":authority"))
     path, _, query = target.decode("latin-1").partition("?")
-    head = Head(method.decode(), path, query, headers)
+    size = sum([len(name) + len(value) for name, value in fields]) + len(fields) * _FIELD_OVERHEAD_BYTES
+    head = Head(method.decode(), path, query, headers, size)
     if b"content-length" in headers:
         head.body_bytes = _content_length(headers[b"content-length"])
     if b"expect" in headers:
@@ -116,8 +121,7 @@ def _refused(head: Head, target: bytes, fields: Fields, config: TransportConfig)
         return 501
     if len(target) > config.uri_bytes_max:
         return 414
-    list_bytes = sum([len(name) + len(value) for name, value in fields]) + len(fields) * _FIELD_OVERHEAD_BYTES
-    if list_bytes > config.header_bytes_max or len(fields) - len(_PSEUDO) > config.headers_max:
+    if head.size > config.header_bytes_max or len(fields) - len(_PSEUDO) > config.headers_max:
         return 431
     if head.body_bytes is not None and head.body_bytes > config.body_bytes_max:
         return 413

@@ -16,10 +16,11 @@ from forq_trio.model import limits
 class Stream(AbstractAsyncContextManager[None]):
     """A request and its answer. As a context manager it is `Request.cancelled_on_disconnect`.
 
-    body: what has arrived. is_whole: the client has ended its side. is_answered: the answer is being sent. is_lost: the
-    client will not get it. is_waiting: it is in line to send. deadline: when the body has to be whole, or the answer
-    sent. receive_window, send_window: how many bytes the client may send yet, and we. rest: the part of the answer's
-    body for which no frame was made. answer_bytes: what the answer counts for. scope: of the task with the handler.
+    head_bytes: what the head counts for. body: what has arrived. is_whole: the client has ended its side. is_answered:
+    the answer is being sent. is_made: its last frame was made. is_lost: the client will not get it. is_waiting: it is
+    in line to send. deadline: when the body has to be whole, or the answer sent. receive_window, send_window: how many
+    bytes the client may send yet, and we. rest: the part of the answer's body for which no frame was made.
+    answer_bytes: what the answer counts for. scope: of the task with the handler.
     """
 
     __slots__ = (
@@ -28,9 +29,11 @@ class Stream(AbstractAsyncContextManager[None]):
         "body",
         "deadline",
         "head",
+        "head_bytes",
         "id",
         "is_answered",
         "is_lost",
+        "is_made",
         "is_waiting",
         "is_whole",
         "on_unsent",
@@ -43,10 +46,12 @@ class Stream(AbstractAsyncContextManager[None]):
     def __init__(self, stream_id: int, head: Head, receive_window: int, send_window: int) -> None:
         self.id = stream_id
         self.head = head
+        self.head_bytes = 0
         self.body: bytes | bytearray = b""
         self.is_whole = False
         self.is_answered = False
         self.is_lost = False
+        self.is_made = False
         self.is_waiting = False
         self.deadline = inf
         self.receive_window = receive_window
