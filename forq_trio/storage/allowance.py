@@ -23,6 +23,7 @@ class Step:
     UNHOLD_GROUP = "unhold_group"
     UNHOLD_QUEUE = "unhold_queue"
     FILTER = "filter"
+    SET_ASIDE = "set_aside"
     DELIVER = "deliver"
 
 
@@ -32,6 +33,7 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.UNHOLD_QUEUE: "DUE_BATCH_MAX",
     Step.EVICT: "EVICTED_MAX",
     Step.FILTER: "CLAIM_FILTERED_MAX",
+    Step.SET_ASIDE: "CLAIM_FILTERED_MAX",
 }
 """By step, the limit of its messages; that of all others is COMMIT_MESSAGES_MAX."""
 

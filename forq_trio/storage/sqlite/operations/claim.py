@@ -34,6 +34,7 @@ Deliveries = tuple[Delivery, ...]
 Receivers = Mapping[str, Sequence[Receiver]]
 
 _TOKEN_BITS = 62
+_CLAIM_STEPS = (Step.DELIVER, Step.FILTER, Step.SET_ASIDE)
 # As numbers: comparing and hashing members of an enumeration takes longer.
 _READY = int(Status.READY)
 _PROCESSING = int(Status.PROCESSING)
@@ -53,7 +54,7 @@ def claim(
         ready = tx.ready(queue)
         if ready <= 0 or tx.rules(queue).paused:
             continue
-        if not tx.claim_first_next and (used_up(Step.DELIVER) or used_up(Step.FILTER)):
+        if not tx.claim_first_next and any(map(used_up, _CLAIM_STEPS)):
             tx.claim_first_next = queue
         waiting = receivers.get(queue, ())[:ready]
         mine = own.get(queue, [])
@@ -66,7 +67,7 @@ def claim(
         ]
         served += found
         left = tx.ready(queue) > 0
-        cut_short = left and (used_up(Step.DELIVER) or used_up(Step.FILTER))
+        cut_short = left and any(map(used_up, _CLAIM_STEPS))
         if cut_short or (left and len(found) == limits.RECEIVERS_OFFERED_MAX):
             tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):

@@ -45,7 +45,7 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
     delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
     accepted: list[Any] = []
     look_ahead = 0
-    stopped = tx.isolated and filtering.used_up  # setting messages aside is charged there
+    stopped = tx.allowances.used_up(Step.SET_ASIDE)
     while not (accepted or stopped or delivering.used_up) and count > 0:
         candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms.shuffle)
         if not candidates:

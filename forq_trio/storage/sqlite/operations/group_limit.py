@@ -45,8 +45,8 @@ class GroupLimit:
 
     def set_aside(self, row: Any, error: Exception) -> None:
         """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
-        filtering = self._tx.allowances.of(Step.FILTER)
-        filtering.charge(1 if self._tx.put_aside(self.queue, row[_SEQ], error) else filtering.messages, 0)
+        allowance = self._tx.allowances.of(Step.SET_ASIDE)
+        allowance.charge(1 if self._tx.put_aside(self.queue, row[_SEQ], error) else allowance.messages, 0)
         if row[_GROUP_ID]:
             self._tx.freed.add((self.queue, row[_GROUP_ID]))
 
