@@ -37,7 +37,7 @@ from support.batches import do, run
 from support.effort import count
 from support.vm_steps import Steps
 
-STORED = 10_000
+STORED = 20_000
 BATCH_STEPS_MAX = 80_000
 """Of a batch with small bounds. A walk over the queue takes five steps a message, a claim of each 100."""
 
