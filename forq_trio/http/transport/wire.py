@@ -60,21 +60,22 @@ class SocketWire:
     There are two ways to receive. Waiting until the socket is readable costs two system calls more than letting the
     other tasks run once and then trying to receive, which under load finds the next request there already; and a client
     alone, whose next request follows each answer, would wait until the process is woken, which takes longer than a few
-    tries. Which one is cheaper depends on the load: try up to RECEIVE_TRIES_MAX times as long as one of them succeeds,
+    tries. Which one is cheaper depends on the load: try up to `tries_max` times as long as one of them succeeds,
     then wait, and try again with every RECEIVE_TRY_EVERY_WAITS-th wait.
     """
 
-    __slots__ = ("_eager", "_waits", "socket")
+    __slots__ = ("_eager", "_waits", "socket", "tries_max")
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
         self._eager = False
         self._waits = 0
+        self.tries_max = limits.RECEIVE_TRIES_MAX
 
     async def receive(self, bytes_max: int) -> bytes:
         try:
             if self._eager:
-                for _ in range(limits.RECEIVE_TRIES_MAX):
+                for _ in range(self.tries_max):
                     await trio.lowlevel.checkpoint()
                     try:
                         return self.socket.recv(bytes_max)
