@@ -26,7 +26,9 @@ class Http2Connection:
         self._services = services
         self._wire = wire
         if isinstance(wire, SocketWire):
-            wire.tries_max = 1  # unlike over HTTP/1.1, the next request may come long before this one is answered
+            wire.tries_max = (
+                1  # unlike over HTTP/1.1, the next request may come long before this one is answered
+            )
         self._client = client
         self._owner = owner
         self._protocol = Http2Protocol(services, services.now())
