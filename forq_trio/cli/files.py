@@ -96,9 +96,7 @@ def _report(path: str, report: "CheckReport", as_json: bool) -> int:
     if report.ok:
         click.echo(f"{path} is sound: {contents}, schema version {report.schema_version}")
         if report.is_older:
-            click.echo(
-                "an older version made it: the next start brings it up to date, and all of it can be checked"
-            )
+            click.echo("the next start brings it up to date; until then only its structure can be checked")
         return Exit.OK
     for problem in report.problems:
         click.echo(problem)

@@ -16,6 +16,7 @@ from forq_trio.http.transport.owner import Owner
 from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, Wire
+from forq_trio.model import limits
 
 
 class Http1Connection:
@@ -93,7 +94,7 @@ class Http1Connection:
                 self._unparsed = b""
                 await trio.lowlevel.checkpoint()
             else:
-                data = await wire.receive(config.receive_chunk_bytes)
+                data = await wire.receive(config.receive_chunk_bytes, limits.RECEIVE_TRIES_MAX)
                 if not data:
                     return
             if len(data) > portion_bytes:

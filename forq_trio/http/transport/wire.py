@@ -25,8 +25,11 @@ class ConnectionLost(Exception):
 class Wire(Protocol):
     """The interface of both. One task receives at a time and one sends; they may be different tasks."""
 
-    async def receive(self, bytes_max: int) -> bytes:
-        """Wait for bytes; b"" once the peer has closed or reset the connection. Cancelled, no byte is lost."""
+    async def receive(self, bytes_max: int, tries: int = 1) -> bytes:
+        """Wait for bytes; b"" once the peer has closed or reset the connection. Cancelled, no byte is lost.
+
+        tries: how often to try before waiting, where that may be quicker.
+        """
         ...
 
     def send_now(self, data: bytes | memoryview) -> int:
@@ -60,22 +63,21 @@ class SocketWire:
     There are two ways to receive. Waiting until the socket is readable costs two system calls more than letting the
     other tasks run once and then trying to receive, which under load finds the next request there already; and a client
     alone, whose next request follows each answer, would wait until the process is woken, which takes longer than a few
-    tries. Which one is cheaper depends on the load: try up to `tries_max` times as long as one of them succeeds,
-    then wait, and try again with every RECEIVE_TRY_EVERY_WAITS-th wait.
+    tries. Which one is cheaper depends on the load: try up to `tries` times as long as one of them succeeds, then wait,
+    and try again with every RECEIVE_TRY_EVERY_WAITS-th wait.
     """
 
-    __slots__ = ("_eager", "_waits", "socket", "tries_max")
+    __slots__ = ("_eager", "_waits", "socket")
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
         self._eager = False
         self._waits = 0
-        self.tries_max = limits.RECEIVE_TRIES_MAX
 
-    async def receive(self, bytes_max: int) -> bytes:
+    async def receive(self, bytes_max: int, tries: int = 1) -> bytes:
         try:
             if self._eager:
-                for _ in range(self.tries_max):
+                for _ in range(tries):
                     await trio.lowlevel.checkpoint()
                     try:
                         return self.socket.recv(bytes_max)
@@ -155,7 +157,7 @@ class StreamWire:
     def __init__(self, stream: trio.SSLStream[trio.SocketStream]) -> None:
         self.stream = stream
 
-    async def receive(self, bytes_max: int) -> bytes:
+    async def receive(self, bytes_max: int, tries: int = 1) -> bytes:
         try:
             return bytes(await self.stream.receive_some(bytes_max))
         except (trio.BrokenResourceError, trio.ClosedResourceError):

@@ -50,7 +50,7 @@ def serve(
 
 def _is_cut_short(tx: Transaction, queue: str) -> bool:
     """True if messages of the queue could be claimed, but no more in this batch."""
-    used_up = tx.allowances.of(Step.DELIVER).used_up or tx.allowances.of(Step.FILTER).used_up
+    used_up = tx.allowances.used_up(Step.DELIVER) or tx.allowances.used_up(Step.FILTER)
     return used_up and not tx.rules(queue).paused and bool(tx.state.claimable(queue))
 
 

@@ -116,7 +116,7 @@ class MemoryEngine:
 
 def _execute(tx: Transaction, command: Command[Any]) -> tuple[Transaction, Any]:
     """Execute one command. One that fails alone leaves the transaction as it was; its error is its outcome."""
-    if isinstance(command, _NAMING) and tx.allowances.of(type(command)).used_up:
+    if isinstance(command, _NAMING) and tx.allowances.used_up(type(command)):
         return tx, DEFERRED
     before = tx.savepoint()
     try:

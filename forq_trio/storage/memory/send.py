@@ -43,7 +43,7 @@ def produce_each(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
 
 def resubmit(tx: Transaction, command: Resubmit) -> Produced | Deferred | None:
     """Remove the original before the send, so it neither takes the space of its copy nor is evicted for it."""
-    if tx.allowances.of(Step.EVICT).used_up:
+    if tx.allowances.used_up(Step.EVICT):
         return DEFERRED
     row = next((row for row in tx.state.of_queue(command.queue) if row.id == command.message_id), None)
     if row is None:
@@ -137,7 +137,7 @@ def _evict_for(
         return None
     if queue_rules.overflow is Overflow.REJECT:
         return QueueFull()
-    if tx.allowances.of(Step.EVICT).used_up:
+    if tx.allowances.used_up(Step.EVICT):
         return DEFERRED
     victims = _find_victims(tx, queue, newest, missing, len(messages))
     if victims is None:

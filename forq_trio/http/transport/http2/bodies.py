@@ -1,8 +1,8 @@
 """What is kept of requests: DATA is counted against the client's windows, the bound of a body and the budget of all
 bodies; heads only against the budget. No I/O.
 
-What it sends is never left unread, so no window is ever used up, and none has to be enforced: bodies have bounds of
-their own.
+What a client sends is never left unread, so no window is ever used up, and none has to be enforced: bodies have bounds
+of their own.
 """
 
 from forq_trio.http.transport.body_budget import BodyBudget

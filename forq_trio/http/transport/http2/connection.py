@@ -15,7 +15,7 @@ from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Stream
 from forq_trio.http.transport.owner import Owner
 from forq_trio.http.transport.services import Services
-from forq_trio.http.transport.wire import ConnectionLost, SocketWire, Wire
+from forq_trio.http.transport.wire import ConnectionLost, Wire
 from forq_trio.model import limits
 
 
@@ -25,10 +25,6 @@ class Http2Connection:
     def __init__(self, services: Services, wire: Wire, client: str, owner: Owner) -> None:
         self._services = services
         self._wire = wire
-        if isinstance(wire, SocketWire):
-            wire.tries_max = (
-                1  # unlike over HTTP/1.1, the next request may come long before this one is answered
-            )
         self._client = client
         self._owner = owner
         self._protocol = Http2Protocol(services, services.now())

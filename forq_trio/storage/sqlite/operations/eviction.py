@@ -51,7 +51,7 @@ def evict_for(
         return None
     if rules.overflow is Overflow.REJECT:
         return QueueFull()
-    if tx.allowances.of(Step.EVICT).used_up:
+    if tx.allowances.used_up(Step.EVICT):
         return DEFERRED
     over = above(stored, rules)
     victims = _find_victims(tx, queue, rules.order, newest, missing, new.messages)
