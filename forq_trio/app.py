@@ -47,6 +47,7 @@ from forq_trio.store import CommitFailed
 from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
 from forq_trio.telemetry.log import LogEvent
+from forq_trio.ui.start import Ui, build_ui
 from forq_trio.version import installed_version
 
 FORCED_EXIT_CODE = 70
@@ -82,11 +83,11 @@ def run(config: Config, on_listening: Callable[[str], None] | None = None) -> in
 async def serve(config: Config, on_listening: Callable[[str], None] | None = None) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
     with trio.open_signal_receiver(*_stop_signals()) as signals:
-        listeners = await _listen(config.api_addr)
+        listeners, ui_listeners = await _listen_all(config)
         try:
             engine = await _open_engine(config)
         except BaseException:
-            for listener in listeners:
+            for listener in (*listeners, *ui_listeners):
                 listener.close()
             raise
         async with open_system(
@@ -97,18 +98,21 @@ async def serve(config: Config, on_listening: Callable[[str], None] | None = Non
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
         ) as system:
             server = _build_server(config, system, listeners)
-            async with _serving(server, system):
+            api_url = _url(config, config.api_addr, server.ports[0])
+            ui = build_ui(config, system, ui_listeners, _tls_context(config, http2=False), api_url, _version())
+            async with _serving(server, ui, system):
                 _tune_collector()
                 log.log(
                     LogEvent.SERVER_STARTED,
                     api=str(config.api_addr._replace(port=server.ports[0])),
+                    ui=None if ui is None else str(config.ui_addr._replace(port=ui.port)),
                     database="in memory, nothing is kept" if config.memory else str(config.db_path),
                     durability=engine.durability,
                     version=_version(),
                     pid=os.getpid(),
                 )
                 if on_listening is not None:
-                    on_listening(_url(config, server.ports[0]))
+                    on_listening(api_url)
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break
@@ -120,9 +124,9 @@ def _stop_signals() -> list[signal.Signals]:
     return always if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*always, signal.SIGHUP]
 
 
-def _url(config: Config, port: int) -> str:
-    """Where the API is for who asks from this machine."""
-    host = "localhost" if config.api_addr.host in ("", "0.0.0.0", "::") else config.api_addr.host
+def _url(config: Config, address: Address, port: int) -> str:
+    """Where the address is for who asks from this machine."""
+    host = "localhost" if address.host in ("", "0.0.0.0", "::") else address.host
     return f"{'http' if config.tls_cert is None else 'https'}://{Address(host, port)}"
 
 
@@ -135,6 +139,21 @@ def _tune_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*limits.COLLECTOR_THRESHOLDS)
+
+
+async def _listen_all(config: Config) -> tuple[list[socket.socket], list[socket.socket]]:
+    """The listeners of the API and of the UI; none for a UI that is not served."""
+    api = await _listen(config.api_addr)
+    if not config.ui_enabled:
+        return api, []
+    try:
+        return api, await _listen(config.ui_addr)
+    except StartFailed as error:
+        for listener in api:
+            listener.close()
+        raise StartFailed(
+            f"{error}, for the admin UI: FORQ_UI_ADDR names another address, FORQ_UI_ENABLED=false does without"
+        ) from None
 
 
 async def _listen(address: Address) -> list[socket.socket]:
@@ -166,11 +185,15 @@ def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:
 
 
 @asynccontextmanager
-async def _serving(server: Server, system: System) -> AsyncIterator[None]:
+async def _serving(server: Server, ui: Ui | None, system: System) -> AsyncIterator[None]:
     """Serve while the body runs, then drain. The process exits after FORCED_EXIT_SECONDS at the latest."""
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve)
+        if ui is not None:
+            await nursery.start(ui.run)
         yield
+        if ui is not None:
+            ui.stop()
         last_resort = Timer(FORCED_EXIT_SECONDS, os._exit, (FORCED_EXIT_CODE,))
         last_resort.daemon = True
         last_resort.start()
@@ -196,7 +219,7 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
         ),
         on_error=_log_request_error,
         refuse=refuse,
-        ssl_context=_tls_context(config),
+        ssl_context=_tls_context(config, http2=config.h2c == "on"),
     )
 
 
@@ -240,12 +263,12 @@ def _body_bytes_max(config: Config) -> int:
     return max(limits.BODY_BYTES_MAX, _sasquatch_options(config).body_bytes_max)
 
 
-def _tls_context(config: Config) -> ssl.SSLContext | None:
+def _tls_context(config: Config, *, http2: bool) -> ssl.SSLContext | None:
     if config.tls_cert is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(config.tls_cert, config.tls_key)
-    context.set_alpn_protocols(["h2", "http/1.1"] if config.h2c == "on" else ["http/1.1"])
+    context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     return context
 
 

@@ -34,6 +34,13 @@ class DeadLetters(Looks):
             settings.dead_letter_queue == queue for settings in self._writer.snapshot().settings.values()
         )
 
+    def dead_letter_queues(self) -> frozenset[str]:
+        """All known queues that take dead letters."""
+        snapshot = self._writer.snapshot()
+        named = {settings.dead_letter_queue or "" for settings in snapshot.settings.values()}
+        known = dict(snapshot.counts)
+        return frozenset(queue for queue in known if is_dead_letter_queue(queue) or queue in named)
+
     def check_dead_letter_queue(self, queue: str) -> None:
         """Raise InvalidQueueName or DeadLettersOnly unless `queue` takes dead letters."""
         if not self.takes_dead_letters(check_queue_name(queue)):

@@ -41,7 +41,11 @@ class KnownTokens:
 
     def use(self, key: str) -> AccessToken | None:
         """The token of which `key` is the text, noted as used now; None if there is none, or it has expired."""
-        token = self._current().get(digest(key))
+        return self.by_digest(digest(key))
+
+    def by_digest(self, token_digest: str) -> AccessToken | None:
+        """The token of which the text has this digest, noted as used now; None like `use`."""
+        token = self._current().get(token_digest)
         now_ms = self._clock.now_ms()
         if token is None or token.expired(now_ms):
             return None
@@ -135,6 +139,10 @@ class Tokens:
         Does not wait. The use is noted in memory and stored within TOKEN_USE_SAVE_SECONDS.
         """
         return self._known_tokens.use(key)
+
+    def token_by_digest(self, token_digest: str) -> AccessToken | None:
+        """`use_token` by the digest of the key, for sessions that were opened with it."""
+        return self._known_tokens.by_digest(token_digest)
 
     async def save_token_uses(self) -> None:
         """Store when tokens were last used; sends no command if none was."""

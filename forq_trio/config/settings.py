@@ -19,9 +19,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from forq_trio.config.values import (
     Address,
+    BasePath,
     Boolean,
     DatabasePath,
     Form,
+    HostNames,
     ListenAddress,
     ReadableFile,
     Secret,
@@ -68,6 +70,15 @@ class Server(Section):
     """Refuse an ack or nack of a message by its id alone, without the header X-Forq-Receipt."""
     h2c: Literal["on", "off"] = "on"
     """Speak HTTP/2, without TLS by prior knowledge and over TLS; off: HTTP/1.1 alone."""
+
+
+class Ui(Section):
+    ui_enabled: Boolean = True
+    """Serve the admin UI at ui_addr."""
+    ui_base_path: BasePath = ""
+    """The path under which a proxy shows the UI, which may leave it on or cut it off."""
+    ui_hosts: HostNames = Field((), json_schema_extra={"default": "(none)"}, examples=["queue.example.com"])
+    """Names in addresses of the UI, besides localhost; IP addresses need no name; *: any, where a proxy checks."""
 
 
 class Queue(Section):
@@ -162,7 +173,7 @@ class Log(Section):
 
 
 # pydantic takes the fields of the last base first, so the order of the sections reads from right to left.
-class Config(Log, Metrics, Tls, Sasquatch, Database, Queue, Server, BaseSettings):
+class Config(Log, Metrics, Tls, Sasquatch, Database, Queue, Ui, Server, BaseSettings):
     """The effective settings of a server, built by `load.load` from sources; its text form shows no secret."""
 
     # Validators take text, and the default directory of the database need not exist yet: defaults are not validated.

@@ -136,6 +136,22 @@ def _read_readable_file(text: str) -> Path:
 WholeNumber = Annotated[int, BeforeValidator(_check_digits)]
 """A setting adds its bounds: `Annotated[WholeNumber, Field(ge=1, le=9)]`."""
 
+def _read_base_path(text: str) -> str:
+    if text in ("", "/"):
+        return ""
+    if re.fullmatch(r"(/[A-Za-z0-9._~-]{1,64}){1,8}", text) is None or {".", ".."} & set(text.split("/")):
+        raise ValueError(f"{shown(text)} is no path such as /forq")
+    return text
+
+
+def _read_host_names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name != "*" and not _is_host(name):
+            raise ValueError(f"{shown(name)} is no name of a host")
+    return names
+
+
 Boolean = Annotated[bool, PlainValidator(_read_boolean), Form("true|false", "true or false")]
 Secret = Annotated[
     str,
@@ -146,6 +162,12 @@ ListenAddress = Annotated[
     Address,
     PlainValidator(_read_address),
     Form("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
+]
+BasePath = Annotated[
+    str, PlainValidator(_read_base_path), Form("PATH", "empty, or a path such as /forq without a slash at its end")
+]
+HostNames = Annotated[
+    tuple[str, ...], PlainValidator(_read_host_names), Form("NAMES", "names of hosts, separated by commas, or *")
 ]
 DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Form("FILE", "a file path")]
 ReadableFile = Annotated[

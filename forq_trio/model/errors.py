@@ -238,6 +238,10 @@ class TooManyRedrives(ServiceError):
     code = "forq.too_many_redrives"
 
 
+class TooManyDashboards(ServiceError):
+    """As many pages are open and live as may be at once"""
+
+
 class Stopping(ServiceError):
     """The service is shutting down"""
 

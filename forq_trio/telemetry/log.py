@@ -96,6 +96,16 @@ class LogEvent(StrEnum):
     CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint failed; it is tried again."
     JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
+    UI_REQUEST_FAILED = (
+        "ui.request_failed",
+        "error",
+        "A page of the admin UI could not be made; the reference is on the error page.",
+    )
+    UI_VIEW_FAILED = (
+        "ui.view_failed",
+        "warning",
+        "A live page could not be updated, because the database did not answer; it is tried again.",
+    )
     REDRIVE_FAILED = (
         "redrive.failed",
         "error",

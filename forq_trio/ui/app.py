@@ -1,0 +1,198 @@
+"""The UI's application: its routes, and the checks that every request has to pass.
+
+    Host       one of our names (421)
+    session    who is it? else to the login (401 for parts of a page)
+    Origin     an unsafe request is from one of our own pages (403)
+    CSRF       and that page was made for this session (403)
+    scopes     each page and action asks `viewer.require` itself
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+from quart import Blueprint, Response, g, redirect, request
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException
+
+from forq_trio.http.errors import LockedOut
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError, Forbidden, ForqError, MessageNotFound, RedriveNotFound
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.ui import csrf
+from forq_trio.ui.login import LOGIN_COOKIE, login_routes
+from forq_trio.ui.live.events import live_routes
+from forq_trio.ui.pages import ALL_PAGES
+from forq_trio.ui.rendering import Assets, html_response
+from forq_trio.ui.sessions import COOKIE
+from forq_trio.ui.site import Site, accepts_gzip, is_part
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_STATIC_SECONDS = 365 * 24 * 3600
+
+
+def make_app(site: Site, assets: Assets) -> QuartTrio:
+    """The application for a site; an ASGI app that needs trio."""
+    app = QuartTrio("forq_trio.ui", static_folder=None, template_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = limits.UI_BODY_BYTES_MAX
+    app.config["BODY_TIMEOUT"] = limits.UI_BODY_SECONDS_MAX
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    hosts = csrf.Hosts(tuple(site.config.ui_hosts))
+    _add_checks(app, site, hosts)
+    _add_errors(app, site)
+    app.register_blueprint(_static_routes(assets))
+    for blueprint in (login_routes(site), live_routes(site), *(make(site) for make in ALL_PAGES)):
+        app.register_blueprint(blueprint)
+
+    @app.after_request
+    async def secure(response: Response) -> Response:
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        response.headers.setdefault("Cache-Control", "no-store")
+        if site.config.env == "pro":
+            response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+        return response
+
+    if site.templates.base:
+        app.asgi_app = _without_base(app.asgi_app, site.templates.base)  # type: ignore[method-assign]
+    return app
+
+
+def _without_base(app: Callable[..., Awaitable[None]], base: str) -> Callable[..., Awaitable[None]]:
+    """Removes the base path from requests; a proxy may have removed it already."""
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            path = scope["path"]
+            if path == base or path.startswith(f"{base}/"):
+                scope = {**scope, "path": path[len(base) :] or "/", "raw_path": b""}
+        await app(scope, receive, send)
+
+    return serve
+
+
+def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
+    @app.before_request
+    async def check() -> Any:
+        if not hosts.allow(request.host):
+            return Response(
+                f"{request.host} is no name of this server: FORQ_UI_HOSTS names those that are allowed.\n",
+                HTTPStatus.MISDIRECTED_REQUEST,
+                content_type="text/plain; charset=utf-8",
+            )
+        if request.path.startswith("/static/"):
+            return None
+        at_login = request.path == "/login"
+        session_id = request.cookies.get(COOKIE, "")
+        viewer = site.sessions.find(session_id)
+        if viewer is None and not at_login:
+            return _to_login(site)
+        g.viewer = viewer
+        if request.method not in SAFE_METHODS:
+            await _check_origin(LOGIN_COOKIE if at_login else COOKIE)
+        return None
+
+
+async def _check_origin(cookie: str) -> None:
+    """Raise Forbidden unless one of our own pages, made for this session, sends the request."""
+    headers = request.headers
+    if not csrf.is_same_origin(headers.get("Origin"), headers.get("Referer"), request.host):
+        raise Forbidden("the request is not from a page of this server")
+    token = headers.get("X-CSRF-Token")
+    if token is None:
+        token = (await request.form).get("csrf", "")
+    if not csrf.is_valid(token, request.cookies.get(cookie, "")):
+        raise Forbidden("the page is too old: load it again")
+
+
+def _to_login(site: Site) -> Response:
+    wanted = request.full_path.removesuffix("?") if request.method == "GET" and not is_part() else "/"
+    target = site.url("/login", next=None if wanted == "/" else wanted)
+    if is_part() or request.path.startswith("/live/"):
+        return Response(status=401, headers={"HX-Redirect": target})
+    return redirect(target, 303)  # type: ignore[return-value]
+
+
+def _static_routes(assets: Assets) -> Blueprint:
+    blueprint = Blueprint("static_files", __name__)
+
+    @blueprint.get("/static/<version>/<path:name>")
+    async def static_file(version: str, name: str) -> Response:
+        asset = assets.files.get(name)
+        if asset is None:
+            return Response(status=404)
+        body, compressed = asset.content, asset.compressed
+        response = Response(body, content_type=asset.content_type)
+        if compressed is not None and accepts_gzip():
+            response = Response(compressed, content_type=asset.content_type)
+            response.headers["Content-Encoding"] = "gzip"
+        if version == assets.version:
+            response.headers["Cache-Control"] = f"public, max-age={_STATIC_SECONDS}, immutable"
+        response.headers["Vary"] = "Accept-Encoding"
+        return response
+
+    return blueprint
+
+
+def _add_errors(app: QuartTrio, site: Site) -> None:
+    @app.errorhandler(ForqError)
+    async def known(error: ForqError) -> Response:
+        return await _error_answer(site, _status(error), _title(error), error.message)
+
+    @app.errorhandler(HTTPException)
+    async def http_error(error: HTTPException) -> Response:
+        status = error.code or 500
+        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), "")
+
+    @app.errorhandler(Exception)
+    async def unknown(error: Exception) -> Response:
+        reference = secrets.token_hex(4)
+        log(LogEvent.UI_REQUEST_FAILED, exception=error, reference=reference, path=request.path)
+        text = f"This is a fault of the server; its log has it under {reference}. Nothing more is known."
+        return await _error_answer(site, 500, "The page could not be made", text)
+
+
+def _status(error: ForqError) -> int:
+    if isinstance(error, LockedOut):
+        return 429
+    if isinstance(error, Forbidden):
+        return 403
+    if isinstance(error, (MessageNotFound, RedriveNotFound)):
+        return 404
+    return 400 if isinstance(error, CallerError) else 503
+
+
+def _title(error: ForqError) -> str:
+    if isinstance(error, Forbidden):
+        return "Not allowed"
+    if isinstance(error, (MessageNotFound, RedriveNotFound)):
+        return "Not found"
+    return "That cannot be done" if isinstance(error, CallerError) else "The queue cannot answer now"
+
+
+async def _error_answer(site: Site, status: int, title: str, text: str) -> Response:
+    """The error as a part of a page, as a page, or as text where nobody is logged in."""
+    if is_part():
+        return site.part("error_part.html", status, title=title, text=text)
+    if g.get("viewer") is None:
+        return Response(f"{title}. {text}\n", status, content_type="text/plain; charset=utf-8")
+    try:
+        return await site.page("error.html", "", status=status, title=title, text=text)
+    except ForqError:
+        page = site.templates.render("error_part.html", **site.common(), title=title, text=text)
+        return html_response(page, accepts_gzip(), status)
+
+

@@ -1,0 +1,115 @@
+"""Numbers, durations and times in words, as people read them. Plain functions; every template uses them."""
+
+from datetime import UTC, datetime
+
+NOTHING = "–"
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_MS_A_SECOND = 1_000
+
+
+def whole(number: int) -> str:
+    """12,840: with separators, whatever its size."""
+    return f"{number:,}"
+
+
+def short(number: float) -> str:
+    """2.31 M: three digits and a unit from ten million on in tables and from a million on in headings."""
+    for unit, size in (("B", 1e9), ("M", 1e6)):
+        if number >= size:
+            value = number / size
+            return f"{value:.2f} {unit}" if value < 10 else f"{value:.1f} {unit}"
+    return f"{number:,.0f}"
+
+
+def figure(number: int) -> str:
+    """Whole up to 9,999,999, short above."""
+    return whole(number) if number < 10_000_000 else short(number)
+
+
+def rate(per_second: float | None) -> str:
+    """Messages a second: one decimal below 1,000, "0" for none."""
+    if per_second is None:
+        return NOTHING
+    if per_second < 0.05:
+        return "0"
+    return f"{per_second:,.0f}" if per_second >= 1_000 else f"{per_second:,.1f}"
+
+
+def duration(ms: float | None) -> str:
+    """`12 ms`, `1.4 s`, `31 s`, `8 min 12 s`, `26 min`, `1 h 12 min`, `6 d 23 h`; None is "–"."""
+    if ms is None:
+        return NOTHING
+    seconds = ms / _MS_A_SECOND
+    if seconds < 0.9995:
+        return f"{ms:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole_seconds = round(seconds)
+    if whole_seconds < _MINUTE:
+        return f"{whole_seconds} s"
+    for size, unit, smaller, smaller_unit in (
+        (_MINUTE, "min", 1, "s"),
+        (_HOUR, "h", _MINUTE, "min"),
+        (_DAY, "d", _HOUR, "h"),
+    ):
+        limit = {_MINUTE: _HOUR, _HOUR: _DAY, _DAY: None}[size]
+        if limit is not None and whole_seconds >= limit:
+            continue
+        count, rest = divmod(whole_seconds, size)
+        parts = rest // smaller
+        shows_rest = parts and (count < 10 or size != _MINUTE)
+        return f"{count} {unit} {parts} {smaller_unit}" if shows_rest else f"{count} {unit}"
+    raise AssertionError(ms)
+
+
+def setting(ms: int) -> str:
+    """A duration that was set, without rounding: "45 s", "10 min", "1 h 30 min", "1,500 ms"."""
+    if ms % _MS_A_SECOND:
+        return f"{ms:,} ms"
+    seconds, parts = ms // _MS_A_SECOND, []
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s")):
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts) or "0 s"
+
+
+def size(number: int | None) -> str:
+    """298 B, 1.2 KiB, 64 KiB, 3.1 GiB: one decimal below ten of a unit."""
+    if number is None:
+        return NOTHING
+    value = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1_024 or unit == "GiB":
+            break
+        value /= 1_024
+    if unit == "B":
+        return f"{number} B"
+    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
+
+
+def clock(at_ms: int, now_ms: int | None = None) -> str:
+    """11:47:51 in UTC, with the date in front when it is not the day of `now_ms`."""
+    at = _utc(at_ms)
+    if now_ms is not None and at.date() != _utc(now_ms).date():
+        return f"{at.day} {at:%b %H:%M:%S}"
+    return f"{at:%H:%M:%S}"
+
+
+def exact_time(at_ms: int) -> str:
+    """2026-11-22 11:47:51.250 UTC."""
+    return f"{_utc(at_ms):%Y-%m-%d %H:%M:%S}.{at_ms % _MS_A_SECOND:03} UTC"
+
+
+def iso(at_ms: int) -> str:
+    """The `datetime` of a <time>, which the browser shows in the reader's zone."""
+    return f"{_utc(at_ms):%Y-%m-%dT%H:%M:%S}.{at_ms % _MS_A_SECOND:03}Z"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """ "1 message", "3 messages"."""
+    return f"{whole(count)} {one if count == 1 else many or one + 's'}"
+
+
+def _utc(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / _MS_A_SECOND, UTC)

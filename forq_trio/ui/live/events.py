@@ -1,0 +1,51 @@
+"""The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
+
+from collections.abc import AsyncIterator
+
+from quart import Blueprint, Response, request
+
+from forq_trio.model.errors import MessageNotFound
+from forq_trio.ui.live.hub import View
+from forq_trio.ui.live.views import VIEWS
+from forq_trio.ui.site import Site
+
+_RETRY_MS = 3_000
+
+
+def live_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("live", __name__)
+
+    def view_of(name: str) -> tuple[str, "View"]:
+        make = VIEWS.get(name)
+        if make is None:
+            raise MessageNotFound("there is no such view")
+        view = make(site, site.viewer, request.args)
+        return f"{site.viewer.sees} {request.full_path}", view
+
+    @blueprint.get("/live/<name>")
+    async def events(name: str) -> Response:
+        """The changes of a view, as server-sent events."""
+        key, view = view_of(name)
+        key = key.replace("/live/poll/", "/live/")
+        session_id = site.viewer.session_id
+
+        async def stream() -> AsyncIterator[bytes]:
+            yield b"retry: %d\n\n" % _RETRY_MS
+            async for data in site.hub.follow(key, lambda: view):
+                if site.sessions.find(session_id) is None:
+                    return
+                yield b"data: " + data + b"\n\n"
+
+        response = Response(stream(), content_type="text/event-stream")
+        response.timeout = None
+        response.headers["X-Accel-Buffering"] = "no"
+        return response
+
+    @blueprint.get("/live/poll/<name>")
+    async def poll(name: str) -> Response:
+        """All cells of a view, once."""
+        key, view = view_of(name)
+        data = await site.hub.state(key.replace("/live/poll/", "/live/"), lambda: view)
+        return Response(data, content_type="application/json")
+
+    return blueprint

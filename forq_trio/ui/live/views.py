@@ -1,0 +1,11 @@
+"""The live views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from forq_trio.ui.live.hub import View
+from forq_trio.ui.pages.overview import OverviewView
+
+VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
+    "overview": OverviewView,
+}

@@ -1,0 +1,283 @@
+"""The list of queues: totals, charts, and a row for each queue with its verdict."""
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import trio
+from msgspec import Struct
+from quart import Blueprint, Response, request
+
+from forq_trio.model.access import Scope
+from forq_trio.model.messages import QueueCounts
+from forq_trio.ui import format
+from forq_trio.ui.cells import Cells
+from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
+from forq_trio.ui.site import Site
+from forq_trio.ui.summary import Summary
+from forq_trio.ui.viewer import Viewer
+
+ROWS_A_PAGE = 100
+FILTER_LENGTH_MAX = 100
+AGES_SECONDS_MAX = 5.0
+_IN_THREAD_MIN = 2_000
+KINDS = ("all", "attention", "standard", "dead")
+LEVELS = ("broken", "attention", "paused", "fine")
+
+
+class Wanted(Struct, frozen=True):
+    """What the URL asks for: name filter (text or glob), kind, sort column, descending, page from 1, range of the charts."""
+
+    q: str
+    kind: str
+    sort: str
+    descending: bool
+    page: int
+    range: str
+
+    def query(self, **changes: object) -> dict[str, object]:
+        """The URL's parameters, without those that have their default; `changes` override."""
+        values: dict[str, object] = {
+            "q": self.q,
+            "kind": self.kind if self.kind != "all" else "",
+            "sort": self.sort if self.sort != "health" else "",
+            "desc": "1" if self.descending else "",
+            "page": self.page if self.page > 1 else "",
+            "range": self.range if self.range != RANGE_DEFAULT else "",
+        }
+        return {**values, **changes}
+
+
+def read_wanted(args: Mapping[str, str]) -> Wanted:
+    """The parameters of a request; what is not valid is the default."""
+    page = args.get("page", "1")
+    kind, sort, range_ = args.get("kind", ""), args.get("sort", ""), args.get("range", "")
+    return Wanted(
+        args.get("q", "").strip()[:FILTER_LENGTH_MAX],
+        kind if kind in KINDS else "all",
+        sort if sort in COLUMNS else "health",
+        args.get("desc") == "1",
+        max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 6 else 1,
+        range_ if range_ in RANGES else RANGE_DEFAULT,
+    )
+
+
+class Row(Struct):
+    """A queue of the list. dead: messages in its dead-letter queue; None for one that takes dead letters itself."""
+
+    name: str
+    counts: QueueCounts
+    health: Any
+    now: Any
+    dead: int | None
+    dead_letter_queue: str
+    oldest_ms: int | None
+    waiting: int
+
+
+COLUMNS: Mapping[str, Callable[[Row], Any]] = {
+    "health": lambda row: LEVELS.index(row.health.level),
+    "name": lambda row: row.name,
+    "ready": lambda row: row.counts.ready,
+    "delayed": lambda row: row.counts.delayed,
+    "processing": lambda row: row.counts.processing,
+    "held": lambda row: row.counts.held,
+    "dead": lambda row: row.dead or 0,
+    "sent": lambda row: row.now.sent_per_second,
+    "acked": lambda row: row.now.acked_per_second,
+    "oldest": lambda row: row.oldest_ms or 0,
+    "waiting": lambda row: row.waiting,
+}
+
+
+class QueueList(Struct):
+    """A page of the queues that match. kinds: how many there are of each kind; found: how many match."""
+
+    rows: list[Row]
+    kinds: dict[str, int]
+    found: int
+    pages: int
+
+
+def matches(name: str, text: str) -> bool:
+    """True if the name contains the text or, where it has a `*`, `?` or `[`, matches it as a glob."""
+    if any(sign in text for sign in "*?["):
+        return fnmatchcase(name, text)
+    return text.lower() in name.lower()
+
+
+class Queues:
+    """Makes the list from what is in memory."""
+
+    def __init__(self, site: Site, viewer: Viewer) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._targets = site.broker.dead_letter_queues()
+
+    async def page(self, wanted: Wanted) -> QueueList:
+        """The page that is wanted; in a thread where there are very many queues."""
+        counts = self._site.broker.counts()
+        if len(counts) < _IN_THREAD_MIN:
+            return self._page(wanted, counts)
+        return await trio.to_thread.run_sync(self._page, wanted, counts)
+
+    def rows(self, names: Sequence[str]) -> list[Row]:
+        """The rows of these queues as they are now, zeros for those that are gone."""
+        counts = {name: self._site.broker.counts_of(name) for name in names}
+        return [self._row(name, counts, self._site.broker.counts_of) for name in names]
+
+    def _page(self, wanted: Wanted, counts: Mapping[str, QueueCounts]) -> QueueList:
+        names = [name for name in counts if self._viewer.token is None or self._viewer.may_see(name)]
+        kinds = {
+            "all": len(names),
+            "attention": sum(self._needs_attention(name) for name in names),
+            "dead": sum(name in self._targets for name in names),
+        }
+        kinds["standard"] = kinds["all"] - kinds["dead"]
+        names = [name for name in names if self._is_wanted(name, wanted)]
+        rows = [self._row(name, counts, lambda each: counts.get(each) or QueueCounts()) for name in names]
+        rows.sort(key=lambda row: row.name)
+        rows.sort(key=COLUMNS[wanted.sort], reverse=wanted.descending)
+        start = (wanted.page - 1) * ROWS_A_PAGE
+        pages = max(1, -(-len(rows) // ROWS_A_PAGE))
+        return QueueList(rows[start : start + ROWS_A_PAGE], kinds, len(rows), pages)
+
+    def _is_wanted(self, name: str, wanted: Wanted) -> bool:
+        if wanted.q and not matches(name, wanted.q):
+            return False
+        if wanted.kind == "attention":
+            return self._needs_attention(name)
+        return wanted.kind == "all" or (name in self._targets) == (wanted.kind == "dead")
+
+    def _needs_attention(self, name: str) -> bool:
+        return self._site.monitor.health(name).level in ("broken", "attention")
+
+    def _row(
+        self, name: str, counts: Mapping[str, QueueCounts], counts_of: Callable[[str], QueueCounts]
+    ) -> Row:
+        site = self._site
+        count = counts.get(name) or QueueCounts()
+        target = "" if name in self._targets else site.broker.rules(name).dead_letter_queue
+        return Row(
+            name,
+            count,
+            site.monitor.health(name),
+            site.monitor.now(name),
+            counts_of(target).total if target else None if name in self._targets else 0,
+            target,
+            site.monitor.oldest_age_ms(name) if count.ready else None,
+            site.broker.waiting(name),
+        )
+
+
+def headline(summary: Summary) -> str:
+    """The answer in words: how many queues need attention."""
+    if not summary.need_attention:
+        return f"All {summary.queues} queues are healthy" if summary.queues > 1 else "The queue is healthy"
+    needs = "needs" if summary.need_attention == 1 else "need"
+    queues = "queue" if summary.queues == 1 else "queues"
+    return f"{summary.need_attention} of {format.whole(summary.queues)} {queues} {needs} attention"
+
+
+def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
+    """The three charts of all queues."""
+    history, now = site.monitor.history, site.monitor.total_now()
+    oldest = summary.oldest_queue or "Oldest"
+    return [
+        make_chart(
+            "sent",
+            "Messages a second",
+            "rate",
+            [
+                Line("ln-a", "Sent", history.total("sent", range_), format.rate(now.sent_per_second)),
+                Line("ln-b", "Acked", history.total("acked", range_), format.rate(now.acked_per_second)),
+            ],
+        ),
+        make_chart(
+            "ready",
+            "Ready messages",
+            "count",
+            [Line("ln-a", "Ready", history.total("ready", range_), format.figure(summary.ready))],
+            filled=True,
+        ),
+        make_chart(
+            "oldest",
+            "Oldest to claim",
+            "seconds",
+            [Line("ln-a", oldest, history.total("oldest", range_), format.duration(summary.oldest_ms))],
+            filled=True,
+        ),
+    ]
+
+
+class OverviewView:
+    """The live part of the page. The rows are those that the page shows: names come from the first rendering."""
+
+    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._wanted = read_wanted(args)
+        self._queues = Queues(site, viewer)
+        self._names: list[str] | None = None
+        self._context: dict[str, Any] = {}
+
+    async def refresh(self) -> None:
+        site = self._site
+        if self._names is None:
+            self._names = [row.name for row in (await self._queues.page(self._wanted)).rows]
+        await site.monitor.refresh_ages(self._names, AGES_SECONDS_MAX)
+        summary = await site.summaries.of(self._viewer)
+        self._context = overview_context(site, self._viewer, self._wanted, summary)
+        self._context["rows"] = self._queues.rows(self._names)
+
+    def cells(self) -> Mapping[str, str]:
+        cells = Cells()
+        self._site.templates.render("overview/live.html", cells, **self._context)
+        return cells.html
+
+
+def overview_context(site: Site, viewer: Viewer, wanted: Wanted, summary: Summary) -> dict[str, Any]:
+    """What the live part needs besides its rows."""
+    return {
+        "summary": summary,
+        "headline": headline(summary),
+        "refused": site.counters.rejections,
+        "charts_shown": total_charts(site, wanted.range, summary),
+        "sparkline": site.monitor.history.sparkline,
+        "range_words": f"last {RANGES[wanted.range]}",
+        "system_verdict": site.summaries.system_verdict(),
+        "show_groups": wanted.sort == "health" and not wanted.descending,
+        "viewer": viewer,
+    }
+
+
+def overview_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("overview", __name__)
+
+    @blueprint.get("/")
+    async def overview() -> Response:
+        viewer = site.viewer
+        wanted = read_wanted(request.args)
+        queues = Queues(site, viewer)
+        found = await queues.page(wanted)
+        if not found.kinds["all"] and not wanted.q:
+            return await site.page(
+                "empty.html", "queues", live="/live/empty", may_send=viewer.may(Scope.PRODUCE), api=site.api_url
+            )
+        names = [row.name for row in found.rows]
+        await site.monitor.refresh_ages(names, AGES_SECONDS_MAX)
+        summary = await site.summaries.of(viewer)
+        context = overview_context(site, viewer, wanted, summary)
+        context["rows"] = queues.rows(names)
+        return await site.page(
+            "overview/page.html",
+            "queues",
+            live=site.url("/live/overview", **wanted.query()),
+            wanted=wanted,
+            found=found,
+            range_choices=RANGES,
+            rows_a_page=ROWS_A_PAGE,
+            **{name: value for name, value in context.items() if name not in ("summary", "viewer", "system_verdict")},
+        )
+
+    return blueprint

@@ -1,0 +1,55 @@
+"""Sessions: a login by secret or access token becomes a cookie, and the cookie the viewer of each request.
+
+The cookie has 256 random bits; the database has their digest, with the digest of the key that opened the session. So a
+session ends when its token is revoked or expires, when the server's secret is another one, when it is revoked, and
+after seven days. It survives a restart.
+"""
+
+from hmac import compare_digest
+
+from forq_trio.broker.broker import Broker
+from forq_trio.model import limits
+from forq_trio.model.access import Scope, digest
+from forq_trio.ui.viewer import Viewer
+
+COOKIE = "ForqSession"
+
+
+class Sessions:
+    """Opens, finds and ends sessions."""
+
+    def __init__(self, broker: Broker, secret: str) -> None:
+        self._broker = broker
+        self._secret = secret.encode()
+        self._secret_digest = digest(secret)
+
+    async def open(self, key: str, client: str, agent: str) -> str | None:
+        """The id of a new session for the holder of this key; None for a wrong key, or a token that may not browse.
+
+        Cancelled, the session may be stored without anybody knowing its id.
+        """
+        if compare_digest(key.encode(), self._secret):
+            return await self._broker.open_session(None, self._secret_digest, client, agent)
+        token = self._broker.use_token(key)
+        if token is None or not token.allows(Scope.BROWSE):
+            return None
+        return await self._broker.open_session(token.name, token.digest, client, agent)
+
+    def find(self, session_id: str) -> Viewer | None:
+        """The viewer of a session that still holds; None for any other. Does not wait."""
+        if not session_id or len(session_id) > limits.SESSION_ID_LENGTH_MAX:
+            return None
+        session = self._broker.session_of(session_id)
+        if session is None:
+            return None
+        if session.key_name is None:
+            valid = compare_digest(session.key_digest, self._secret_digest)
+            return Viewer(session_id, session.digest, None) if valid else None
+        token = self._broker.token_by_digest(session.key_digest)
+        if token is None or not token.allows(Scope.BROWSE):
+            return None
+        return Viewer(session_id, session.digest, token)
+
+    async def end(self, viewer: Viewer) -> None:
+        """Log out."""
+        await self._broker.end_session(viewer.digest)

@@ -1,0 +1,114 @@
+"""What all pages share: the parts they read from, the current viewer, and how they answer."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from quart import Response, g, request
+
+from forq_trio.broker.broker import Broker
+from forq_trio.config.settings import Config
+from forq_trio.model.access import Scope
+from forq_trio.model.clock import Clock
+from forq_trio.telemetry.counters import Counters
+from forq_trio.ui import csrf
+from forq_trio.ui.cells import Cells
+from forq_trio.ui.live.hub import LiveHub
+from forq_trio.ui.rendering import Templates, html_response
+from forq_trio.ui.sessions import Sessions
+from forq_trio.ui.summary import Summaries
+from forq_trio.ui.viewer import Viewer
+
+THEME_COOKIE = "ForqTheme"
+
+
+@dataclass(frozen=True)
+class Site:
+    """broker: for reads and commands; monitor, counters: what was measured; api_url: where clients find the API."""
+
+    broker: Broker
+    monitor: Any
+    counters: Counters
+    clock: Clock
+    config: Config
+    api_url: str
+    version: str
+    templates: Templates
+    sessions: Sessions
+    summaries: Summaries
+    hub: LiveHub
+    system: Any
+    server_connections: Callable[[], int]
+
+    @property
+    def viewer(self) -> Viewer:
+        """The viewer of the current request; there is one for every path but /login and /static."""
+        return cast("Viewer", g.viewer)
+
+    def url(self, path: str, **query: object) -> str:
+        return self.templates.url(path, **query)
+
+    async def page(
+        self, template: str, here: str, live: str | None = None, status: int = 200, **context: Any
+    ) -> Response:
+        """A whole page. here: the place in the navigation; live: the path of its live view, None for none."""
+        viewer = self.viewer
+        summary = await self.summaries.of(viewer)
+        text = self.templates.render(
+            template,
+            Cells(),
+            **self.common(),
+            here=here,
+            live_path=live,
+            summary=summary,
+            system_verdict=self.summaries.system_verdict(),
+            **context,
+        )
+        return html_response(text, accepts_gzip(), status)
+
+    def part(self, template: str, status: int = 200, cells: Cells | None = None, **context: Any) -> Response:
+        """A part of a page, for htmx."""
+        text = self.templates.render(template, cells, **self.common(), **context)
+        return html_response(text, accepts_gzip(), status)
+
+    def common(self) -> dict[str, Any]:
+        """What every template may use."""
+        viewer: Viewer | None = g.get("viewer")
+        return {
+            "viewer": viewer,
+            "theme": theme(),
+            "csrf": csrf.make_token(viewer.session_id) if viewer else "",
+            "config": self.config,
+            "version": self.version,
+            "now_ms": self.clock.now_ms(),
+            "Scope": Scope,
+        }
+
+    def done(
+        self, toast: str | None, *, go: str | None = None, link: str | None = None, href: str | None = None
+    ) -> Response:
+        """The answer to an action that was carried out.
+
+        toast: what to say; link, href: a link in it. go: the page to show, None for the one that is open. A browser
+        without JavaScript is sent there.
+        """
+        if request.headers.get("HX-Request") != "true":
+            return Response(status=303, headers={"Location": go or request.headers.get("Referer", self.url("/"))})
+        event = {"forq:done": {"toast": toast, "go": go, "link": link, "href": href}}
+        return Response(status=204, headers={"HX-Trigger": json.dumps(event)})
+
+
+def theme() -> str | None:
+    """light or dark if the reader chose one, None for what the system has."""
+    chosen = request.cookies.get(THEME_COOKIE)
+    return chosen if chosen in ("light", "dark") else None
+
+
+def accepts_gzip() -> bool:
+    return "gzip" in request.headers.get("Accept-Encoding", "")
+
+
+def is_part() -> bool:
+    """True if htmx asks, for a part of a page."""
+    return request.headers.get("HX-Request") == "true"

@@ -1,0 +1,78 @@
+"""Builds the UI of a server and runs it: the application, the server for it, and the live hub."""
+
+import socket
+import ssl
+from collections.abc import Sequence
+
+import trio
+
+from forq_trio.config.settings import Config
+from forq_trio.model.clock import SystemClock
+from forq_trio.system import System
+from forq_trio.ui.app import make_app
+from forq_trio.ui.live.hub import LiveHub
+from forq_trio.ui.rendering import Assets, Templates
+from forq_trio.ui.server import UiServer
+from forq_trio.ui.sessions import Sessions
+from forq_trio.ui.site import Site
+from forq_trio.ui.summary import Summaries
+
+
+class Ui:
+    """A running UI. port: where it listens."""
+
+    def __init__(self, server: UiServer, hub: LiveHub) -> None:
+        self._server = server
+        self._hub = hub
+        self._scope = trio.CancelScope()
+        self.port = server.ports[0]
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until `stop` or cancelled. Requests that run then are cancelled; what they sent to the writer is done."""
+        with self._scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._hub.run)
+                await nursery.start(self._server.serve)
+                task_status.started()
+
+    def stop(self) -> None:
+        """End all connections."""
+        self._hub.close()
+        self._scope.cancel()
+
+
+def build_ui(
+    config: Config,
+    system: System,
+    listeners: Sequence[socket.socket],
+    ssl_context: ssl.SSLContext | None,
+    api_url: str,
+    version: str,
+) -> Ui | None:
+    """The UI on these listeners; None without any."""
+    if not listeners:
+        return None
+    clock = SystemClock()
+    assets = Assets()
+    hub = LiveHub()
+    from forq_trio.ui.interim import Mon
+
+    monitor = Mon()
+    summaries = Summaries(system.broker, monitor, clock.now_ms)
+    site = Site(
+        broker=system.broker,
+        monitor=monitor,
+        counters=system.counters,
+        clock=clock,
+        config=config,
+        api_url=api_url,
+        version=version,
+        templates=Templates(assets, config.ui_base_path),
+        sessions=Sessions(system.broker, config.auth_secret),
+        summaries=summaries,
+        hub=hub,
+        system=system,
+        server_connections=lambda: server.connections,
+    )
+    server = UiServer(make_app(site, assets), listeners, ssl_context)
+    return Ui(server, hub)

@@ -1,0 +1,154 @@
+// Live updates: the server sends the cells that changed, and they change in place.
+// No element is replaced, added or removed, so focus, hover, scroll and selections stay.
+import { refreshTimes } from "./times.js";
+
+const POLL_MS = 5000;
+const LOST_PANEL_MS = 30000;
+const PAUSED_KEY = "forq.live.paused";
+
+let source = null;
+let pollTimer = 0;
+let failures = 0;
+let lastAt = Date.now();
+let lostAt = 0;
+
+const base = () => document.body.dataset.base;
+const path = () => document.body.dataset.livePath;
+const paused = () => sessionStorage.getItem(PAUSED_KEY);
+
+export function startLive() {
+  if (!path()) return;
+  document.addEventListener("visibilitychange", () => (document.hidden ? stop() : resume()));
+  window.addEventListener("pagehide", stop);
+  window.addEventListener("pageshow", (event) => event.persisted && resume());
+  setInterval(show, 1000);
+  resume();
+}
+
+// Pauses, or goes on; also polling.
+export function pauseLive() {
+  if (!path()) return;
+  if (paused()) sessionStorage.removeItem(PAUSED_KEY);
+  else sessionStorage.setItem(PAUSED_KEY, String(Date.now()));
+  if (paused()) stop();
+  else resume();
+  show();
+}
+
+export const isPaused = () => Boolean(paused());
+
+function resume() {
+  stop();
+  if (paused() || document.hidden) return show();
+  if (failures >= 3) return poll();
+  source = new EventSource(base() + path().replace(base(), ""));
+  source.onmessage = (event) => {
+    failures = 0;
+    apply(JSON.parse(event.data));
+  };
+  source.onerror = () => {
+    failures += 1;
+    if (!lostAt) lostAt = lastAt;
+    // A server that answers with an error is asked again by polling; EventSource itself reconnects after lost ones.
+    if (source && (source.readyState === EventSource.CLOSED || failures >= 3)) {
+      stop();
+      poll();
+    }
+    show();
+  };
+  show();
+}
+
+function stop() {
+  if (source) source.close();
+  source = null;
+  clearTimeout(pollTimer);
+}
+
+async function poll() {
+  if (paused() || document.hidden) return;
+  try {
+    const answer = await fetch(base() + path().replace(base(), "").replace("/live/", "/live/poll/"), {
+      headers: { "HX-Request": "true" },
+    });
+    if (answer.status === 401) return location.reload();
+    if (!answer.ok) throw new Error(String(answer.status));
+    apply(await answer.json());
+  } catch {
+    if (!lostAt) lostAt = lastAt;
+  }
+  show();
+  pollTimer = setTimeout(poll, POLL_MS);
+}
+
+function apply(cells) {
+  lastAt = Date.now();
+  lostAt = 0;
+  document.documentElement.classList.remove("is-lost");
+  for (const [key, html] of Object.entries(cells)) {
+    for (const old of document.querySelectorAll(`[data-live="${CSS.escape(key)}"]`)) patch(old, html);
+  }
+  document.dispatchEvent(new CustomEvent("forq:live", { detail: cells }));
+  refreshTimes();
+  show();
+}
+
+// Gives an element the content and attributes of another version of itself.
+function patch(old, html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  const fresh = template.content.firstElementChild;
+  if (!fresh) return;
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const name of ["title", "class"]) {
+    if (!fresh.hasAttribute(name) && old.hasAttribute(name)) old.removeAttribute(name);
+  }
+  if (old.contains(document.activeElement) && old !== document.activeElement) return patchFocused(old, fresh);
+  if (old.innerHTML !== fresh.innerHTML) old.replaceChildren(...fresh.childNodes);
+}
+
+// The same, where something inside has the focus: only texts and attributes of the same elements change.
+function patchFocused(old, fresh) {
+  if (old.childNodes.length !== fresh.childNodes.length) return;
+  [...old.childNodes].forEach((node, place) => {
+    const other = fresh.childNodes[place];
+    if (node.nodeType === Node.TEXT_NODE && other.nodeType === Node.TEXT_NODE) {
+      if (node.data !== other.data) node.data = other.data;
+    } else if (node.nodeName === other.nodeName && node.nodeType === Node.ELEMENT_NODE) {
+      for (const { name, value } of other.attributes) node.setAttribute(name, value);
+      patchFocused(node, other);
+    }
+  });
+}
+
+// What stands in the bar: Live, since when it is paused, or since when it is not live any more.
+function show() {
+  const state = document.getElementById("live-state");
+  const button = document.getElementById("live-pause");
+  if (!state || !button) return;
+  const since = Number(paused());
+  const lost = !since && lostAt && Date.now() - lostAt > 2500;
+  state.classList.toggle("is-paused", Boolean(since));
+  state.classList.toggle("is-lost", Boolean(lost));
+  document.documentElement.classList.toggle("is-lost", Boolean(lost));
+  let text = "Live";
+  if (since) text = `Paused ${ago(Date.now() - since)}`;
+  else if (lost) text = `Not live since ${new Date(lostAt).toLocaleTimeString()}`;
+  const word = state.querySelector("span");
+  if (word.textContent !== text) word.textContent = text;
+  const label = since ? "Resume live updates" : "Pause live updates";
+  if (button.getAttribute("aria-label") !== label) {
+    button.setAttribute("aria-label", label);
+    button.title = `${label} (p)`;
+    button.querySelector("use").setAttribute("href", since ? "#i-play" : "#i-pause");
+  }
+  const panel = document.getElementById("lost");
+  if (panel) panel.hidden = !(lost && Date.now() - lostAt > LOST_PANEL_MS);
+}
+
+function ago(ms) {
+  const minutes = Math.floor(ms / 60000);
+  return minutes < 1 ? "just now" : `${minutes} min ago`;
+}

@@ -1,0 +1,76 @@
+// Moments in the reader's zone, ages that count on, and leases that run out.
+const formats = {
+  clock: { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" },
+  minute: { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  day: { day: "numeric", month: "short" },
+};
+
+// What the server's clock shows less what ours shows.
+const skew = () => Number(document.body.dataset.skew ?? 0);
+export const now = () => Date.now() + skew();
+
+export function startTimes() {
+  refreshTimes();
+  document.addEventListener("htmx:afterSettle", refreshTimes);
+  setInterval(() => document.hidden || tick(), 1000);
+}
+
+export function refreshTimes() {
+  for (const each of document.querySelectorAll("time[datetime][data-style]:not([data-local])")) {
+    const at = new Date(each.getAttribute("datetime"));
+    each.textContent = local(at, each.dataset.style);
+    each.dataset.local = "";
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    each.title = `${at.toLocaleString()} ${zone}, ${each.title || at.toISOString()}`;
+  }
+  tick();
+}
+
+function local(at, style) {
+  const text = new Intl.DateTimeFormat("en-GB", formats[style] ?? formats.clock).format(at);
+  if (style === "minute" || at.toDateString() === new Date(now()).toDateString()) return text;
+  return `${new Intl.DateTimeFormat("en-GB", formats.day).format(at)} ${text}`;
+}
+
+function tick() {
+  const at = now();
+  for (const each of document.querySelectorAll("[data-age]")) {
+    setText(each, duration(Math.max(0, at - Number(each.dataset.age))));
+  }
+  for (const each of document.querySelectorAll("[data-until]")) lease(each, at);
+}
+
+function lease(each, at) {
+  const left = Number(each.dataset.until) - at;
+  const share = Math.max(0, Math.min(1, left / Math.max(1, Number(each.dataset.lease))));
+  each.classList.toggle("low", share < 0.2);
+  const word = each.querySelector("[data-left]");
+  if (word) setText(word, left > 0 ? duration(left) : "ended");
+  const ring = each.querySelector(".ring");
+  if (ring) {
+    ring.classList.toggle("low", share < 0.2);
+    ring.querySelector(".a").setAttribute("stroke-dasharray", `${(31.4 * share).toFixed(1)} 31.4`);
+  }
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// As the server says it: 12 ms, 1.4 s, 31 s, 8 min 12 s, 26 min, 1 h 12 min, 6 d 23 h.
+export function duration(ms) {
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const all = Math.round(seconds);
+  if (all < 60) return `${all} s`;
+  if (all < 600) return two(all, 60, "min", 1, "s");
+  if (all < 3600) return `${Math.floor(all / 60)} min`;
+  if (all < 86400) return two(all, 3600, "h", 60, "min");
+  return two(all, 86400, "d", 3600, "h");
+}
+
+function two(all, size, unit, smaller, smallerUnit) {
+  const rest = Math.floor((all % size) / smaller);
+  return `${Math.floor(all / size)} ${unit}${rest ? ` ${rest} ${smallerUnit}` : ""}`;
+}

@@ -1,0 +1,40 @@
+// What was done is said for six seconds, or as long as the pointer or the focus is on it.
+const KEY = "forq.toast";
+let timer = 0;
+
+export function startToasts() {
+  document.addEventListener("forq:done", (event) => {
+    const { toast, go, link, href } = event.detail;
+    if (go) {
+      if (toast) sessionStorage.setItem(KEY, JSON.stringify({ toast, link, href }));
+      location.assign(go);
+    } else if (toast) showToast(toast, link, href);
+  });
+  const waiting = sessionStorage.getItem(KEY);
+  if (waiting) {
+    sessionStorage.removeItem(KEY);
+    const { toast, link, href } = JSON.parse(waiting);
+    showToast(toast, link, href);
+  }
+}
+
+export function showToast(text, link, href) {
+  const box = document.getElementById("toast");
+  box.querySelector("span").textContent = text;
+  const anchor = box.querySelector("a");
+  anchor.hidden = !link;
+  if (link) {
+    anchor.textContent = link;
+    anchor.href = href;
+  }
+  box.hidden = false;
+  hideLater(box);
+}
+
+function hideLater(box) {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (box.matches(":hover") || box.contains(document.activeElement)) hideLater(box);
+    else box.hidden = true;
+  }, 6000);
+}

@@ -1,0 +1,51 @@
+"""Who looks at a page: the holder of the server's secret or of an access token, and what that allows."""
+
+from forq_trio.model.access import AccessToken, Principal, Scope
+from forq_trio.model.errors import Forbidden
+
+
+class Viewer:
+    """The person behind a session. token: None for the holder of the server's own secret, who may do everything."""
+
+    def __init__(self, session_id: str, digest: str, token: AccessToken | None) -> None:
+        self.session_id = session_id
+        self.digest = digest
+        self.token = token
+        self._principal = Principal(token)
+
+    @property
+    def name(self) -> str:
+        """The token's name, or "secret"."""
+        return "secret" if self.token is None else self.token.name
+
+    @property
+    def started_by(self) -> str | None:
+        """The name under which tasks are started: the token's, None for the server's secret."""
+        return None if self.token is None else self.token.name
+
+    @property
+    def role(self) -> str:
+        """In one word: admin, operator (may redrive) or read-only."""
+        if self.may(Scope.ADMIN):
+            return "admin"
+        return "operator" if self.token is not None and self.token.allows(Scope.REDRIVE) else "read-only"
+
+    @property
+    def sees(self) -> str:
+        """Viewers of whom this is equal see the same of every page."""
+        return "" if self.token is None else f"{','.join(self.token.scopes)} {self.token.queues}"
+
+    def may(self, scope: Scope, queue: str | None = None) -> bool:
+        """True if the viewer has the scope for this queue; None: for all queues."""
+        try:
+            self.require(scope, queue)
+        except Forbidden:
+            return False
+        return True
+
+    def may_see(self, queue: str) -> bool:
+        return self._principal.may(Scope.BROWSE, queue)
+
+    def require(self, scope: Scope, queue: str | None = None) -> None:
+        """Raise Forbidden unless `may`."""
+        self._principal.check(scope, queue)
