@@ -69,7 +69,7 @@ def test_every_page_that_a_link_leads_to_is_strict(world) -> None:
     [
         ("GET", "/login", 200),
         ("GET", "/", 303),
-        ("GET", "/queues/emails?state=ready", 303),
+        ("GET", "/queue/emails?state=ready", 303),
         ("GET", "/no/such/page", 303),
         ("GET", "/static/0/none.css", 404),
         ("GET", "/static/0/../app.py", 303),
