@@ -139,6 +139,12 @@ def focused(page: Page) -> str:
     )
 
 
+def without_cache(page: Page) -> Page:
+    """The page as somebody sees it who was never here before: nothing it loads comes from the cache."""
+    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    return page
+
+
 def transferred_bytes(page: Page) -> int:
     """What the page and all it has loaded so far came to on the wire, headers included; nothing for what was cached."""
     return page.evaluate(

@@ -143,6 +143,8 @@ def test_every_vendored_asset_has_its_licence_beside_it() -> None:
     vendored = [path for place in (UI, TESTS) for pattern in VENDORED for path in place.rglob(pattern)]
     assert {"inter.woff2", "axe.min.js"} <= {path.name for path in vendored}
     assert [str(path.relative_to(UI.parents[1])) for path in vendored if not licences_of(path)] == []
+    compiled = {path.name.partition("-")[0] for path in (UI / "static").glob("*-LICENSE.txt")}
+    assert {"tailwindcss", "daisyui"} <= compiled  # into app.css
 
 
 def licences_of(asset: Path) -> list[Path]:
