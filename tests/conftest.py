@@ -12,7 +12,7 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["support.tiers"]
+pytest_plugins = ["support.tiers", "support.chromium"]
 
 # How long an example takes says something about the machine, not about what it shows.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -14,19 +14,27 @@ SECRET = "a-secret-that-has-thirty-two-characters"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, with the secret as the only setting of ours."""
+    """This process's, with the secret and a free port for the admin UI as the only settings of ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FORQ_")}
-    return kept | {"FORQ_AUTH_SECRET": SECRET} | more
+    return kept | {"FORQ_AUTH_SECRET": SECRET, "FORQ_UI_ADDR": "127.0.0.1:0"} | more
 
 
 @dataclass
 class RealServer:
     process: subprocess.Popen[str]
     address: str
+    ui_address: str | None = None
 
     @property
     def url(self) -> str:
         return f"http://{self.address}"
+
+    @property
+    def ui_url(self) -> str:
+        """Of the admin UI."""
+        if self.ui_address is None:
+            raise AssertionError("the server has not told where its admin UI is")
+        return f"http://{self.ui_address}"
 
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
@@ -45,7 +53,7 @@ def real_server(database: Path, address: str = "127.0.0.1:0", **more: str) -> It
             for line in process.stderr:
                 lines.append(line)
                 if line.startswith("{") and (event := json.loads(line))["event"] == "server.started":
-                    yield RealServer(process, event["api"])
+                    yield RealServer(process, event["api"], event.get("ui"))
                     return
             raise AssertionError(f"the server did not start: {''.join(lines)}")
         finally:

@@ -1,0 +1,158 @@
+"""What tests of the admin UI do with a page, and the guard that watches it.
+
+The guard fails a test on whatever a person would not see and still is wrong: an error of the page or in its console
+(a violation of the content security policy is one), an answer of 400 or more that the test did not announce, a request
+that failed, and a request to any other host.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, WebError
+
+AXE = (Path(__file__).parents[1] / "ui" / "axe" / "axe.min.js").read_text(encoding="utf-8")
+AXE_FAILS = ("serious", "critical")
+
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "has_touch": True,
+    "is_mobile": True,
+}
+LOCAL_SCHEMES = ("data", "blob", "about")
+WAIT_MS = 15_000
+"""How long an action may take before it fails; chosen for a busy machine."""
+
+
+class Guard:
+    """Collects what is wrong with the pages of one browser context."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self._context = context
+        self._address = address
+        self._announced: list[tuple[int, re.Pattern[str]]] = []
+        self.problems: list[str] = []
+        context.on("console", self._console)
+        context.on("weberror", self._page_error)
+        context.on("request", self._request)
+        context.on("requestfailed", self._request_failed)
+        context.on("response", self._response)
+
+    def expect(self, status: int, path: str) -> None:
+        """Announce answers with this status of a path (a regular expression for the whole of it)."""
+        self._announced.append((status, re.compile(path)))
+
+    def check(self) -> None:
+        """Fail if anything was wrong so far."""
+        for page in self._context.pages:
+            page.evaluate("0")  # what the browser has told by now is delivered
+        if self.problems:
+            raise AssertionError("\n".join(self.problems))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # The answers with an error are seen by _response, which knows the announced ones.
+        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+            self.problems.append(f"console: {message.text}")
+
+    def _page_error(self, error: WebError) -> None:
+        self.problems.append(f"page error: {error.error}")
+
+    def _request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.netloc != self._address and parts.scheme not in LOCAL_SCHEMES:
+            self.problems.append(f"request to another host: {request.url}")
+
+    def _request_failed(self, request: Request) -> None:
+        # Leaving a page ends its live updates.
+        if request.failure != "net::ERR_ABORTED":
+            self.problems.append(f"request failed: {request.method} {request.url}: {request.failure}")
+
+    def _response(self, response: Response) -> None:
+        path = urlsplit(response.url).path
+        is_announced = any(
+            response.status == status and pattern.fullmatch(path) for status, pattern in self._announced
+        )
+        if response.status >= 400 and not is_announced:
+            self.problems.append(f"answer {response.status}: {response.request.method} {response.url}")
+
+
+@contextmanager
+def guarded_page(browser: Browser, url: str, **options: Any) -> Iterator[tuple[Page, Guard]]:
+    """A page in a context of its own whose addresses are below `url`; at the end the guard has its say.
+
+    options: those of a Playwright context; DESKTOP and PHONE are some.
+    """
+    context = browser.new_context(**{**DESKTOP, "base_url": url, **options})
+    context.set_default_timeout(WAIT_MS)
+    try:
+        guard = Guard(context, urlsplit(url).netloc)
+        yield context.new_page(), guard
+        guard.check()
+    finally:
+        context.close()
+
+
+def log_in(page: Page, key: str) -> None:
+    """Log in by the form, and wait for the page it leads to."""
+    page.goto("/login")
+    page.locator("input[type=password]").fill(key)
+    page.locator("input[type=password]").press("Enter")
+    page.wait_for_url(lambda url: urlsplit(url).path != "/login")
+
+
+def axe(page: Page) -> None:
+    """Fail on what axe-core finds serious or critical in the page as it is."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    violations = [
+        f"{violation['impact']} {violation['id']}: {node['html'][:160]}: {node['failureSummary']}"
+        for violation in found
+        if violation["impact"] in AXE_FAILS
+        for node in violation["nodes"]
+    ]
+    if violations:
+        raise AssertionError("\n".join(violations))
+
+
+def dark(page: Page) -> Page:
+    """The page as somebody sees it whose system is dark."""
+    page.emulate_media(color_scheme="dark")
+    return page
+
+
+def keyboard(page: Page, keys: str) -> None:
+    """Press keys one after the other, as "g q"."""
+    for key in keys.split():
+        page.keyboard.press(key)
+
+
+def focused(page: Page) -> str:
+    """The tag, id and text of what has the focus, as "button#pause Pause queue"."""
+    return page.evaluate(
+        "(({tagName, id, textContent}) => `${tagName.toLowerCase()}${id ? '#' + id : ''}"
+        " ${textContent.trim().replace(/\\s+/g, ' ')}`)(document.activeElement)"
+    )
+
+
+def without_cache(page: Page) -> Page:
+    """The page as somebody sees it who was never here before: nothing it loads comes from the cache."""
+    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    return page
+
+
+def transferred_bytes(page: Page) -> int:
+    """What the page and all it has loaded so far came to on the wire, headers included; nothing for what was cached."""
+    return page.evaluate(
+        "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+        ".reduce((sum, entry) => sum + entry.transferSize, 0)"
+    )
+
+
+def sideways_pixels(page: Page) -> int:
+    """By how many pixels the page is wider than its window; a page must not scroll sideways."""
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")

@@ -1,0 +1,79 @@
+"""A plugin of pytest for the tests that need a browser: Debian's Chromium, one a worker, driven by Playwright.
+
+Where there is no Chromium these tests are skipped, and the run ends with how to have it; under CI=true they fail, since
+script/test has installed it there. Playwright's own browsers are never downloaded.
+
+Playwright's blocking API runs an event loop of asyncio in a greenlet of the thread, and leaves it marked as the running
+one between two calls. Other tests of this worker start loops of their own, so the mark is taken away while no test
+holds the browser (`awake`).
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Playwright, sync_playwright
+
+EXECUTABLE = shutil.which("chromium")
+MISSING = "chromium is not here (on Debian: apt install chromium)"
+# Containers lack the rights that Chromium's sandbox needs; all it opens is our own server. Glyphs are drawn alike
+# everywhere without hinting.
+ARGUMENTS = ["--no-sandbox", "--font-render-hinting=none"]
+
+
+class Chromium:
+    """The browser of a worker."""
+
+    def __init__(self, playwright: Playwright) -> None:
+        self.browser: Browser = playwright.chromium.launch(executable_path=EXECUTABLE, args=ARGUMENTS)
+        self._loop = asyncio.get_running_loop()
+        self._sleep()
+
+    def _sleep(self) -> None:
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def awake(self) -> Iterator[Browser]:
+        """Hold the browser: nothing else in this thread may use asyncio meanwhile."""
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield self.browser
+        finally:
+            self._sleep()
+
+    @classmethod
+    @contextmanager
+    def started(cls) -> Iterator["Chromium"]:
+        """A browser that ends with the block."""
+        with sync_playwright() as playwright:
+            chromium = cls(playwright)
+            try:
+                yield chromium
+            finally:
+                with chromium.awake():
+                    chromium.browser.close()
+                asyncio._set_running_loop(chromium._loop)  # Playwright's own end takes it away
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """This worker's browser."""
+    if EXECUTABLE is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    with Chromium.started() as started:
+        yield started
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [
+        report for report in terminalreporter.stats.get("skipped", []) if MISSING in str(report.longrepr)
+    ]
+    if skipped:
+        terminalreporter.write_line(
+            f"NOT RUN: {len(skipped)} tests of the admin UI: {MISSING}", red=True, bold=True
+        )

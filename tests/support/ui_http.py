@@ -1,0 +1,85 @@
+"""The admin UI as a client without a browser sees it: its headers, and every page that links lead to."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from support.real_server import SECRET
+
+LINKS = ("href", "src", "hx-get", "action")
+MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+class Markup(HTMLParser):
+    """What one page has: the paths it links to, its forms' hidden fields, and what the policy would refuse."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.hidden: dict[str, str] = {}
+        self.refused: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = {name: value or "" for name, value in attrs}
+        self.links += [value for name, value in named.items() if name in LINKS and not value.startswith("#")]
+        if tag == "form" and named.get("method", "get").lower() == "post" and "action" in named:
+            self.links.remove(named["action"])
+        if tag == "input" and named.get("type") == "hidden" and "name" in named:
+            self.hidden[named["name"]] = named.get("value", "")
+        executed = [name for name in named if name.startswith(("on", "hx-on")) or name == "style"]
+        executed += [
+            name for name, value in named.items() if value.strip().lower().startswith(("javascript:", "js:"))
+        ]
+        if (
+            tag == "style"
+            or (tag == "script" and "src" not in named)
+            or tag in ("base", "iframe", "object", "embed")
+        ):
+            executed.append(tag)
+        self.refused += [f"<{tag}>: {name}" for name in executed]
+
+
+def logged_in(url: str, key: str = SECRET) -> httpx.Client:
+    """A client with a session, which does not follow redirects."""
+    client = httpx.Client(base_url=url, timeout=30)
+    fields = Markup(client.get("/login").text).hidden
+    answer = client.post("/login", data=fields | {"key": key}, headers={"Origin": url})
+    if answer.status_code != 303:
+        raise AssertionError(f"the login was answered {answer.status_code}: {answer.text}")
+    return client
+
+
+def kind_of(link: str) -> str:
+    """What a link leads to, whatever the message: of each kind one is enough."""
+    parts = urlsplit(link)
+    parameters = sorted(pair.partition("=")[0] for pair in parts.query.split("&") if pair)
+    return f"{MESSAGE_ID.sub('ID', parts.path)}?{'&'.join(parameters)}"
+
+
+def crawl(
+    client: httpx.Client, start: str = "/", pages_max: int = 400
+) -> Iterator[tuple[str, httpx.Response]]:
+    """Every path that links of our pages lead to, one of each kind, with its answer; of streams only the head."""
+    pending, seen = [start], {kind_of(start)}
+    for _ in range(pages_max):
+        if not pending:
+            return
+        path = pending.pop(0)
+        with client.stream("GET", path) as answer:
+            is_page = answer.headers.get("Content-Type", "").startswith("text/html")
+            if not answer.headers.get("Content-Type", "").startswith("text/event-stream"):
+                answer.read()
+        yield path, answer
+        found = Markup(answer.text).links if is_page else []
+        found += [answer.headers["Location"]] if answer.is_redirect else []
+        for link in found:
+            target = urlsplit(urljoin(str(answer.url), link))
+            local = target._replace(scheme="", netloc="", fragment="").geturl()
+            if target.netloc == client.base_url.netloc.decode() and kind_of(local) not in seen:
+                seen.add(kind_of(local))
+                pending.append(local)
+    raise AssertionError(f"there are more than {pages_max} kinds of pages: {pending[:10]}")
