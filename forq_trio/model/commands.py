@@ -16,6 +16,7 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.sessions import UiSession
 
 OutcomeT = TypeVar("OutcomeT")
 
@@ -250,6 +251,26 @@ class RevokeToken(Command[bool], frozen=True, gc=False):
 
 class NoteTokenUse(Command[None], frozen=True, gc=False):
     """Store when tokens were last used: epoch ms by name; names of revoked tokens are ignored."""
+
+    used: dict[str, int]
+
+
+class SaveSession(Command[None], frozen=True, gc=False):
+    """Store a session of the admin UI. Those that have expired are removed, and the one that was used longest ago
+    where there are SESSIONS_MAX.
+    """
+
+    session: UiSession
+
+
+class EndSessions(Command[int], frozen=True, gc=False):
+    """Remove the sessions with these digests; None: all. Outcome: how many there were."""
+
+    digests: tuple[str, ...] | None
+
+
+class NoteSessionUse(Command[None], frozen=True, gc=False):
+    """Store when sessions were last used: epoch ms by digest; those of ended sessions are ignored."""
 
     used: dict[str, int]
 

@@ -6,7 +6,7 @@ the Unix epoch. The columns that Forq has, too, mean what they mean there (contr
 
 import re
 from enum import IntEnum
-from typing import NamedTuple, Self, TypedDict
+from typing import Literal, NamedTuple, Self, TypedDict
 
 from msgspec import Struct
 
@@ -272,6 +272,8 @@ class MessageFilter(Struct, frozen=True, gc=False):
 
     reason: why it was dead-lettered, exactly. since_ms, until_ms: when it was dead-lettered, else received (epoch ms,
     both included). attributes: those that it must have, with these values. text: part of the content, exactly.
+    error: its last error, exactly; "" for those without one. above_sequence: only those with a sequence above it; a
+    search ends there.
     """
 
     reason: str | None = None
@@ -279,6 +281,9 @@ class MessageFilter(Struct, frozen=True, gc=False):
     until_ms: int | None = None
     attributes: dict[str, str] = {}
     text: str | None = None
+    error: str | None = None
+    status: Status | None = None
+    above_sequence: int | None = None
 
 
 class Found(Struct, frozen=True, gc=False):
@@ -291,3 +296,79 @@ class Found(Struct, frozen=True, gc=False):
     searched: int
     total: int
     next_before: int | None
+
+
+class MessageRow(Struct, frozen=True, gc=False):
+    """A message in a list: what `StoredMessage` says, without the content, attributes and failures.
+
+    preview: at most PREVIEW_LENGTH_MAX characters of the content (storage/preview.py).
+    """
+
+    id: str
+    queue: str
+    sequence: int
+    status: Status
+    preview: str
+    attempts: int
+    priority: int
+    received_at: int
+    process_after: int
+    updated_at: int
+    expires_after: int
+    lease_until: int | None = None
+    processing_started_at: int | None = None
+    group: str | None = None
+    max_attempts: int | None = None
+    failure_reason: str | None = None
+    last_error: str | None = None
+    source_queue: str | None = None
+    dead_lettered_at: int | None = None
+    source_attempts: int | None = None
+    bytes: int = 0
+
+
+ListedState = Literal["all", "ready", "delayed", "processing", "held", "failed"]
+"""Which messages of a queue a list shows."""
+
+
+class MessagePage(Struct, frozen=True, gc=False):
+    """A page of a list. next: the `cursor` of the next page, None at the end; it fits into a URL as it is."""
+
+    rows: list[MessageRow]
+    next: str | None
+
+
+class FoundRows(Struct, frozen=True, gc=False):
+    """`Found`, with rows. oldest_at: when the oldest message that was looked at was dead-lettered, else received."""
+
+    rows: list[MessageRow]
+    searched: int
+    total: int
+    next_before: int | None
+    oldest_at: int | None
+
+
+class ErrorGroup(Struct, frozen=True, gc=False):
+    """Messages with the same reason why they were dead-lettered and the same last error; None: they have none.
+
+    last_at: when the latest of them was dead-lettered, else received.
+    """
+
+    reason: str | None
+    error: str | None
+    count: int
+    last_at: int
+
+
+class ErrorGroups(Struct, frozen=True, gc=False):
+    """The groups of the messages that were looked at, the largest first, at most ERROR_GROUPS_MAX of them.
+
+    others: what the further groups have together, by reason, whatever the errors (their `error` is None). searched,
+    total, next_before: as in `Found`.
+    """
+
+    groups: list[ErrorGroup]
+    searched: int
+    total: int
+    next_before: int | None
+    others: list[ErrorGroup] = []

@@ -30,8 +30,8 @@ The rules of every engine; the conformance suite checks them on each:
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
 9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
    Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
-   NoteTokenUse, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in queues with claims in this
-   batch or in which a message became ready.
+   NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, Optimize, Ping; held messages (rule 8); claims, by name of
+   the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -54,8 +54,20 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
-from forq_trio.model.messages import Delivery, Found, MessageFilter, QueueCounts, StoredMessage, StoredQueue
+from forq_trio.model.messages import (
+    Delivery,
+    ErrorGroups,
+    Found,
+    FoundRows,
+    ListedState,
+    MessageFilter,
+    MessagePage,
+    QueueCounts,
+    StoredMessage,
+    StoredQueue,
+)
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.sessions import UiSession
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
@@ -172,8 +184,8 @@ class BatchResult(Struct, gc=False):
 class Snapshot(Protocol):
     """What the engine knows without a query, as of the last commit.
 
-    It is not a copy: the next commit, which may run in a thread, changes it. `settings` and `tokens` are replaced then
-    and can be walked through; of `counts` look one up, or copy it whole with `dict`.
+    It is not a copy: the next commit, which may run in a thread, changes it. `settings`, `tokens` and `sessions` are
+    replaced then and can be walked through; of `counts` look one up, or copy it whole with `dict`.
     """
 
     @property
@@ -189,6 +201,11 @@ class Snapshot(Protocol):
     @property
     def tokens(self) -> Mapping[str, AccessToken]:
         """All access tokens by name."""
+        ...
+
+    @property
+    def sessions(self) -> Mapping[str, UiSession]:
+        """All sessions of the admin UI by digest, also those that have expired."""
         ...
 
     def rules(self, queue: str) -> QueueRules:
@@ -236,6 +253,23 @@ class Reader(Protocol):
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
         """The messages that match, newest first, below `before_sequence`; reads no more than `scan_max` messages."""
+        ...
+
+    def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
+        """At most `limit` messages in this state: ready ones in claim order, others newest first.
+
+        cursor: the `next` of the page before, None for the first; raises OutOfRange for one that is malformed.
+        """
+        ...
+
+    def find_messages(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
+    ) -> FoundRows:
+        """`search`, with rows: the same messages, however long they are."""
+        ...
+
+    def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
+        """The newest `scan_max` messages below `before_sequence`, by reason and error."""
         ...
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:

@@ -8,7 +8,7 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -34,6 +34,7 @@ from forq_trio.model.queue_settings import (
     QueueSettings,
     invalid_setting,
 )
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 
 NO_GROUP = ""
@@ -301,6 +302,15 @@ def waited_ms(process_after: int, received_at: int, now_ms: int) -> int:
 def uncounted(attempts: int) -> int:
     """The attempts of a message whose latest delivery was released."""
     return max(attempts - 1, 0)
+
+
+def sessions_to_end(sessions: Iterable[UiSession], now_ms: int) -> list[str]:
+    """The digests of the sessions that end when another one is saved: see `commands.SaveSession`."""
+    by_use = sorted(
+        sessions, key=lambda session: (not session.expired(now_ms), session.last_used_at, session.digest)
+    )
+    expired = sum(session.expired(now_ms) for session in by_use)
+    return [session.digest for session in by_use[: max(expired, len(by_use) + 1 - limits.SESSIONS_MAX)]]
 
 
 def share(available: int, wanted: Sequence[int]) -> list[int]:

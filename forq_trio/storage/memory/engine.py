@@ -15,6 +15,7 @@ from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import send as memory_send
+from forq_trio.storage.memory import sessions as memory_sessions
 from forq_trio.storage.memory import settle as memory_settle
 from forq_trio.storage.memory.claim import serve
 from forq_trio.storage.memory.groups import unhold
@@ -49,6 +50,9 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.SaveToken: memory_admin.save_token,
     commands.RevokeToken: memory_admin.revoke_token,
     commands.NoteTokenUse: memory_admin.note_token_use,
+    commands.SaveSession: memory_sessions.save_session,
+    commands.EndSessions: memory_sessions.end_sessions,
+    commands.NoteSessionUse: memory_sessions.note_session_use,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

@@ -3,10 +3,23 @@
 import random
 from collections.abc import Callable, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 import msgspec
 
-from forq_trio.model.messages import Found, MessageFilter, StoredMessage, StoredQueue
+from forq_trio.model import limits
+from forq_trio.model.messages import (
+    ErrorGroup,
+    ErrorGroups,
+    Found,
+    FoundRows,
+    ListedState,
+    MessageFilter,
+    MessagePage,
+    StoredMessage,
+    StoredQueue,
+)
+from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
 
@@ -45,19 +58,79 @@ class MemoryReader:
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
-        rows = self._newest_first(queue, before_sequence)
-        found: list[StoredMessage] = []
         page = PageBytes()
+        looked = self._search(
+            queue, wanted, before_sequence, limit, scan_max, lambda row: page.take(row.info())
+        )
+        found = [row.info() for row in looked.matches]
+        return Found(found, len(looked.rows), self._committed().counts(queue).total, looked.next_before)
+
+    def find_messages(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
+    ) -> FoundRows:
+        looked = self._search(queue, wanted, before_sequence, limit, scan_max)
+        found = [row.listed(wanted.text) for row in looked.matches]
+        total = self._committed().counts(queue).total
+        oldest_at = _came_at(looked.rows[-1]) if looked.rows else None
+        return FoundRows(found, len(looked.rows), total, looked.next_before, oldest_at)
+
+    def _search(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        before_sequence: int | None,
+        limit: int,
+        scan_max: int,
+        fits: Callable[[Row], bool] = lambda _: True,
+    ) -> "_Looked":
+        """Look for at most `limit` messages; fits: whether one that matches belongs to this page."""
+        above = wanted.above_sequence or 0
+        rows = [row for row in self._newest_first(queue, before_sequence) if row.seq > above]
+        found: list[Row] = []
         searched = 0
         for row in rows[:scan_max]:
             matches = _matches(row, wanted)
-            if len(found) == limit or (matches and not page.take(row.info())):
+            if len(found) == limit or (matches and not fits(row)):
                 break
             searched += 1
             if matches:
-                found.append(row.info())
-        next_before = rows[searched - 1].seq if searched < len(rows) else None
-        return Found(found, searched, self._committed().counts(queue).total, next_before)
+                found.append(row)
+        return _Looked(found, rows[:searched], rows[searched - 1].seq if searched < len(rows) else None)
+
+    def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
+        looked = self._search(queue, MessageFilter(), before_sequence, scan_max, scan_max)
+        rows: dict[tuple[str | None, str | None], list[Row]] = {}
+        for row in looked.rows:
+            rows.setdefault((row.failure_reason, row.last_error or None), []).append(row)
+        groups = [_group(reason, error, some) for (reason, error), some in rows.items()]
+        groups.sort(key=lambda each: (-each.count, -each.last_at, each.reason or "", each.error or ""))
+        beyond: dict[str | None, list[Row]] = {}
+        for group in groups[limits.ERROR_GROUPS_MAX :]:
+            beyond.setdefault(group.reason, []).extend(rows[group.reason, group.error])
+        return ErrorGroups(
+            groups[: limits.ERROR_GROUPS_MAX],
+            len(looked.rows),
+            self._committed().counts(queue).total,
+            looked.next_before,
+            [_group(reason, None, some) for reason, some in beyond.items()],
+        )
+
+    def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
+        if state == "ready":
+            after = None if cursor is None else ClaimPlace.parse(cursor)
+            rows = [
+                row
+                for row in self._committed().claimable(queue)
+                if after is None or _claim_order(row) > (-after.priority, after.position, after.seq)
+            ]
+            ends = [str(ClaimPlace(row.priority, row.position, row.seq)) for row in rows]
+        else:
+            rows = self._newest_first(queue, None if cursor is None else parse_sequence(cursor))
+            rows = [row for row in rows if state in ("all", row.status.name.lower())]
+            ends = [str(row.seq) for row in rows]
+        return MessagePage(
+            [row.listed(None) for row in rows[:limit]], ends[limit - 1] if len(rows) > limit else None
+        )
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         rows = self._committed().rows
@@ -79,8 +152,28 @@ def _page(rows: Sequence[Row]) -> list[StoredMessage]:
     return list(takewhile(PageBytes().take, (row.info() for row in rows)))
 
 
+class _Looked(NamedTuple):
+    """What a search found, and the messages that it looked at."""
+
+    matches: list[Row]
+    rows: list[Row]
+    next_before: int | None
+
+
+def _claim_order(row: Row) -> tuple[int, int, int]:
+    return -row.priority, row.position, row.seq
+
+
+def _group(reason: str | None, error: str | None, rows: Sequence[Row]) -> ErrorGroup:
+    return ErrorGroup(reason, error, len(rows), max(map(_came_at, rows)))
+
+
+def _came_at(row: Row) -> int:
+    return row.received_at if row.dead_lettered_at is None else row.dead_lettered_at
+
+
 def _matches(row: Row, wanted: MessageFilter) -> bool:
-    came_at = row.received_at if row.dead_lettered_at is None else row.dead_lettered_at
+    came_at = _came_at(row)
     attributes = row.attributes or {}
     return (
         wanted.reason in (None, row.failure_reason)
@@ -88,4 +181,6 @@ def _matches(row: Row, wanted: MessageFilter) -> bool:
         and (wanted.until_ms is None or came_at <= wanted.until_ms)
         and all(attributes.get(key) == value for key, value in wanted.attributes.items())
         and (wanted.text is None or wanted.text in row.content)
+        and wanted.error in (None, row.last_error or "")
+        and wanted.status in (None, row.status)
     )

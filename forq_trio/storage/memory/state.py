@@ -12,6 +12,7 @@ import msgspec
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import (
     Failure,
+    MessageRow,
     QueueCounts,
     Status,
     StoredMessage,
@@ -19,7 +20,9 @@ from forq_trio.model.messages import (
     is_dead_letter_queue,
 )
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
 
 
@@ -83,6 +86,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The group as its sender gave it."""
         return None if self.group == NO_GROUP else self.group
 
+    def listed(self, text: str | None) -> MessageRow:
+        """The message as lists show it. text: what was searched for in the content, None for nothing."""
+        members = msgspec.structs.asdict(self.info()) | {"preview": preview_of(self.content, text)}
+        return MessageRow(**{name: members[name] for name in MessageRow.__struct_fields__})
+
     def info(self) -> StoredMessage:
         return StoredMessage(
             id=self.id,
@@ -139,6 +147,7 @@ class State:
     queues: set[str] = field(default_factory=set)
     settings: dict[str, QueueSettings] = field(default_factory=dict)
     tokens: dict[str, AccessToken] = field(default_factory=dict)
+    sessions: dict[str, UiSession] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -207,6 +216,7 @@ class Committed:
         self._state = state
         self.settings = state.settings
         self.tokens = state.tokens
+        self.sessions = state.sessions
 
     @property
     def counts(self) -> dict[str, QueueCounts]:

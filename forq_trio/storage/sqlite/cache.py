@@ -1,4 +1,4 @@
-"""The engine's cache: counts, settings, tokens and rounds in memory beside the tables, as of the last commit.
+"""The engine's cache: counts, settings, tokens, sessions and rounds in memory beside the tables, as of the last commit.
 
 All of it is read from the file again at a start, except the rounds that grouped queues have reached: after a start they
 begin with the first ready message (`rules.group_position`).
@@ -10,6 +10,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import rules_of
 
@@ -26,6 +27,7 @@ class Cache:
     sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
+    tokens by name, sessions by digest; both are replaced where they change.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
     """
 
@@ -43,6 +45,7 @@ class Cache:
         self.set_aside: dict[int, int] = {}
         self.settings: dict[str, QueueSettings] = {}
         self.tokens: dict[str, AccessToken] = {}
+        self.sessions: dict[str, UiSession] = {}
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}
 
@@ -70,11 +73,6 @@ class Cache:
                 self._set_rules.pop(queue, None)
             else:
                 self._set_rules[queue] = rules_of(queue, settings, self.defaults)
-
-    def change_tokens(self, changes: Mapping[str, AccessToken | None]) -> None:
-        """Store these tokens; None: it was revoked."""
-        changed: dict[str, AccessToken | None] = {**self.tokens, **changes}
-        self.tokens = {name: token for name, token in changed.items() if token is not None}
 
     def put_aside(self, sequences: Sequence[int], now_ms: int) -> None:
         """Set these messages aside for SET_ASIDE_RETRY_MS; forget those whose retry is due."""

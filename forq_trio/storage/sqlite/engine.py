@@ -21,10 +21,12 @@ from forq_trio.model.commands import (
     Command,
     Configure,
     Delete,
+    EndSessions,
     Extend,
     ForgetQueue,
     Nack,
     NackById,
+    NoteSessionUse,
     NoteTokenUse,
     Optimize,
     Pause,
@@ -37,6 +39,7 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
+    SaveSession,
     SaveToken,
     Sweep,
 )
@@ -50,7 +53,7 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import due, moves, queues, send, settle, tokens
+from forq_trio.storage.sqlite.operations import due, moves, queues, send, sessions, settle, tokens
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold
 from forq_trio.storage.sqlite.reader import SqliteReader
@@ -92,6 +95,9 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     SaveToken: tokens.save,
     RevokeToken: tokens.revoke,
     NoteTokenUse: tokens.note_use,
+    SaveSession: sessions.save,
+    EndSessions: sessions.end,
+    NoteSessionUse: sessions.note_use,
     Optimize: _optimize,
     Ping: _ping,
 }

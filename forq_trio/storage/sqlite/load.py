@@ -9,6 +9,7 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.cache import Cache
 from forq_trio.storage.sqlite.operations.tokens import read_token
@@ -37,7 +38,9 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
         {queue: _settings(queue, text, path) for queue, text in connection.execute(SQL["load_settings"])}
     )
     tokens = [_token(row, path) for row in connection.execute(SQL["load_tokens"])]
-    cache.change_tokens({token.name: token for token in tokens})
+    cache.tokens = {token.name: token for token in tokens}
+    sessions = [UiSession(*row) for row in connection.execute(SQL["load_sessions"])]
+    cache.sessions = {session.digest: session for session in sessions}
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))

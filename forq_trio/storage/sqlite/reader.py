@@ -7,24 +7,33 @@ from typing import Any
 
 import apsw
 
+from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.messages import (
+    ErrorGroup,
+    ErrorGroups,
     Found,
+    FoundRows,
+    ListedState,
     MessageFilter,
+    MessagePage,
+    MessageRow,
     Status,
     StoredMessage,
     StoredQueue,
     is_dead_letter_queue,
 )
+from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
-from forq_trio.storage.sqlite.search import ScannedRow, matches
+from forq_trio.storage.sqlite.search import Span, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
 _SQL = load("reader") | load("shuffle")
-_NEWEST = 2**63 - 1
+_NEWEST = limits.SEQUENCE_MAX
 
 
 class SqliteReader:
@@ -60,34 +69,73 @@ class SqliteReader:
         before = _NEWEST if before_sequence is None else before_sequence
         return self._page("browse", queue, before, limit)
 
+    def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
+        with self._snapshot():
+            if state == "ready":
+                ready = self._ready_after(
+                    queue, None if cursor is None else ClaimPlace.parse(cursor), limit + 1
+                )
+                places: Sequence[ClaimPlace | int] = ready
+                sequences = [place.seq for place in ready]
+            else:
+                before = _NEWEST if cursor is None else parse_sequence(cursor)
+                found = self._query(_LISTS[state], queue, before, limit + 1)
+                places = sequences = [seq for (seq,) in found]
+            rows = self._message_rows(sequences[:limit], None)
+        return MessagePage(rows, str(places[limit - 1]) if len(places) > limit else None)
+
+    def _ready_after(self, queue: str, place: ClaimPlace | None, limit: int) -> list[ClaimPlace]:
+        """The next ready messages in claim order; place: that of the one before, None for the first ones."""
+        rows = []
+        if place is not None:
+            rows = self._query("list_ready_on", queue, *place, limit)
+        if len(rows) < limit:
+            below = _NEWEST if place is None else place.priority
+            rows += self._query("list_ready_below", queue, below, limit - len(rows))
+        return [ClaimPlace(priority, position, seq) for seq, priority, position in rows]
+
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> Found:
-        found: list[StoredMessage] = []
+        span = Span.of(wanted, before_sequence, scan_max)
+        messages: list[StoredMessage] = []
         page = PageBytes()
-        searched = 0
-        before = _NEWEST if before_sequence is None else before_sequence
-        # Row by row: a page that is soon full does not pay for the rest of the scan.
-        with self._snapshot(), closing(self._rows("scan", queue, before, scan_max)) as rows:
-            total = sum(sum(counts[:5]) for counts in self._query("queue", queue))
-            for row in rows:
-                if self._matches(row, wanted):
-                    message = _message(self._query("message_by_sequence", row[0])[0])
-                    if not page.take(message):
-                        break
-                    found.append(message)
-                searched += 1
-                before = row[0]
-                if len(found) == limit:
+        with self._snapshot():
+            matches = find(self._query, queue, wanted, span, limit)
+            for seq in matches:
+                message = _message(self._query("message_by_sequence", seq)[0])
+                if not page.take(message):
+                    end = seq
                     break
-            more = searched and self._query("scan", queue, before, 1)
-        return Found(found, searched, total, before if more else None)
+                messages.append(message)
+            else:
+                end = end_of_page(matches, limit, span)
+            looked = look_back(self._query, queue, span, end)
+        return Found(messages, looked.searched, looked.total, looked.next_before)
 
-    def _matches(self, row: Sequence[Any], wanted: MessageFilter) -> bool:
-        """Whether a row of the statement `scan` matches `wanted`."""
-        if not matches(ScannedRow._make(row), wanted):
-            return False
-        return wanted.text is None or bool(self._query("has_text", row[0], wanted.text)[0][0])
+    def find_messages(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
+    ) -> FoundRows:
+        span = Span.of(wanted, before_sequence, scan_max)
+        with self._snapshot():
+            matches = find(self._query, queue, wanted, span, limit)
+            rows = self._message_rows(matches, wanted.text)
+            looked = look_back(self._query, queue, span, end_of_page(matches, limit, span))
+        return FoundRows(rows, looked.searched, looked.total, looked.next_before, looked.oldest_at)
+
+    def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
+        span = Span.of(MessageFilter(), before_sequence, scan_max)
+        with self._snapshot():
+            found = self._query("error_groups", queue, span.before, scan_max, limits.ERROR_GROUPS_MAX)
+            looked = look_back(self._query, queue, span, span.above)
+        groups = [ErrorGroup(*group) for beyond, *group in found if not beyond]
+        others = [ErrorGroup(*group) for beyond, *group in found if beyond]
+        return ErrorGroups(groups, looked.searched, looked.total, looked.next_before, others)
+
+    def _message_rows(self, sequences: Sequence[int], text: str | None) -> list[MessageRow]:
+        """These messages as lists show them. text: what was searched for in the content, None for nothing."""
+        late, lead, most = limits.PREVIEW_MATCH_LATE, LEAD_BYTES, EXCERPT_BYTES
+        return [_message_row(row) for row in self._query("rows", str(sequences), text, late, lead, most)]
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         return dict(self._query("queues_of", str(list(sequences))))
@@ -148,5 +196,20 @@ def _message(row: Sequence[Any]) -> StoredMessage:
     return StoredMessage(*values)
 
 
+def _message_row(row: Sequence[Any]) -> MessageRow:
+    message_id, queue, seq, status, *members, match_at, excerpt = row
+    members[_ROW_GROUP] = members[_ROW_GROUP] or None
+    return MessageRow(message_id, queue, seq, Status(status), preview_of_excerpt(excerpt, match_at), *members)
+
+
+_ROW_GROUP = MessageRow.__struct_fields__.index("group") - 5
+"""Behind id, queue, sequence, status and preview."""
+_LISTS: dict[ListedState, str] = {
+    "all": "list_all",
+    "delayed": "list_delayed",
+    "processing": "list_processing",
+    "held": "list_held",
+    "failed": "list_failed",
+}
 _MEMBERS = StoredMessage.__struct_fields__
 _STATUS, _ATTRIBUTES, _GROUP, _FAILURES = map(_MEMBERS.index, ("status", "attributes", "group", "failures"))

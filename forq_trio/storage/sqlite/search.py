@@ -1,28 +1,72 @@
-"""Matches messages with a filter by the columns that a search reads first, without the contents."""
+"""Searches: which messages match is decided in one statement, and then told how far it came.
 
-from typing import NamedTuple
+The statement goes from the newest message down and ends with the page or the scan, so its rows cost nothing else; no
+Python runs for a message that does not match.
+"""
 
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+from forq_trio.model import limits
 from forq_trio.model.messages import MessageFilter
-from forq_trio.storage.sqlite.row import read_attributes, shown
+from forq_trio.storage.sqlite.row import write_attributes
+
+Query = Callable[..., list[Any]]
 
 
-class ScannedRow(NamedTuple):
-    """A row of the statement `scan`."""
+class Span(NamedTuple):
+    """The messages that a search may look at: the newest `scan_max` of those between two sequences, both excluded."""
 
-    seq: int
-    reason: str | None
-    at_ms: int
-    attributes: str | None
+    before: int
+    above: int
+    scan_max: int
+
+    @classmethod
+    def of(cls, wanted: MessageFilter, before_sequence: int | None, scan_max: int) -> Self:
+        """before_sequence: None for the newest."""
+        before = limits.SEQUENCE_MAX if before_sequence is None else before_sequence
+        above = 0 if wanted.above_sequence is None else wanted.above_sequence
+        return cls(before, above, scan_max)
 
 
-def matches(row: ScannedRow, wanted: MessageFilter) -> bool:
-    """True if the row matches `wanted`, its text not considered."""
-    if wanted.reason is not None and row.reason != wanted.reason:
-        return False
-    if wanted.since_ms is not None and row.at_ms < wanted.since_ms:
-        return False
-    if wanted.until_ms is not None and row.at_ms > wanted.until_ms:
-        return False
-    if not wanted.attributes:
-        return True
-    return wanted.attributes.items() <= (shown(read_attributes, row.attributes) or {}).items()
+class Looked(NamedTuple):
+    """How far a search came: the members of `FoundRows`."""
+
+    searched: int
+    total: int
+    next_before: int | None
+    oldest_at: int | None
+
+
+def find(query: Query, queue: str, wanted: MessageFilter, span: Span, limit: int) -> list[int]:
+    """The sequences of the newest messages that match, at most `limit`."""
+    found = query(
+        "find",
+        queue,
+        *span,
+        limit,
+        wanted.reason,
+        wanted.since_ms,
+        wanted.until_ms,
+        wanted.error,
+        wanted.status,
+        write_attributes(wanted.attributes),
+        wanted.text,
+    )
+    return [seq for (seq,) in found]
+
+
+def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:
+    """The sequence above which a search looked at all messages of its span: a full page ends with its last message."""
+    return matches[-1] - 1 if len(matches) == limit else span.above
+
+
+def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
+    """How far a search came that looked at the messages of its span above the sequence `end`."""
+    ((searched, last),) = query("scanned", queue, span.before, end, span.scan_max)
+    total = sum(sum(counts[:5]) for counts in query("queue", queue))
+    if last is None:
+        return Looked(0, total, None, None)
+    ((following,),) = query("next_scanned", queue, last, span.above)
+    ((oldest_at,),) = query("came_at", last)
+    return Looked(searched, total, None if following is None else last, oldest_at)

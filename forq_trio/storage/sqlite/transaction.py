@@ -18,10 +18,12 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event, SetAside
 from forq_trio.storage.rules import rules_of
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
+from forq_trio.storage.sqlite.changes import Changes
 from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.row import Row, write_settings
@@ -48,7 +50,7 @@ class Transaction:
     changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
     rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
-    messages are sent. durations: see BatchResult. tokens: those that were changed, None for one that was revoked.
+    messages are sent. durations: see BatchResult. tokens, sessions: all of them, as of the last command.
     isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
     failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
     """
@@ -89,7 +91,8 @@ class Transaction:
         self.last_of_group: dict[tuple[str, str, int], int | None] = {}
         self.first_ready: dict[Round, int | None] = {}
         self.durations: dict[tuple[str, str], list[int]] = {}
-        self.tokens: dict[str, AccessToken | None] = {}
+        self.tokens: Changes[AccessToken] = Changes(cache.tokens, {})
+        self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
         self._cache = cache
         self._changes: dict[str, list[int]] = {}
         self._forgotten: set[str] = set()
@@ -223,17 +226,6 @@ class Transaction:
         """The round that a grouped queue has reached in this priority, None if nothing was claimed since the start."""
         reached = self.rounds.get((queue, priority))
         return self._cache.rounds.get((queue, priority)) if reached is None else reached
-
-    # Access tokens
-
-    def token(self, name: str) -> AccessToken | None:
-        """The token of this name, as of the last command."""
-        return self.tokens[name] if name in self.tokens else self._cache.tokens.get(name)
-
-    def token_count(self) -> int:
-        """How many tokens there are, as of the last command."""
-        names = {*self._cache.tokens, *self.tokens}
-        return sum(1 for name in names if self.token(name) is not None)
 
     def reach_round(self, queue: str, priority: int, position: int) -> None:
         """Note that a message of a grouped queue, at this position, is claimed."""
@@ -458,8 +450,10 @@ class Transaction:
             cache.change_settings(self._settings)
         if self.set_aside or (cache.set_aside and self.due_settled):
             cache.put_aside([message.sequence for message in self.set_aside], self.now_ms)
-        if self.tokens:
-            cache.change_tokens(self.tokens)
+        if self.tokens.changed:
+            cache.tokens = self.tokens.merged()
+        if self.sessions.changed:
+            cache.sessions = self.sessions.merged()
 
     def savepoint(self) -> dict[str, Any]:
         """What `restore` needs to undo the notes (not the statements) made after this."""
@@ -473,9 +467,9 @@ _SHARED = ("connection", "ids", "allowances", "_cache")
 
 
 def _copy(value: Any) -> Any:
-    """Deep enough: notes are numbers, immutable values, and sets, lists and dicts of them."""
+    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts and `Changes` of them."""
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
-    if isinstance(value, set | list):
+    if isinstance(value, set | list | Changes):
         return value.copy()
     return value

@@ -25,9 +25,9 @@ def save(tx: Transaction, commands: Sequence[SaveToken]) -> list[CallerError | N
 
 
 def _save(tx: Transaction, token: AccessToken) -> CallerError | None:
-    if tx.token(token.name) is not None:
+    if token.name in tx.tokens:
         return TokenExists()
-    if tx.token_count() >= limits.TOKENS_MAX:
+    if len(tx.tokens) >= limits.TOKENS_MAX:
         return TooManyTokens()
     scopes = msgspec.json.encode(token.scopes).decode()
     row = (
@@ -47,10 +47,10 @@ def _save(tx: Transaction, token: AccessToken) -> CallerError | None:
 def revoke(tx: Transaction, commands: Sequence[RevokeToken]) -> list[bool]:
     outcomes = []
     for command in commands:
-        known = tx.token(command.name) is not None
+        known = command.name in tx.tokens
         if known:
             tx.query("revoke_token", command.name)
-            tx.tokens[command.name] = None
+            del tx.tokens[command.name]
         outcomes.append(known)
     return outcomes
 
@@ -58,7 +58,7 @@ def revoke(tx: Transaction, commands: Sequence[RevokeToken]) -> list[bool]:
 def note_use(tx: Transaction, commands: Sequence[NoteTokenUse]) -> list[None]:
     for command in commands:
         for name, used_at in command.used.items():
-            token = tx.token(name)
+            token = tx.tokens.get(name)
             if token is None or (token.last_used_at is not None and token.last_used_at >= used_at):
                 continue
             tx.query("note_token_use", used_at, name)

@@ -67,6 +67,23 @@ DELETE FROM tokens WHERE name = ?;
 -- Store when a token was last used.
 UPDATE tokens SET last_used_at = ? WHERE name = ?;
 
+-- name: load_sessions
+-- All sessions of the admin UI.
+SELECT digest, key_name, key_digest, created_at, expires_at, last_used_at, client, agent FROM ui_sessions;
+
+-- name: save_session
+-- Store a new session.
+INSERT INTO ui_sessions (digest, key_name, key_digest, created_at, expires_at, last_used_at, client, agent)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: end_session
+-- Remove a session.
+DELETE FROM ui_sessions WHERE digest = ?;
+
+-- name: note_session_use
+-- Store when a session was last used.
+UPDATE ui_sessions SET last_used_at = ? WHERE digest = ?;
+
 -- name: insert_plain
 -- Store a message with the plain columns only, in order of arrival: half the bindings of insert_message.
 INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,

@@ -56,14 +56,101 @@ SELECT id, queue, seq, status, content, attempts, priority, received_at, process
        first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes
 FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
--- name: scan
--- The columns that a search reads first: messages of one queue, newest first, without contents.
-SELECT seq, failure_reason, coalesce(dead_lettered_at, received_at), attributes
-FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
+-- name: find
+-- The newest messages of a queue that match, of the first so many; the content is looked at last.
+WITH scanned AS (
+    SELECT seq FROM messages INDEXED BY messages_queue
+    WHERE queue = ?1 AND seq < ?2 AND seq > ?3 ORDER BY seq DESC LIMIT ?4
+)
+SELECT messages.seq
+FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq
+WHERE (?6 IS NULL OR failure_reason = ?6)
+  AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) >= ?7)
+  AND (?8 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?8)
+  AND (?9 IS NULL OR coalesce(last_error, '') = ?9)
+  AND (?10 IS NULL OR status = ?10)
+  AND (?11 IS NULL OR NOT EXISTS (
+      SELECT 1 FROM json_each(?11) AS wanted WHERE NOT EXISTS (
+          SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
+          WHERE had.key = wanted.key AND had.value = wanted.value)))
+  AND (?12 IS NULL OR instr(content, ?12) > 0)
+LIMIT ?5;
 
--- name: has_text
--- Whether a message's content contains a text.
-SELECT instr(content, ?2) > 0 FROM messages WHERE seq = ?1;
+-- name: scanned
+-- How many messages a search looked at, and the oldest of them: those between two sequences, or the first so many.
+SELECT count(*), min(seq) FROM (
+    SELECT seq FROM messages INDEXED BY messages_queue
+    WHERE queue = ? AND seq < ? AND seq > ? ORDER BY seq DESC LIMIT ?);
+
+-- name: next_scanned
+-- The newest message between two sequences.
+SELECT max(seq) FROM messages WHERE queue = ? AND seq < ? AND seq > ?;
+
+-- name: came_at
+-- When a message was dead-lettered, else received.
+SELECT coalesce(dead_lettered_at, received_at) FROM messages WHERE seq = ?;
+
+-- name: error_groups
+-- The first so many messages by reason and error, largest group first; those beyond so many groups by reason only.
+WITH scanned AS (
+    SELECT seq FROM messages INDEXED BY messages_queue WHERE queue = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3
+), grouped AS (
+    SELECT failure_reason AS reason, nullif(last_error, '') AS error, count(*) AS size,
+           max(coalesce(dead_lettered_at, received_at)) AS last_at
+    FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq GROUP BY 1, 2
+), placed AS (
+    SELECT reason, error, size, last_at,
+           row_number() OVER (ORDER BY size DESC, last_at DESC, reason, error) AS place
+    FROM grouped
+)
+SELECT place > ?4, reason, iif(place > ?4, NULL, error), sum(size), max(last_at)
+FROM placed GROUP BY iif(place > ?4, NULL, place), iif(place > ?4, reason, NULL) ORDER BY min(place);
+
+-- name: list_all
+-- A page of one queue, newest first: the sequences.
+SELECT seq FROM messages INDEXED BY messages_queue WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
+
+-- name: list_processing
+-- A page of the messages in flight, newest first: the sequences.
+SELECT seq FROM messages INDEXED BY messages_in_flight
+WHERE queue = ? AND status = 1 AND seq < ? ORDER BY seq DESC LIMIT ?;
+
+-- name: list_delayed
+-- A page of the delayed messages, newest first: the sequences.
+SELECT seq FROM messages INDEXED BY messages_delayed
+WHERE queue = ? AND status = 3 AND seq < ? ORDER BY seq DESC LIMIT ?;
+
+-- name: list_held
+-- A page of the held messages, newest first: the sequences.
+SELECT seq FROM messages INDEXED BY messages_held
+WHERE queue = ? AND status = 4 AND seq < ? ORDER BY seq DESC LIMIT ?;
+
+-- name: list_failed
+-- A page of the failed messages, newest first: the sequences. Failed messages of other queues are few.
+SELECT seq FROM messages INDEXED BY messages_failed
+WHERE is_dlq = (substr(?1, -4) = '-dlq') AND status = 2 AND queue = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3;
+
+-- name: list_ready_on
+-- Ready messages of a priority in claim order, behind a position and sequence.
+SELECT seq, priority, position FROM messages INDEXED BY messages_claim
+WHERE queue = ? AND status = 0 AND priority = ? AND (position, seq) > (?, ?) ORDER BY position, seq LIMIT ?;
+
+-- name: list_ready_below
+-- Ready messages in claim order, those below a priority.
+SELECT seq, priority, position FROM messages INDEXED BY messages_claim
+WHERE queue = ? AND status = 0 AND priority < ? ORDER BY priority DESC, position, seq LIMIT ?;
+
+-- name: rows
+-- Messages as lists show them, in this order, with an excerpt of the content; match_at: its bytes before the text.
+SELECT id, queue, seq, status, attempts, priority, received_at, process_after, updated_at, expires_after, lease_until,
+       processing_started_at, group_id, max_attempts, failure_reason, last_error, source_queue, dead_lettered_at,
+       source_attempts, bytes, min(before, ?4) AS match_at,
+       substr(CAST(content AS BLOB), 1 + max(before - ?4, 0), ?5) AS excerpt
+FROM (
+    SELECT messages.*,
+           iif(instr(content, ?2) > ?3, instr(CAST(content AS BLOB), CAST(?2 AS BLOB)) - 1, 0) AS before
+    FROM json_each(?1) AS wanted CROSS JOIN messages ON messages.seq = wanted.value
+);
 
 -- name: message_by_sequence
 -- One message by its sequence number.

@@ -1,0 +1,54 @@
+"""Sessions of the admin UI: what a login leaves, stored by the hash of an id that only its browser has."""
+
+import secrets
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.access import digest
+
+_ID_BYTES = 32
+
+
+class UiSession(Struct, frozen=True, gc=False, rename="camel"):
+    """A session as it is stored. digest: SHA-256 of its id in hex; times are epoch ms.
+
+    key_name: the name of the access token that was shown at the login, None for the server's secret; key_digest: its
+    hash. client: the address that the login came from; agent: what the browser said of itself.
+    """
+
+    digest: str
+    key_name: str | None
+    key_digest: str
+    created_at: int
+    expires_at: int
+    last_used_at: int
+    client: str
+    agent: str
+
+    def expired(self, now_ms: int) -> bool:
+        """True from the millisecond `expires_at` on."""
+        return self.expires_at <= now_ms
+
+
+def new_session(
+    key_name: str | None, key_digest: str, client: str, agent: str, now_ms: int
+) -> tuple[str, UiSession]:
+    """The id of a new session (256 random bits, as text for a cookie) and the session. Long texts are cut."""
+    session_id = secrets.token_urlsafe(_ID_BYTES)
+    session = UiSession(
+        digest(session_id),
+        key_name,
+        key_digest,
+        now_ms,
+        now_ms + limits.SESSION_LIFE_MS,
+        now_ms,
+        _cut(client, limits.SESSION_CLIENT_LENGTH_MAX),
+        _cut(agent, limits.SESSION_AGENT_LENGTH_MAX),
+    )
+    return session_id, session
+
+
+def _cut(text: str, length_max: int) -> str:
+    """At most so many characters of a text, those that UTF-8 cannot carry replaced."""
+    return text[:length_max].encode(errors="replace").decode()

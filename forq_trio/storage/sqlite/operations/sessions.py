@@ -1,0 +1,40 @@
+"""Sessions of the admin UI: few, all in the cache, so that a request is checked without reading the file."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple, replace
+
+from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
+from forq_trio.storage.rules import sessions_to_end
+from forq_trio.storage.sqlite.transaction import Transaction
+
+
+def save(tx: Transaction, commands: Sequence[SaveSession]) -> list[None]:
+    for command in commands:
+        _end(tx, sessions_to_end(tx.sessions.values(), tx.now_ms))
+        tx.query("save_session", *astuple(command.session))
+        tx.sessions[command.session.digest] = command.session
+    return [None] * len(commands)
+
+
+def end(tx: Transaction, commands: Sequence[EndSessions]) -> list[int]:
+    return [_end(tx, list(tx.sessions) if each.digests is None else each.digests) for each in commands]
+
+
+def _end(tx: Transaction, digests: Sequence[str]) -> int:
+    """Remove these sessions; returns how many of them there were."""
+    known = [digest for digest in dict.fromkeys(digests) if digest in tx.sessions]
+    for digest in known:
+        tx.query("end_session", digest)
+        del tx.sessions[digest]
+    return len(known)
+
+
+def note_use(tx: Transaction, commands: Sequence[NoteSessionUse]) -> list[None]:
+    for command in commands:
+        for digest, used_at in command.used.items():
+            session = tx.sessions.get(digest)
+            if session is not None and session.last_used_at < used_at:
+                tx.query("note_session_use", used_at, digest)
+                tx.sessions[digest] = replace(session, last_used_at=used_at)
+    return [None] * len(commands)
