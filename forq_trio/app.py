@@ -99,7 +99,9 @@ async def serve(config: Config, on_listening: Callable[[str], None] | None = Non
         ) as system:
             server = _build_server(config, system, listeners)
             api_url = _url(config, config.api_addr, server.ports[0])
-            ui = build_ui(config, system, ui_listeners, _tls_context(config, http2=False), api_url, _version())
+            ui = build_ui(
+                config, system, ui_listeners, _tls_context(config, http2=False), api_url, _version()
+            )
             async with _serving(server, ui, system):
                 _tune_collector()
                 log.log(

@@ -136,6 +136,7 @@ def _read_readable_file(text: str) -> Path:
 WholeNumber = Annotated[int, BeforeValidator(_check_digits)]
 """A setting adds its bounds: `Annotated[WholeNumber, Field(ge=1, le=9)]`."""
 
+
 def _read_base_path(text: str) -> str:
     if text in ("", "/"):
         return ""
@@ -164,10 +165,14 @@ ListenAddress = Annotated[
     Form("ADDRESS", "host:port, :port or [IPv6]:port, with port 0 for any free one"),
 ]
 BasePath = Annotated[
-    str, PlainValidator(_read_base_path), Form("PATH", "empty, or a path such as /forq without a slash at its end")
+    str,
+    PlainValidator(_read_base_path),
+    Form("PATH", "empty, or a path such as /forq without a slash at its end"),
 ]
 HostNames = Annotated[
-    tuple[str, ...], PlainValidator(_read_host_names), Form("NAMES", "names of hosts, separated by commas, or *")
+    tuple[str, ...],
+    PlainValidator(_read_host_names),
+    Form("NAMES", "names of hosts, separated by commas, or *"),
 ]
 DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Form("FILE", "a file path")]
 ReadableFile = Annotated[

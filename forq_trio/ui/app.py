@@ -1,10 +1,10 @@
 """The UI's application: its routes, and the checks that every request has to pass.
 
-    Host       one of our names (421)
-    session    who is it? else to the login (401 for parts of a page)
-    Origin     an unsafe request is from one of our own pages (403)
-    CSRF       and that page was made for this session (403)
-    scopes     each page and action asks `viewer.require` itself
+Host       one of our names (421)
+session    who is it? else to the login (401 for parts of a page)
+Origin     an unsafe request is from one of our own pages (403)
+CSRF       and that page was made for this session (403)
+scopes     each page and action asks `viewer.require` itself
 """
 
 import secrets
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
-from quart import Blueprint, Response, g, redirect, request
+from quart import Blueprint, Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException
 
@@ -21,12 +21,12 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, MessageNotFound, RedriveNotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
-from forq_trio.ui.login import LOGIN_COOKIE, login_routes
 from forq_trio.ui.live.events import live_routes
+from forq_trio.ui.login import LOGIN_COOKIE, login_routes
 from forq_trio.ui.pages import ALL_PAGES
 from forq_trio.ui.rendering import Assets, html_response
 from forq_trio.ui.sessions import COOKIE
-from forq_trio.ui.site import Site, accepts_gzip, is_part
+from forq_trio.ui.site import Site, accepts_gzip, is_part, see_other
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 CONTENT_SECURITY_POLICY = (
@@ -67,7 +67,7 @@ def make_app(site: Site, assets: Assets) -> QuartTrio:
         return response
 
     if site.templates.base:
-        app.asgi_app = _without_base(app.asgi_app, site.templates.base)  # type: ignore[method-assign]
+        app.asgi_app = _without_base(app.asgi_app, site.templates.base)  # type: ignore[assignment, method-assign]
     return app
 
 
@@ -123,7 +123,7 @@ def _to_login(site: Site) -> Response:
     target = site.url("/login", next=None if wanted == "/" else wanted)
     if is_part() or request.path.startswith("/live/"):
         return Response(status=401, headers={"HX-Redirect": target})
-    return redirect(target, 303)  # type: ignore[return-value]
+    return see_other(target)
 
 
 def _static_routes(assets: Assets) -> Blueprint:
@@ -194,5 +194,3 @@ async def _error_answer(site: Site, status: int, title: str, text: str) -> Respo
     except ForqError:
         page = site.templates.render("error_part.html", **site.common(), title=title, text=text)
         return html_response(page, accepts_gzip(), status)
-
-

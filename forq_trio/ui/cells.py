@@ -39,7 +39,9 @@ class Cells:
         self.html[key] = html
         return Markup(html)
 
-    def block(self, key: str, tag: str = "div", css: str = "", caller: Any = None, **attributes: str) -> Markup:
+    def block(
+        self, key: str, tag: str = "div", css: str = "", caller: Any = None, **attributes: str
+    ) -> Markup:
         """`{% call live.block(key) %}…{% endcall %}`: an element with any content."""
         return self.element(tag, key, caller(), css, **attributes)
 

@@ -14,7 +14,7 @@ RANGE_DEFAULT = "1h"
 _UNITS: dict[str, tuple[Callable[[float], str], float]] = {
     "rate": (lambda value: format.rate(value), 4.0),
     "count": (lambda value: _short_count(value), 4.0),
-    "seconds": (lambda value: format.duration(value * 1_000), 2.0),
+    "seconds": (lambda value: _axis_time(value), 2.0),
 }
 
 
@@ -88,10 +88,16 @@ def make_chart(
 def _top(unit: str, highest: float, least: float) -> float:
     if unit != "seconds" or highest <= 60:
         return charts.nice_top(highest, least)
-    for size in (60, 3_600, 86_400):
-        if highest <= size * 90 or size == 86_400:
-            return charts.nice_top(highest / size) * size
-    raise AssertionError(highest)
+    size = next((size for size in (60, 3_600) if highest <= size * 90), 86_400)
+    return charts.nice_top(highest / size) * size
+
+
+def _axis_time(seconds: float) -> str:
+    """A time in one unit, short enough for an axis: 500 ms, 20 s, 90 min, 12 h, 3 d."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1_000:.3g} ms"
 
 
 def _since(series: Any) -> int | None:

@@ -45,7 +45,8 @@ def area(values: Values, width: float, height: float, top: float, pad: float = 0
     pieces = []
     for start, end in _stretches(values):
         line = "L".join(
-            f"{place * step:.4g} {height - pad - (values[place] or 0) * scale:.4g}" for place in range(start, end)
+            f"{place * step:.4g} {height - pad - (values[place] or 0) * scale:.4g}"
+            for place in range(start, end)
         )
         pieces.append(f"M{line}L{(end - 1) * step:.4g} {height:g}L{start * step:.4g} {height:g}Z")
     return "".join(pieces)

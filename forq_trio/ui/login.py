@@ -2,7 +2,7 @@
 
 import secrets
 
-from quart import Blueprint, Response, redirect, request
+from quart import Blueprint, Response, request
 
 from forq_trio.http.access import CLIENT_LENGTH_MAX
 from forq_trio.http.throttle import Throttle
@@ -11,7 +11,7 @@ from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
 from forq_trio.ui.rendering import html_response
 from forq_trio.ui.sessions import COOKIE
-from forq_trio.ui.site import THEME_COOKIE, Site, accepts_gzip
+from forq_trio.ui.site import THEME_COOKIE, Site, accepts_gzip, see_other
 
 LOGIN_COOKIE = "ForqLogin"
 _KEY_LENGTH_MAX = 1_024
@@ -42,7 +42,7 @@ def login_routes(site: Site) -> Blueprint:
     @blueprint.get("/login")
     async def show() -> Response:
         if site.sessions.find(request.cookies.get(COOKIE, "")) is not None:
-            return redirect(site.url(_local(request.args.get("next", "")) or "/"), 303)  # type: ignore[return-value]
+            return see_other(site.url(_local(request.args.get("next", "")) or "/"))
         return form()
 
     @blueprint.post("/login")
@@ -66,13 +66,13 @@ def login_routes(site: Site) -> Blueprint:
             return form(403, "This is neither the server’s secret nor a token that may browse.")
         throttle.succeeded(client)
         target = site.url(_local(fields.get("next", "")) or "/")
-        response = redirect(target, 303)
+        response = see_other(target)
         seconds = limits.SESSION_LIFE_MS // 1_000
-        response.set_cookie(  # type: ignore[union-attr]
+        response.set_cookie(
             COOKIE, session_id, max_age=seconds, path=path, httponly=True, samesite="Lax", secure=secure
         )
-        response.delete_cookie(LOGIN_COOKIE, path=path)  # type: ignore[union-attr]
-        return response  # type: ignore[return-value]
+        response.delete_cookie(LOGIN_COOKIE, path=path)
+        return response
 
     @blueprint.post("/logout")
     async def log_out() -> Response:
@@ -87,7 +87,13 @@ def login_routes(site: Site) -> Blueprint:
         response = site.done(None)
         if chosen in ("light", "dark"):
             response.set_cookie(
-                THEME_COOKIE, chosen, max_age=365 * 86_400, path=path, httponly=True, samesite="Lax", secure=secure
+                THEME_COOKIE,
+                chosen,
+                max_age=365 * 86_400,
+                path=path,
+                httponly=True,
+                samesite="Lax",
+                secure=secure,
             )
         return response
 

@@ -39,7 +39,9 @@ class Assets:
     """All static files by name, read once. version: changes with their content, and is a part of their URLs."""
 
     def __init__(self) -> None:
-        self.files = {name: Asset(name, content) for name, content in _walk(files("forq_trio.ui") / "static", "")}
+        self.files = {
+            name: Asset(name, content) for name, content in _walk(files("forq_trio.ui") / "static", "")
+        }
         every = sha256()
         for name in sorted(self.files):
             every.update(name.encode() + b"\0" + self.files[name].content)

@@ -1,8 +1,8 @@
 """Serves the UI's application with Hypercorn, over HTTP/1.1, in the nursery of the server.
 
 Hypercorn bounds neither connections nor how long a client may take to read an answer, and it has no way to leave
-HTTP/2 out; both of its switches to HTTP/2 end the connection here instead. The API's port speaks HTTP/2 with bounds of its
-own, and an admin UI has no need of it.
+HTTP/2 out; both of its switches to HTTP/2 end the connection here instead. The API's port speaks HTTP/2, with bounds of
+its own, and an admin UI has no need of it.
 """
 
 import socket
@@ -138,4 +138,3 @@ def _hypercorn_config() -> Config:
     config.h11_max_incomplete_size = limits.UI_HEAD_BYTES_MAX
     config.websocket_max_message_size = 1
     return config
-

@@ -94,9 +94,14 @@ class Site:
         without JavaScript is sent there.
         """
         if request.headers.get("HX-Request") != "true":
-            return Response(status=303, headers={"Location": go or request.headers.get("Referer", self.url("/"))})
+            return see_other(go or request.headers.get("Referer", self.url("/")))
         event = {"forq:done": {"toast": toast, "go": go, "link": link, "href": href}}
         return Response(status=204, headers={"HX-Trigger": json.dumps(event)})
+
+
+def see_other(url: str) -> Response:
+    """Sends the browser to another page, by GET."""
+    return Response(status=303, headers={"Location": url})
 
 
 def theme() -> str | None:

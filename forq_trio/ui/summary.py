@@ -94,5 +94,3 @@ class Summaries:
                 summary.oldest_ms, summary.oldest_queue = age_ms, queue
         summary.waiting += self._broker.waiting(queue)
         summary.levels[self._monitor.health(queue).level] += 1
-
-

@@ -1,9 +1,11 @@
 """The live hub: renders what is being looked at, once for all who look at it, and hands the changes out.
 
 Rules
-- A view is rendered at most once a second, and only while somebody looks at it. All its subscribers get the same bytes.
-- All of it together takes at most LIVE_SHARE_MAX of the event loop's time: what rendering took, and what sending is known
-  to take, is paid for with a pause. So with many dashboards, each is updated less often, and the queue does not notice.
+- A view is rendered at most once a second, and only while somebody looks at it. All its subscribers get the same
+  bytes.
+- All of it together takes at most LIVE_SHARE_MAX of the event loop's time: what rendering took, and what sending is
+  known to take, is paid for with a pause. So with many dashboards each is updated less often, and the queue does not
+  notice.
 - A subscriber that does not keep up gets the newest state instead of a backlog: nothing is queued for it.
 - A view that cannot be rendered (the database is busy) keeps its last state, and is tried again.
 """

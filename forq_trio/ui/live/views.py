@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from forq_trio.ui.live.hub import View
-from forq_trio.ui.pages.overview import OverviewView
+from forq_trio.ui.pages.overview import EmptyView, OverviewView
 
 VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
+    "empty": EmptyView,
     "overview": OverviewView,
 }

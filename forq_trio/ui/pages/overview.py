@@ -25,8 +25,11 @@ KINDS = ("all", "attention", "standard", "dead")
 LEVELS = ("broken", "attention", "paused", "fine")
 
 
+_ON_EVERY_PAGE = ("summary", "viewer", "system_verdict")
+
+
 class Wanted(Struct, frozen=True):
-    """What the URL asks for: name filter (text or glob), kind, sort column, descending, page from 1, range of the charts."""
+    """What the URL asks for. q: a text or glob for the name; sort: a column; page: from 1; range: of the charts."""
 
     q: str
     kind: str
@@ -210,6 +213,28 @@ def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
     ]
 
 
+class EmptyView:
+    """The page before the first queue: it learns that there is one now."""
+
+    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._summary = Summary()
+
+    async def refresh(self) -> None:
+        self._summary = await self._site.summaries.of(self._viewer)
+
+    def cells(self) -> Mapping[str, str]:
+        cells = Cells()
+        self._site.templates.render(
+            "nav_live.html",
+            cells,
+            summary=self._summary,
+            system_verdict=self._site.summaries.system_verdict(),
+        )
+        return cells.html
+
+
 class OverviewView:
     """The live part of the page. The rows are those that the page shows: names come from the first rendering."""
 
@@ -219,16 +244,20 @@ class OverviewView:
         self._wanted = read_wanted(args)
         self._queues = Queues(site, viewer)
         self._names: list[str] | None = None
+        self._queues_at_first = 0
         self._context: dict[str, Any] = {}
 
     async def refresh(self) -> None:
         site = self._site
         if self._names is None:
-            self._names = [row.name for row in (await self._queues.page(self._wanted)).rows]
+            found = await self._queues.page(self._wanted)
+            self._names = [row.name for row in found.rows]
+            self._queues_at_first = found.kinds["all"]
         await site.monitor.refresh_ages(self._names, AGES_SECONDS_MAX)
         summary = await site.summaries.of(self._viewer)
         self._context = overview_context(site, self._viewer, self._wanted, summary)
         self._context["rows"] = self._queues.rows(self._names)
+        self._context["new_queues"] = summary.queues - self._queues_at_first
 
     def cells(self) -> Mapping[str, str]:
         cells = Cells()
@@ -262,13 +291,18 @@ def overview_routes(site: Site) -> Blueprint:
         found = await queues.page(wanted)
         if not found.kinds["all"] and not wanted.q:
             return await site.page(
-                "empty.html", "queues", live="/live/empty", may_send=viewer.may(Scope.PRODUCE), api=site.api_url
+                "empty.html",
+                "queues",
+                live=site.url("/live/empty"),
+                may_send=viewer.may(Scope.PRODUCE),
+                api=site.api_url,
             )
         names = [row.name for row in found.rows]
         await site.monitor.refresh_ages(names, AGES_SECONDS_MAX)
         summary = await site.summaries.of(viewer)
         context = overview_context(site, viewer, wanted, summary)
         context["rows"] = queues.rows(names)
+        context["new_queues"] = 0
         return await site.page(
             "overview/page.html",
             "queues",
@@ -277,7 +311,7 @@ def overview_routes(site: Site) -> Blueprint:
             found=found,
             range_choices=RANGES,
             rows_a_page=ROWS_A_PAGE,
-            **{name: value for name, value in context.items() if name not in ("summary", "viewer", "system_verdict")},
+            **{name: value for name, value in context.items() if name not in _ON_EVERY_PAGE},
         )
 
     return blueprint

@@ -12,7 +12,6 @@ let failures = 0;
 let lastAt = Date.now();
 let lostAt = 0;
 
-const base = () => document.body.dataset.base;
 const path = () => document.body.dataset.livePath;
 const paused = () => sessionStorage.getItem(PAUSED_KEY);
 
@@ -41,7 +40,7 @@ function resume() {
   stop();
   if (paused() || document.hidden) return show();
   if (failures >= 3) return poll();
-  source = new EventSource(base() + path().replace(base(), ""));
+  source = new EventSource(path());
   source.onmessage = (event) => {
     failures = 0;
     apply(JSON.parse(event.data));
@@ -68,7 +67,7 @@ function stop() {
 async function poll() {
   if (paused() || document.hidden) return;
   try {
-    const answer = await fetch(base() + path().replace(base(), "").replace("/live/", "/live/poll/"), {
+    const answer = await fetch(path().replace("/live/", "/live/poll/"), {
       headers: { "HX-Request": "true" },
     });
     if (answer.status === 401) return location.reload();
@@ -88,6 +87,7 @@ function apply(cells) {
   for (const [key, html] of Object.entries(cells)) {
     for (const old of document.querySelectorAll(`[data-live="${CSS.escape(key)}"]`)) patch(old, html);
   }
+  if (document.querySelector("[data-wait-for-queue]") && /[1-9]/.test(cells["nav:queues"] ?? "")) location.reload();
   document.dispatchEvent(new CustomEvent("forq:live", { detail: cells }));
   refreshTimes();
   show();

@@ -5,9 +5,10 @@ const formats = {
   day: { day: "numeric", month: "short" },
 };
 
-// What the server's clock shows less what ours shows.
-const skew = () => Number(document.body.dataset.skew ?? 0);
-export const now = () => Date.now() + skew();
+// What the server's clock shows less what ours shows, unless it is so little that the way here explains it.
+const difference = Number(document.body.dataset.now ?? Date.now()) - performance.timeOrigin - performance.now();
+const skew = Math.abs(difference) > 5000 ? difference : 0;
+export const now = () => Date.now() + skew;
 
 export function startTimes() {
   refreshTimes();
