@@ -101,7 +101,7 @@ class _Connection(TCPServer):
                 self.config,
                 self.context,
                 task_group,
-                self.state,
+                ConnectionState({}),
                 is_tls,
                 client,
                 server,

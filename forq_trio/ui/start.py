@@ -28,7 +28,10 @@ class Ui:
         self.port = server.ports[0]
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until `stop` or cancelled. Running requests are cancelled then; what they sent to the writer is done."""
+        """Serve until `stop` or cancelled.
+
+        Running requests are cancelled then; what they sent to the writer is done all the same.
+        """
         with self._scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._hub.run)

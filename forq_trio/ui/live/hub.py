@@ -117,10 +117,12 @@ class LiveHub:
 
         key: views with the same key are the same. Raises TooManyDashboards. Cancelled or closed, it ends.
         """
-        if self._readers >= limits.LIVE_READERS_MAX or len(self._watched) >= limits.LIVE_VIEWS_MAX:
-            raise TooManyDashboards
         watched = self._watched.get(key)
+        if self._readers >= limits.LIVE_READERS_MAX:
+            raise TooManyDashboards
         if watched is None:
+            if len(self._watched) >= limits.LIVE_VIEWS_MAX:
+                raise TooManyDashboards
             watched = self._watched[key] = _Watched(make_view())
         watched.readers += 1
         self._readers += 1

@@ -1,0 +1,158 @@
+"""The live hub: what is looked at is rendered once for all, not too often, and never queued up."""
+
+import json
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from forq_trio.model import limits
+from forq_trio.model.errors import ReadDeadlineExceeded, TooManyDashboards
+from forq_trio.ui.live.hub import LiveHub
+
+
+class Counting:
+    """A view whose cells the test sets, and that counts how often it was rendered."""
+
+    def __init__(self):
+        self.rendered = 0
+        self.values = {"a": "1", "b": "1"}
+        self.broken = False
+
+    async def refresh(self):
+        await trio.lowlevel.checkpoint()
+        if self.broken:
+            raise ReadDeadlineExceeded
+
+    def cells(self):
+        self.rendered += 1
+        return dict(self.values)
+
+
+@pytest.fixture
+async def hub(nursery):
+    hub = LiveHub()
+    nursery.start_soon(hub.run)
+    return hub
+
+
+async def collect(hub, key, view, into):
+    async for data in hub.follow(key, lambda: view):
+        into.append(json.loads(data))
+
+
+async def test_a_reader_gets_all_cells_and_then_those_that_changed(autojump_clock, hub, nursery):
+    view, got = Counting(), []
+    nursery.start_soon(collect, hub, "k", view, got)
+    await trio.sleep(3.5)
+    assert got == [{"a": "1", "b": "1"}]
+    view.values = {"a": "1", "b": "2"}
+    await trio.sleep(2)
+    assert got[1:] == [{"b": "2"}]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_view_is_rendered_once_a_second_however_many_look_at_it(autojump_clock, hub, nursery):
+    view, others = Counting(), [[] for _ in range(20)]
+    for each in others:
+        nursery.start_soon(collect, hub, "k", view, each)
+    await trio.sleep(10.5)
+    assert 10 <= view.rendered <= 12
+    assert all(each == [{"a": "1", "b": "1"}] for each in others)
+    assert hub.readers == 20
+    nursery.cancel_scope.cancel()
+
+
+async def test_without_readers_nothing_is_rendered(autojump_clock, hub, nursery):
+    view = Counting()
+    async with trio.open_nursery() as readers:
+        readers.start_soon(collect, hub, "k", view, [])
+        await trio.sleep(2)
+        readers.cancel_scope.cancel()
+    rendered = view.rendered
+    await trio.sleep(60)
+    assert view.rendered == rendered
+    assert hub.readers == 0
+    nursery.cancel_scope.cancel()
+
+
+async def test_one_that_looks_later_gets_everything(autojump_clock, hub, nursery):
+    view, first, second = Counting(), [], []
+    nursery.start_soon(collect, hub, "k", view, first)
+    await trio.sleep(2)
+    view.values = {"a": "5", "b": "1"}
+    await trio.sleep(2)
+    nursery.start_soon(collect, hub, "k", view, second)
+    await trio.sleep(2)
+    assert second == [{"a": "5", "b": "1"}]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_reader_that_does_not_keep_up_gets_the_newest_state_alone(autojump_clock, hub, nursery):
+    view = Counting()
+    follow = hub.follow("k", lambda: view)
+    assert json.loads(await anext(follow)) == {"a": "1", "b": "1"}
+    for number in range(5):
+        view.values = {"a": str(number), "b": str(number)}
+        await trio.sleep(2)
+    assert json.loads(await anext(follow)) == {"a": "4", "b": "4"}
+    with trio.move_on_after(5) as nothing_more:
+        await anext(follow)
+    assert nothing_more.cancelled_caught
+    await follow.aclose()
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_view_that_cannot_be_read_is_tried_again(autojump_clock, hub, nursery, caplog):
+    view, got = Counting(), []
+    view.broken = True
+    nursery.start_soon(collect, hub, "k", view, got)
+    await trio.sleep(3)
+    assert got == []
+    view.broken = False
+    await trio.sleep(2)
+    assert got == [{"a": "1", "b": "1"}]
+    nursery.cancel_scope.cancel()
+
+
+async def test_many_readers_are_updated_less_often(autojump_clock, hub, nursery):
+    """What sending takes is paid for with a pause: a thousand dashboards take no more than their share."""
+    view = Counting()
+    for _ in range(limits.LIVE_READERS_MAX):
+        nursery.start_soon(collect, hub, "k", view, [])
+    for number in range(60):
+        view.values = {"a": str(number)}
+        await trio.sleep(1)
+    assert (
+        view.rendered * limits.LIVE_READERS_MAX * limits.LIVE_PUSH_SECONDS <= 60 * limits.LIVE_SHARE_MAX * 1.5
+    )
+    nursery.cancel_scope.cancel()
+
+
+async def test_the_number_of_dashboards_is_bounded(autojump_clock, hub, nursery):
+    view = Counting()
+    for _ in range(limits.LIVE_READERS_MAX):
+        nursery.start_soon(collect, hub, "k", view, [])
+    await wait_all_tasks_blocked()
+    with pytest.raises(TooManyDashboards):
+        await anext(hub.follow("k", lambda: view))
+    nursery.cancel_scope.cancel()
+
+
+async def test_the_number_of_views_is_bounded(autojump_clock, hub, nursery):
+    view = Counting()
+    for number in range(limits.LIVE_VIEWS_MAX):
+        nursery.start_soon(collect, hub, str(number), view, [])
+    await wait_all_tasks_blocked()
+    with pytest.raises(TooManyDashboards):
+        await anext(hub.follow("one more", lambda: view))
+    nursery.cancel_scope.cancel()
+
+
+async def test_closing_ends_all_streams(autojump_clock, hub):
+    view = Counting()
+    async with trio.open_nursery() as readers:
+        readers.start_soon(collect, hub, "k", view, [])
+        await trio.sleep(2)
+        hub.close()
+    assert hub.readers == 0

@@ -1,0 +1,92 @@
+"""Numbers, durations, sizes and times in words."""
+
+import pytest
+
+from forq_trio.ui import format
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (None, "–"),
+        (0, "0 ms"),
+        (12, "12 ms"),
+        (999, "999 ms"),
+        (1_000, "1.0 s"),
+        (1_400, "1.4 s"),
+        (9_949, "9.9 s"),
+        (9_990, "10 s"),
+        (31_200, "31 s"),
+        (59_400, "59 s"),
+        (59_600, "1 min"),
+        (61_000, "1 min 1 s"),
+        (492_118, "8 min 12 s"),
+        (26 * 60_000 + 59_000, "26 min"),
+        (3_599_400, "59 min"),
+        (3_599_600, "1 h"),
+        (4_342_000, "1 h 12 min"),
+        (23 * 3_600_000 + 59 * 60_000, "23 h 59 min"),
+        (86_400_000, "1 d"),
+        (604_211_000, "6 d 23 h"),
+        (400 * 86_400_000, "400 d"),
+    ],
+)
+def test_duration(ms, text):
+    assert format.duration(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 B"),
+        (298, "298 B"),
+        (1_023, "1023 B"),
+        (1_230, "1.2 KiB"),
+        (10_240, "10 KiB"),
+        (65_536, "64 KiB"),
+        (5_771_264, "5.5 MiB"),
+        (3_328_599_654, "3.1 GiB"),
+        (2**42, "4,096 GiB"),
+        (None, "–"),
+    ],
+)
+def test_size(number, text):
+    assert format.size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0 s"),
+        (1_500, "1,500 ms"),
+        (45_000, "45 s"),
+        (600_000, "10 min"),
+        (5_400_000, "1 h 30 min"),
+        (604_800_000, "7 d"),
+    ],
+)
+def test_what_was_set_is_never_rounded(ms, text):
+    assert format.setting(ms) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (9_999_999, "9,999,999"), (23_400_000, "23.4 M"), (2_310_000_000, "2.31 B")],
+)
+def test_figure(number, text):
+    assert format.figure(number) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "–"), (0, "0"), (0.04, "0"), (0.4, "0.4"), (38.44, "38.4"), (1_241.4, "1,241")]
+)
+def test_rate(value, text):
+    assert format.rate(value) == text
+
+
+def test_a_moment_of_another_day_has_its_date():
+    at = 1_795_000_000_123
+    assert format.clock(at, at) == "11:06:40"
+    assert format.clock(at, at + 86_400_000) == "18 Nov 11:06:40"
+    assert format.exact_time(at) == "2026-11-18 11:06:40.123 UTC"
+    assert format.iso(at) == "2026-11-18T11:06:40.123Z"
