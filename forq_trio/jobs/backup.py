@@ -172,7 +172,7 @@ class Backups:
             earlier = await self._in_thread(files.list)
         except BackupFailed:
             earlier = []
-        self._named_at = earlier[0].made_at if earlier else 0
+        self._named_at = max(self._named_at, earlier[0].made_at if earlier else 0)
         self._counters.last_backup_at = earlier[0].made_at if earlier else None
         self._set_next(after_ms=self._counters.last_backup_at)
 

@@ -18,7 +18,14 @@ START = Operation(
     summary="Begin a backup",
     description="It goes on in the server, beside everything else; one at a time.",
     answers=(Answer(202, "The backup that has begun.", wire.BackupInfo),),
-    codes=(codes.BACKUP_RUNNING, codes.IN_MEMORY, codes.INTERNAL, codes.STOPPING),
+    codes=(
+        codes.BODY_INVALID,
+        codes.UNKNOWN_FIELD,
+        codes.BACKUP_RUNNING,
+        codes.IN_MEMORY,
+        codes.INTERNAL,
+        codes.STOPPING,
+    ),
 )
 SHOW = Operation(
     name="showBackups",
