@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from forq_trio.model.access import Scope as Scope
     from forq_trio.model.clock import Clock as Clock
     from forq_trio.model.commands import RedrivePolicy as RedrivePolicy
+    from forq_trio.model.errors import BackupImpossible as BackupImpossible
+    from forq_trio.model.errors import BackupRunning as BackupRunning
     from forq_trio.model.errors import CallerError as CallerError
     from forq_trio.model.errors import CommandRefused as CommandRefused
     from forq_trio.model.errors import ContentTooLarge as ContentTooLarge
@@ -93,7 +95,7 @@ _NAMES = {
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
     "model.errors": (
-        "CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
+        "BackupImpossible BackupRunning CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
         "ForqProtocolError ForqUnreachable InvalidAttributes InvalidContent InvalidQueueName "
         "InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt MessageNotFound "
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "

@@ -36,6 +36,7 @@ from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.open_files import allow_connections
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
+from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
@@ -96,8 +97,10 @@ async def serve(config: Config, on_listening: Callable[[str], None] | None = Non
             reader_pool_size=config.reader_pool_size,
             sweep_seconds=_sweep_seconds(config),
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
+            backup=_backup_settings(config),
         ) as system:
             server = _build_server(config, system, listeners)
+            system.counters.connections = lambda: server.connections
             api_url = _url(config, config.api_addr, server.ports[0])
             ui = build_ui(
                 config, system, ui_listeners, _tls_context(config, http2=False), api_url, _version()
@@ -175,6 +178,15 @@ async def _open_engine(config: Config) -> Engine:
     return await trio.to_thread.run_sync(open_engine, url, settings, config.durability)
 
 
+def _backup_settings(config: Config) -> BackupSettings:
+    return BackupSettings(
+        config.backup_dir,
+        config.backup_every_hours,
+        config.backup_keep,
+        config.disk_reserve_mb * limits.MIB,
+    )
+
+
 def _sweep_seconds(config: Config) -> Mapping[SweepKind, float]:
     if not config.sasquatch_enabled:
         return INTERVAL_SECONDS
@@ -232,7 +244,7 @@ def _build_handler(config: Config, system: System) -> Handler:
     )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
-        *forq_routes(system.broker, access, require_receipt=config.require_receipt),
+        *forq_routes(system.broker, access, backups=system.backups, require_receipt=config.require_receipt),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:

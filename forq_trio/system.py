@@ -7,7 +7,7 @@
 """
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,9 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.commit_policy import CommitPolicy
+from forq_trio.facts import SystemFacts, commit_facts, memory_bytes
+from forq_trio.jobs.backup import Backups, BackupSettings
+from forq_trio.jobs.board import JobBoard, RunNow
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.disk_guard import DiskGuard
@@ -24,6 +27,8 @@ from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
+from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.jobs.tokens import token_uses_job
 from forq_trio.model import limits
@@ -36,17 +41,45 @@ from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause
+from forq_trio.version import installed_version
 from forq_trio.writer_actor import WriterActor
 
 
 @dataclass(frozen=True)
 class System:
-    """A running actor system."""
+    """A running actor system.
+
+    started_at: epoch ms. checkpointer: None for an engine without a log.
+    """
 
     engine: Engine
     writer: WriterActor
     broker: Broker
     counters: Counters
+    jobs: JobBoard
+    backups: Backups
+    clock: Clock
+    started_at: int
+    checkpointer: Checkpointer | None
+
+    def facts(self) -> SystemFacts:
+        """The server as of now: a few system calls, no query."""
+        now_ms = self.clock.now_ms()
+        return SystemFacts(
+            version=installed_version() or "unknown",
+            now_ms=now_ms,
+            started_at=self.started_at,
+            memory_bytes=memory_bytes(),
+            connections=None if self.counters.connections is None else self.counters.connections(),
+            inbox_calls=self.counters.inbox_calls(),
+            engine=self.engine.facts(),
+            commits=commit_facts(self.counters, now_ms, self.started_at),
+            sends_refused=self.writer.sends_refused,
+            files_problem=self.writer.files_problem,
+            log_held=self.checkpointer is not None
+            and self.checkpointer.held
+            and not self.backups.runs.running,
+        )
 
 
 @asynccontextmanager
@@ -58,11 +91,13 @@ async def open_system(
     sweep_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS,
     policy: CommitPolicy | None = None,
     disk_reserve_bytes: int = 0,
+    backup: BackupSettings | None = None,
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
     policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
+    backup: None for backups only when asked, beside the database.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
     the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
@@ -77,23 +112,31 @@ async def open_system(
         on_deadline=partial(counters.record_rejection, Cause.READ_TIMEOUT),
     )
     broker = Broker(writer, readers, clock)
-    gauges = QueueGauges(broker, readers, counters, clock)
+    periodic = _periodic_jobs(
+        broker, QueueGauges(broker, readers, counters, clock), housekeeping, sweep_seconds
+    )
+    guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
+    checkpointer = housekeeping.checkpointer
+    backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
+    board = _board(periodic, checkpointer, backups, broker, clock)
+    system = System(engine, writer, broker, counters, board, backups, clock, clock.now_ms(), checkpointer)
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
-                for job in _jobs(
-                    engine, writer, broker, gauges, counters, housekeeping, sweep_seconds, disk_reserve_bytes
-                ):
+                for job in [*guards, backups]:
                     jobs.start_soon(supervise, job, name=job.name)
+                for each in periodic:
+                    jobs.start_soon(supervise, each, each.pause, name=each.name)
                 await jobs.start(broker.redrive_tasks.run)
                 try:
-                    yield System(engine, writer, broker, counters)
+                    yield system
                 except Exception as error:
                     failure = error
                 jobs.cancel_scope.cancel()
         finally:
+            board.close()
             # After the jobs: one of them may have needed the engine until now.
             readers.close()
             broker.post_token_uses()
@@ -102,27 +145,52 @@ async def open_system(
         raise failure  # here, because the nurseries would put it into groups
 
 
-def _jobs(
-    engine: Engine,
-    writer: WriterActor,
+def _periodic_jobs(
     broker: Broker,
     gauges: QueueGauges,
-    counters: Counters,
     housekeeping: Housekeeping,
     sweep_seconds: Mapping[SweepKind, float],
-    disk_reserve_bytes: int,
-) -> list[Job]:
-    """All jobs of the system; `housekeeping` gets those that are told of the writer's progress."""
+) -> list[Periodic]:
+    """The jobs that work at an interval; `housekeeping` gets those that are told of the writer's progress."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
-    jobs: list[Job] = [*sweeps.values(), optimize_job(broker), token_uses_job(broker), gauges_job(gauges)]
+    return [*sweeps.values(), gauges_job(gauges), token_uses_job(broker), optimize_job(broker)]
+
+
+def _guards(
+    engine: Engine,
+    writer: WriterActor,
+    counters: Counters,
+    housekeeping: Housekeeping,
+    disk_reserve_bytes: int,
+) -> list[Job]:
+    """The jobs that look after the database's files; `housekeeping` gets those that the writer tells of progress."""
     if engine.log is None:
-        return jobs
+        return []
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
     guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters)
-    watch = FileWatch(engine.log.files_problem, writer, checkpointer)
-    return [guard, watch, *jobs, checkpointer]
+    return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
+
+
+def _hurry(checkpointer: Checkpointer | None) -> Callable[[], None]:
+    return checkpointer.hurry if checkpointer is not None else lambda: None
+
+
+def _board(
+    periodic: Sequence[Periodic],
+    checkpointer: Checkpointer | None,
+    backups: Backups,
+    broker: Broker,
+    clock: Clock,
+) -> JobBoard:
+    """The jobs that people see."""
+    jobs: list[tuple[Runs, RunNow | None]] = [(job.runs, job.run_now) for job in periodic]
+    if checkpointer is not None:
+        jobs.append((checkpointer.runs, checkpointer.run_now))
+    if backups.directory is not None:
+        jobs.append((backups.runs, backups.run_now))
+    return JobBoard(jobs, broker.redrive_tasks.all, clock)
 
 
 @asynccontextmanager

@@ -365,7 +365,7 @@ class WriterActor:
         if result.failed_queued:
             self._listener.failed_queued()
         if result.commit_seconds is not None:
-            self._counters.record_commit(len(calls), result.commit_seconds)
+            self._counters.record_commit(len(calls), result.commit_seconds, batch.now_ms)
             self._listener.committed()
         _log_losses(result)
 

@@ -22,6 +22,7 @@ from forq_trio.config.values import (
     BasePath,
     Boolean,
     DatabasePath,
+    DirectoryPath,
     Form,
     HostNames,
     ListenAddress,
@@ -103,6 +104,16 @@ class Database(Section):
         limits.DISK_RESERVE_MIB_DEFAULT, ge=0, le=limits.DISK_RESERVE_MIB_MAX
     )
     """MiB of the disk that sends leave free, and as much again kept in a file for when it is full; 0: neither."""
+    backup_dir: DirectoryPath | None = Field(
+        None,
+        json_schema_extra={"default": "backups, beside the database"},
+        examples=["/var/backups/forq"],
+    )
+    """Where the server puts its backups; made with the first one."""
+    backup_every_hours: WholeNumber = Field(0, ge=0, le=limits.BACKUP_EVERY_HOURS_MAX)
+    """Hours between two backups that the server makes; 0: only when asked."""
+    backup_keep: WholeNumber = Field(limits.BACKUP_KEEP_DEFAULT, ge=1, le=limits.BACKUP_KEEP_MAX)
+    """Backups that stay; the oldest are removed after a new one."""
     reader_pool_size: WholeNumber = Field(
         default_factory=default_reader_pool_size,
         json_schema_extra={"default": f"2 x cores + 1, at most {limits.READER_POOL_SIZE_MAX}"},

@@ -124,6 +124,13 @@ def _read_database_path(text: str) -> Path:
     return path
 
 
+def _read_directory(text: str) -> Path:
+    path = _read_path(text)
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{shown(text)} is not a directory")
+    return path
+
+
 def _read_readable_file(text: str) -> Path:
     path = _read_path(text)
     if not path.is_file():
@@ -175,6 +182,7 @@ HostNames = Annotated[
     Form("NAMES", "names of hosts, separated by commas, or *"),
 ]
 DatabasePath = Annotated[Path, PlainValidator(_read_database_path), Form("FILE", "a file path")]
+DirectoryPath = Annotated[Path, PlainValidator(_read_directory), Form("DIRECTORY", "the path of a directory")]
 ReadableFile = Annotated[
     Path, PlainValidator(_read_readable_file), Form("FILE", "the path of a readable file")
 ]

@@ -16,6 +16,7 @@ from time import perf_counter
 
 import trio
 
+from forq_trio.jobs.runs import Runs, counted
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.storage.engine import CheckpointResult, WriteAheadLog
@@ -38,7 +39,15 @@ class Checkpointer:
         self._commits = 0
         self._log_pages = 0
         self._tried_pages = 0  # how long the log was at the last checkpoint
+        self._moved_pages = 0  # how many pages of the present log are in the database
+        self._asked = False
         self._hold_logged = False
+        self.runs = Runs(self.name, "Checkpoint", next_when=_next_when())
+
+    @property
+    def held(self) -> bool:
+        """True while a long read keeps the log from being emptied."""
+        return self._hold_logged
 
     def note_commit(self) -> None:
         """A batch was committed: measure the log."""
@@ -51,10 +60,16 @@ class Checkpointer:
 
     def hurry(self) -> None:
         """Move the log into the database now, however short it is."""
+        self._asked = True
         self._grew.set()
 
+    async def run_now(self) -> None:
+        """`hurry`, and return when a checkpoint that begins from now on has ended, well or not. Raises Stopping."""
+        self.hurry()
+        await self.runs.wait_for_next()
+
     def _note_log_started_over(self) -> None:
-        self._tried_pages = 0
+        self._tried_pages = self._moved_pages = 0
         self._hold_logged = False
 
     def _has_grown(self) -> bool:
@@ -115,21 +130,38 @@ class Checkpointer:
     async def _checkpoint(self, *, truncate: bool = False) -> CheckpointResult | None:
         """One checkpoint in a thread; None when the database refuses it."""
         self._tried_pages = self._log_pages
+        self._asked = False
         started = perf_counter()
         try:
-            result = await trio.to_thread.run_sync(
-                lambda: self._wal.checkpoint(truncate=truncate), limiter=self._limiter
-            )
+            with self.runs.run() as outcome:
+                result = await trio.to_thread.run_sync(
+                    lambda: self._wal.checkpoint(truncate=truncate), limiter=self._limiter
+                )
+                outcome.result = self._words(result)
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
             if isinstance(error, StorageFull):
                 self._writer.note_storage_full()
             return None
         self._counters.checkpoint_seconds.add(perf_counter() - started)
+        self._moved_pages = result.moved_pages
         if truncate and result.log_pages == 0:
             self._log_pages = 0
             self._note_log_started_over()
         self._tried_pages = min(result.log_pages, self._log_pages)
-        if not self._has_grown():
+        if not self._has_grown() and not self._asked:
             self._grew = trio.Event()  # the pages added meanwhile are not enough for another one
         return result
+
+    def _words(self, result: CheckpointResult) -> str:
+        """How many pages this checkpoint has moved: SQLite counts from the log's start."""
+        if result.log_pages == 0:
+            return "the log is empty"
+        if result.moved_pages < self._moved_pages:
+            self._moved_pages = 0  # the log has started over
+        return counted(result.moved_pages - self._moved_pages, "page", "pages")
+
+
+def _next_when() -> str:
+    grown_mib = limits.CHECKPOINT_PAGES * limits.LOG_PAGE_BYTES / limits.MIB
+    return f"when {grown_mib:.0f} MiB were added, or {limits.CHECKPOINT_IDLE_SECONDS:.0f} s after the last commit"

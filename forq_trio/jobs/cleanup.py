@@ -9,6 +9,7 @@ from functools import partial
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.runs import counted
 from forq_trio.model.commands import SweepKind
 
 _MINUTE = 60.0
@@ -20,6 +21,20 @@ INTERVAL_SECONDS = {
     SweepKind.STALE: 3 * _MINUTE,
 }
 NUDGED_KINDS = (SweepKind.FAILED, SweepKind.FAILED_DLQ)
+TITLES = {
+    SweepKind.EXPIRED: "Expire messages",
+    SweepKind.EXPIRED_DLQ: "Delete old dead letters",
+    SweepKind.FAILED: "Move failed messages",
+    SweepKind.FAILED_DLQ: "Delete failed dead letters",
+    SweepKind.STALE: "End leases",
+}
+_RESULTS = {
+    SweepKind.EXPIRED: ("message moved or deleted", "messages moved or deleted"),
+    SweepKind.EXPIRED_DLQ: ("deleted", "deleted"),
+    SweepKind.FAILED: ("message moved or deleted", "messages moved or deleted"),
+    SweepKind.FAILED_DLQ: ("deleted", "deleted"),
+    SweepKind.STALE: ("lease ended", "leases ended"),
+}
 
 
 def intervals(*, failed_seconds_max: float, expired_seconds_max: float) -> dict[SweepKind, float]:
@@ -38,13 +53,20 @@ def cleanup_jobs(
     """One job per sweep. Nudged ones run at the start, too: a crash may have left failed messages."""
     return {
         kind: Periodic(
-            f"sweep.{kind.value}", seconds, partial(sweep_all, broker, kind), nudged=kind in NUDGED_KINDS
+            f"sweep.{kind.value}",
+            seconds,
+            partial(sweep_all, broker, kind),
+            title=TITLES[kind],
+            nudged=kind in NUDGED_KINDS,
         )
         for kind, seconds in interval_seconds.items()
     }
 
 
-async def sweep_all(broker: Broker, kind: SweepKind) -> None:
-    """Sweep until nothing is left, one commit a step, between which other calls are served."""
-    while (await broker.sweep(kind)).more:
-        pass
+async def sweep_all(broker: Broker, kind: SweepKind) -> str:
+    """Sweep until nothing is left, one commit a step, between which other calls are served; says what was found."""
+    count, more = 0, True
+    while more:
+        swept = await broker.sweep(kind)
+        count, more = count + swept.count, swept.more
+    return counted(count, *_RESULTS[kind])

@@ -8,4 +8,9 @@ OPTIMIZE_INTERVAL_SECONDS = 60 * 60.0
 
 def optimize_job(broker: Broker) -> Periodic:
     """The job that refreshes the database's statistics once an hour, on the write connection."""
-    return Periodic("optimize", OPTIMIZE_INTERVAL_SECONDS, broker.optimize)
+
+    async def optimize() -> str:
+        await broker.optimize()
+        return "up to date"
+
+    return Periodic("optimize", OPTIMIZE_INTERVAL_SECONDS, optimize, title="Refresh statistics")

@@ -10,6 +10,7 @@ from functools import partial
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.readers.ages import claimable_since
@@ -30,8 +31,8 @@ class QueueGauges:
         self._commits_seen = -1
         self._claimable_since: dict[str, int] = {}
 
-    async def refresh(self) -> None:
-        """Refresh all gauges, those from the cache first.
+    async def refresh(self) -> str:
+        """Refresh all gauges, those from the cache first; says of how many queues.
 
         Raises ReadDeadlineExceeded or StorageUnavailable; the ages are not changed then.
         """
@@ -53,6 +54,7 @@ class QueueGauges:
             for key, queue in named
             if queue in self._claimable_since
         }
+        return counted(len(counts), "queue", "queues")
 
     async def _read(self, queues: Sequence[str]) -> None:
         since: dict[str, int] = {}
@@ -64,4 +66,6 @@ class QueueGauges:
 
 def gauges_job(gauges: QueueGauges) -> Periodic:
     """The job that refreshes `gauges` now and every 30 s."""
-    return Periodic("metrics.depth", GAUGES_INTERVAL_SECONDS, gauges.refresh, nudged=True)
+    return Periodic(
+        "metrics.depth", GAUGES_INTERVAL_SECONDS, gauges.refresh, title="Count bytes and ages", nudged=True
+    )

@@ -2,9 +2,14 @@
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 
 
 def token_uses_job(broker: Broker) -> Periodic:
     """The job that stores the uses since the last time; without any it writes nothing."""
-    return Periodic("tokens.uses", limits.TOKEN_USE_SAVE_SECONDS, broker.save_token_uses)
+
+    async def save() -> str:
+        return counted(await broker.save_token_uses(), "token", "tokens")
+
+    return Periodic("tokens.uses", limits.TOKEN_USE_SAVE_SECONDS, save, title="Save uses of tokens")

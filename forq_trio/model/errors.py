@@ -210,6 +210,18 @@ class TooManyTokens(CallerError):
     code = "conflict.too_many_tokens"
 
 
+class BackupRunning(CallerError):
+    """A backup is being made already"""
+
+    code = "conflict.backup_running"
+
+
+class BackupImpossible(CallerError):
+    """This server keeps its messages in memory alone, or in a file that goes with it: there is nothing to back up"""
+
+    code = "conflict.in_memory"
+
+
 class MessageNotFound(NotFound):
     """No such message, or the receipt is no longer the current one"""
 

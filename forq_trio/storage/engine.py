@@ -45,7 +45,7 @@ The rules of every engine; the conformance suite checks them on each:
    allowance used up. No batch makes more than COMMIT_CHANGES_MAX changes.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -313,12 +313,33 @@ class WriteAheadLog(Protocol):
         ...
 
 
+class EngineFacts(Struct, frozen=True, kw_only=True):
+    """What an engine is and how much disk it uses, in bytes; for people.
+
+    path: of the database, None for one that is temporary or in memory. file: of the database without its log;
+    free_page_bytes: how much of it holds nothing, as of the last checkpoint. log_bytes: what the log holds now;
+    log_bytes_max: how long it becomes before it is started over, if no long read holds it. disk_free_bytes,
+    disk_total_bytes: of the disk of the database; None where that cannot be told.
+    """
+
+    name: str
+    version: str
+    durability: str
+    path: str | None = None
+    file_bytes: int = 0
+    free_page_bytes: int = 0
+    log_bytes: int = 0
+    log_bytes_max: int = 0
+    disk_free_bytes: int | None = None
+    disk_total_bytes: int | None = None
+
+
 NO_DURABILITY = "none"
 """The durability of a temporary database."""
 
 
 class Engine(Protocol):
-    """A storage engine; used from one thread at a time, except its log."""
+    """A storage engine; used from one thread at a time, except its log, its facts and its copies."""
 
     @property
     def durability(self) -> str:
@@ -337,6 +358,19 @@ class Engine(Protocol):
         ...
 
     def snapshot(self) -> Snapshot: ...
+
+    def facts(self) -> EngineFacts:
+        """A few system calls and no query: safe in any thread, and quick enough for the event loop."""
+        ...
+
+    def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
+        """Write a backup to a new file, beside the writer, in any thread; returns its size in bytes.
+
+        It holds what was committed when it began, is checked and on disk before it gets its name, and is one file.
+        on_step: called every now and then with (pages done, pages in all); what it raises comes out, and no file is
+        left. Until all pages are done the log cannot be emptied. Raises StorageOpenError, StorageUnavailable.
+        """
+        ...
 
     def open_reader(self) -> Reader:
         """Raises StorageUnavailable or StorageOpenError."""

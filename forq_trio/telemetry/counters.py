@@ -11,6 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram
+from forq_trio.telemetry.last_hour import LastHour
 from forq_trio.telemetry.rejections import Cause, cause_of
 
 OTHER = "other"
@@ -37,7 +38,9 @@ class Counters:
 
     As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;
     oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
-    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait.
+    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait. connections:
+    how many are open to the API, None where none is served. last_backup_at: when the latest backup that is there was
+    made, epoch ms; backup_failed: the latest did not succeed.
     """
 
     def __init__(self) -> None:
@@ -46,9 +49,14 @@ class Counters:
         self.oldest_seconds: dict[QueueKey, float] = {}
         self.parked: Mapping[str, Sized] = {}
         self.inbox_calls: Callable[[], int] = lambda: 0
+        self.connections: Callable[[], int] | None = None
+        self.last_backup_at: int | None = None
+        self.backup_failed = False
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)
         self.commit_seconds = Histogram(DISK_SECONDS)
+        self.hour_of_commit_calls = LastHour(COMMIT_CALLS)
+        self.hour_of_commit_seconds = LastHour(DISK_SECONDS)
         self.checkpoint_seconds = Histogram(DISK_SECONDS)
         self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
         self.durations: dict[tuple[str, QueueKey], Histogram] = {}
@@ -69,10 +77,12 @@ class Counters:
         for key, values in durations.items():
             (self._by_duration.get(key) or self._admit_duration(*key)).add_all(values)
 
-    def record_commit(self, calls: int, seconds: float) -> None:
-        """Add a commit that changed something: how many calls shared it, how long it waited for the disk."""
+    def record_commit(self, calls: int, seconds: float, at_ms: int) -> None:
+        """Add a commit that changed something: how many calls shared it, how long it waited for the disk, and when."""
         self.commit_calls.add(calls)
         self.commit_seconds.add(seconds)
+        self.hour_of_commit_calls.add(at_ms, calls)
+        self.hour_of_commit_seconds.add(at_ms, seconds)
 
     def record_rejection(self, rejected: Cause | BaseException) -> None:
         """Count a rejection by its cause or by its error; an error that is no rejection is ignored."""

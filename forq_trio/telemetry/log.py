@@ -106,6 +106,8 @@ class LogEvent(StrEnum):
         "warning",
         "A live page could not be updated, because the database did not answer; it is tried again.",
     )
+    BACKUP_MADE = "backup.made", "info", "A backup was made, checked and written to the disk."
+    BACKUP_FAILED = "backup.failed", "error", "A backup failed; no file of it is left."
     REDRIVE_FAILED = (
         "redrive.failed",
         "error",

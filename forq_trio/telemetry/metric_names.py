@@ -125,6 +125,13 @@ CHECKPOINT_PAUSE_SECONDS = Family(
     (),
     "How long no commit could begin because of a checkpoint.",
 )
+LAST_BACKUP = Family(
+    "forq_backup_last_success_timestamp_seconds",
+    "gauge",
+    (),
+    "When the latest backup that the server made was begun, in Unix time; absent without one.",
+)
+BACKUP_FAILED = Family("forq_backup_failed", "gauge", (), "1 while the latest backup failed, else 0.")
 
 FAMILIES = (
     *(counter.family for counter in COUNTERS),
@@ -142,6 +149,8 @@ FAMILIES = (
     COMMIT_SECONDS,
     CHECKPOINT_SECONDS,
     CHECKPOINT_PAUSE_SECONDS,
+    LAST_BACKUP,
+    BACKUP_FAILED,
 )
 """All families, in the order of a scrape."""
 

@@ -57,6 +57,10 @@ class Exposition:
         for family, histogram in self._writer_histograms:
             yield _heading(family)
             yield histogram.text()
+        yield _heading(names.LAST_BACKUP)
+        if counters.last_backup_at is not None:
+            yield f"{names.LAST_BACKUP.name} {counters.last_backup_at / _MS_PER_SECOND}\n"
+        yield f"{_heading(names.BACKUP_FAILED)}{names.BACKUP_FAILED.name} {int(counters.backup_failed)}\n"
 
     def _events(self) -> Iterator[str]:
         by_kind: dict[str, list[Series]] = defaultdict(list)

@@ -14,7 +14,7 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import Batch, BatchResult, Engine, Reader, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Engine, EngineFacts, Reader, Snapshot
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor, WriterListener
@@ -82,6 +82,12 @@ class ObservedEngine:
 
     def snapshot(self) -> Snapshot:
         return self._engine.snapshot()
+
+    def facts(self) -> EngineFacts:
+        return self._engine.facts()
+
+    def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
+        return self._engine.copy_to(path, on_step)
 
     def open_reader(self) -> Reader:
         return self._engine.open_reader()

@@ -16,9 +16,10 @@ from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, make_handler
 from forq_trio.http.throttle import Throttle
+from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.model import limits
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
@@ -89,7 +90,16 @@ def blamed(answer: Mapping[str, Any]) -> dict[str, Any]:
 class Api:
     """The handler with everything behind it."""
 
-    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: SetClock, counters: Counters) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        writer: WriterActor,
+        readers: ReaderPool,
+        clock: SetClock,
+        counters: Counters,
+        backups: BackupSettings,
+    ) -> None:
+        self.backups = Backups(engine, writer, counters, clock, backups)
         self.broker = Broker(writer, readers, clock)
         self.writer = writer
         self.readers = readers
@@ -105,7 +115,7 @@ class Api:
         access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
-            *forq_routes(self.broker, access, require_receipt=require_receipt),
+            *forq_routes(self.broker, access, backups=self.backups, require_receipt=require_receipt),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.counters).routes(metrics_gate),
         ]
@@ -139,18 +149,19 @@ class Api:
 
 
 @asynccontextmanager
-async def open_api() -> AsyncIterator[Api]:
-    """A running writer and readers with the API in front of them."""
+async def open_api(engine: Engine | None = None, backups: BackupSettings | None = None) -> AsyncIterator[Api]:
+    """A running writer and readers with the API in front of them. engine: None for the one in memory."""
     clock = SetClock()
     counters = Counters()
-    engine = MemoryEngine(EngineSettings())
+    engine = engine or MemoryEngine(EngineSettings())
     writer = WriterActor(Store(engine, on_the_loop()), clock, counters)
     # No deadline: time may jump while they read.
     readers = ReaderPool(engine.open_reader, size=2, deadline_seconds=math.inf)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
-            api = Api(writer, readers, clock, counters)
+            api = Api(engine, writer, readers, clock, counters, backups or BackupSettings())
+            tasks.start_soon(api.backups.run)
             await tasks.start(api.broker.redrive_tasks.run)
             yield api
             tasks.cancel_scope.cancel()

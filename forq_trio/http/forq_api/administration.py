@@ -21,7 +21,7 @@ _read_object_without_members = BodyReader(_Nothing)
 _encode = msgspec.json.Encoder().encode
 
 
-def _read_nothing(body: bytes) -> None:
+def read_nothing(body: bytes) -> None:
     """Refuse a body that is neither absent nor an object without members."""
     if body:
         _read_object_without_members(body)
@@ -61,19 +61,19 @@ class AdministrationEndpoints:
 
     async def pause(self, request: Request, queue: str) -> Response:
         """204: nobody gets messages until `resume`."""
-        _read_nothing(request.body)
+        read_nothing(request.body)
         await self._broker.pause(queue)
         return NO_CONTENT
 
     async def resume(self, request: Request, queue: str) -> Response:
         """204: waiting receivers are served."""
-        _read_nothing(request.body)
+        read_nothing(request.body)
         await self._broker.resume(queue)
         return NO_CONTENT
 
     async def purge(self, request: Request, queue: str) -> Response:
         """How many messages were removed: those sent before this request."""
-        _read_nothing(request.body)
+        read_nothing(request.body)
         return Response(200, _encode(Purged(await self._broker.purge(queue))))
 
     async def remove(self, request: Request, queue: str) -> Response:

@@ -61,6 +61,8 @@ TOKEN_INVALID = {
 TOKEN_NOT_FOUND = "not_found.token"
 TOKEN_EXISTS = "conflict.token_exists"
 TOO_MANY_TOKENS = "conflict.too_many_tokens"
+BACKUP_RUNNING = "conflict.backup_running"
+IN_MEMORY = "conflict.in_memory"
 PRIORITY_OUT_OF_RANGE = "bad_request.priority.out_of_range"
 TTL_OUT_OF_RANGE = "bad_request.ttlMs.out_of_range"
 MAX_ATTEMPTS_OUT_OF_RANGE = "bad_request.maxAttempts.out_of_range"
@@ -141,6 +143,8 @@ CODES = {
     QUEUE_NOT_EMPTY: Code(409, "The queue still holds messages; purge it first."),
     TOKEN_EXISTS: Code(409, "There is an access token of this name already."),
     TOO_MANY_TOKENS: Code(409, "There are 1,000 access tokens; revoke some first."),
+    BACKUP_RUNNING: Code(409, "A backup is being made already."),
+    IN_MEMORY: Code(409, "The server keeps nothing (FORQ_MEMORY), so there is nothing to back up."),
     TOO_MANY_REQUESTS: Code(
         429,
         "Too many wrong keys came from this address; Retry-After says for how many seconds it is locked out.",

@@ -4,6 +4,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import QUEUES_PAGE, administration_routes
+from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
@@ -12,6 +13,7 @@ from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
+from forq_trio.jobs.backup import Backups
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
@@ -249,8 +251,13 @@ PEEK = Operation(
 )
 
 
-def forq_routes(broker: Broker, access: Access, *, require_receipt: bool = False) -> list[Route]:
-    """All routes under /api/v1, each behind a gate of `access`. require_receipt: see FORQ_REQUIRE_RECEIPT."""
+def forq_routes(
+    broker: Broker, access: Access, *, backups: Backups | None = None, require_receipt: bool = False
+) -> list[Route]:
+    """All routes under /api/v1, each behind a gate of `access`.
+
+    backups: None where none are made over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
+    """
 
     def route(
         method: str,
@@ -305,4 +312,5 @@ def forq_routes(broker: Broker, access: Access, *, require_receipt: bool = False
         *administration_routes(route, broker),
         *dead_letter_routes(route, broker),
         *token_routes(route, broker),
+        *([] if backups is None else backup_routes(route, backups)),
     ]

@@ -9,9 +9,9 @@ from typing import Any
 
 from forq_trio.model import commands
 from forq_trio.model.commands import Claim, Command
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineSettings
+from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import send as memory_send
@@ -110,6 +110,12 @@ class MemoryEngine:
 
     def snapshot(self) -> Committed:
         return Committed(self._committed)
+
+    def facts(self) -> EngineFacts:
+        return EngineFacts(name="memory", version="", durability=self.durability)
+
+    def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
+        raise StorageUnavailable("nothing is stored in a file")
 
     def open_reader(self) -> MemoryReader:
         return MemoryReader(lambda: self._committed)

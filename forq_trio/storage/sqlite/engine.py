@@ -10,6 +10,7 @@ ready messages, or a batch without work, runs no SQL.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -46,9 +47,11 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
 from forq_trio.storage.allowance import Step
-from forq_trio.storage.engine import Batch, BatchResult, EngineSettings, SetAside, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, EngineFacts, EngineSettings, SetAside, Snapshot
+from forq_trio.storage.sqlite.facts import facts_of
+from forq_trio.storage.sqlite.files.copy import copy_database
 from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS, changed_nothing, unavailable
-from forq_trio.storage.sqlite.files.open import open_database
+from forq_trio.storage.sqlite.files.open import open_database, open_reader
 from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
@@ -168,11 +171,31 @@ class SqliteEngine:
     def snapshot(self) -> Snapshot:
         return self._cache
 
+    def facts(self) -> EngineFacts:
+        return facts_of(self._database, self.log, self.durability)
+
+    def copy_to(self, path: str, on_step: Callable[[int, int], None]) -> int:
+        """See storage/engine.py; files/copy.py says how."""
+        self._check_files()
+        done = 0
+
+        def step(copied: int, total: int) -> None:
+            nonlocal done
+            done = copied
+            on_step(copied, total)
+
+        with closing(open_reader(self._database.real_path)) as source:
+            return copy_database(source, path, step, checking=lambda: on_step(done, done))
+
     def open_reader(self) -> SqliteReader:
+        self._check_files()
+        return SqliteReader(self._database.real_path)
+
+    def _check_files(self) -> None:
+        """Raise StorageLost where a connection that is opened now would read something else."""
         problem = self.log.files_problem()
         if problem is not None:
-            raise StorageLost(problem)  # a connection that is opened now would read something else
-        return SqliteReader(self._database.real_path)
+            raise StorageLost(problem)
 
     def close(self) -> None:
         """Roll back the open transaction, move the log into the file and close it."""

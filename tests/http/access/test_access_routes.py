@@ -16,7 +16,7 @@ DOCS = (Path(__file__).parents[3] / "docs" / "access.md").read_text()
 TABLE = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| `(\w+)` \|$", DOCS, re.MULTILINE))
 ID = "01890000-0000-7000-8000-000000000000"
 BODIES = {"receiveMessages": b'{"max": 1}', "sendMessage": b'{"content": "m"}', "createToken": b"{}"}
-OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}"}
+OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"}
 LISTS = {"/api/v1/queues", "/api/v1/settings"}
 
 

@@ -58,6 +58,8 @@ ANSWERS = {
     errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
     errors.TokenExists: (409, "conflict.token_exists"),
     errors.TooManyTokens: (409, "conflict.too_many_tokens"),
+    errors.BackupRunning: (409, "conflict.backup_running"),
+    errors.BackupImpossible: (409, "conflict.in_memory"),
     errors.Overloaded: (503, "forq.overloaded"),
     errors.QueueFull: (503, "forq.queue_full"),
     errors.TooManyRedrives: (503, "forq.too_many_redrives"),

@@ -48,7 +48,7 @@ def test_buckets_are_cumulative_and_agree_with_count_and_sum(name: str) -> None:
 def test_commits_have_their_histograms_without_labels() -> None:
     counters = Counters()
     for calls, seconds in ((1, 0.0001), (2, 0.00011), (3, 0.5), (5_000, 11)):
-        counters.record_commit(calls, seconds)
+        counters.record_commit(calls, seconds, 0)
     samples = own_samples(counters)
     by_calls = buckets(samples, "forq_commit_batch_calls")
     assert (by_calls[1], by_calls[2], by_calls[4], by_calls[4_096]) == (1, 2, 3, 3)

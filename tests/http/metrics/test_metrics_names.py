@@ -56,6 +56,8 @@ OURS = {
     "forq_commit_duration_seconds": ("histogram",),
     "forq_checkpoint_duration_seconds": ("histogram",),
     "forq_checkpoint_pause_seconds": ("histogram",),
+    "forq_backup_last_success_timestamp_seconds": ("gauge",),
+    "forq_backup_failed": ("gauge",),
 }
 CAUSES = [
     *("overloaded", "queue_full", "stopping", "storage_unavailable", "storage_full", "storage_lost"),
@@ -91,7 +93,8 @@ def full_tally() -> Counters:
     counters.dead_letters[counters.key("q")] = 9
     counters.oldest_seconds[counters.key("q")] = 1.5
     counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2]})
-    counters.record_commit(3, 0.001)
+    counters.record_commit(3, 0.001, 0)
+    counters.last_backup_at = 1_700_000_000_000
     return counters
 
 

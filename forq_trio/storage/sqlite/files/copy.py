@@ -21,6 +21,7 @@ def copy_database(
     target: str,
     progress: Progress | None = None,
     naming: AbstractContextManager[object] | None = None,
+    checking: Callable[[], None] | None = None,
 ) -> int:
     """Write what `source` sees to the file `target`; returns its size in bytes.
 
@@ -28,7 +29,8 @@ def copy_database(
     and replaces what had that name. One read transaction lasts for the whole copy, so that SQLite does not
     start again at each commit of the server. The server goes on, but cannot empty its log meanwhile.
     progress: called after each step with (pages done, pages in all). naming: entered when the copy is on disk; it gets
-    its name inside.
+    its name inside. checking: called now and then while the copy is checked. What progress and checking raise comes
+    out.
 
     Raises StorageOpenError when the copy cannot be written or turns out damaged; then there is no target.
     """
@@ -36,10 +38,11 @@ def copy_database(
         directory, name = os.path.split(os.path.realpath(target))
         descriptor, partial = tempfile.mkstemp(prefix=f"{name}.", suffix=".partial", dir=directory)
         try:
-            os.close(descriptor)
-            with closing(apsw.Connection(partial)) as copy:
-                _copy_pages(source, copy, progress)
+            with os.fdopen(descriptor), closing(apsw.Connection(partial)) as copy:
+                _copy_pages(source, copy, descriptor, progress)
                 copy.pragma("journal_mode", "DELETE")
+                if checking is not None:
+                    copy.set_progress_handler(_going_on(checking), limits.BACKUP_CHECK_STEPS)
                 problems = copy.pragma("integrity_check")
             if problems != "ok":
                 raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
@@ -75,15 +78,31 @@ def sync(path: str) -> None:
         os.close(descriptor)
 
 
-def _copy_pages(source: apsw.Connection, copy: apsw.Connection, progress: Progress | None) -> None:
-    copy.pragma("synchronous", "OFF")  # it is synced once, at the end
+def _going_on(checking: Callable[[], None]) -> Callable[[], bool]:
+    def go_on() -> bool:
+        checking()
+        return False
+
+    return go_on
+
+
+def _copy_pages(
+    source: apsw.Connection, copy: apsw.Connection, descriptor: int, progress: Progress | None
+) -> None:
+    """Copy all pages. They are synced in portions: who shares the disk waits for one of them, not for all."""
+    copy.pragma("synchronous", "OFF")
+    synced = 0
     source.execute("BEGIN")
     try:
         source.pragma("schema_version")  # the first read takes the snapshot
         with copy.backup("main", source, "main") as backup:
             while not backup.done:
                 backup.step(limits.BACKUP_STEP_PAGES)
+                done = backup.page_count - backup.remaining
+                if done - synced >= limits.BACKUP_SYNC_PAGES:
+                    os.fdatasync(descriptor)
+                    synced = done
                 if progress is not None:
-                    progress(backup.page_count - backup.remaining, backup.page_count)
+                    progress(done, backup.page_count)
     finally:
         source.execute("ROLLBACK")

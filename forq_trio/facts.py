@@ -1,0 +1,143 @@
+"""What the server is and how it does, for people: facts of the moment, and the one sentence that they come to.
+
+Taking the facts costs a few system calls and no query.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from forq_trio.jobs.runs import JobReport
+from forq_trio.storage.engine import EngineFacts
+from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS
+from forq_trio.telemetry.last_hour import quantile
+
+Level = Literal["broken", "attention", "fine"]
+
+SLOW_COMMIT_SECONDS = 0.1
+SLOW_COMMITS_MIN = 100
+SLOW_COMMITS_MINUTES = 5
+
+
+class CommitFacts(Struct, frozen=True, kw_only=True):
+    """Commits of the last hour. calls: that shared one; seconds: that one waited for the disk.
+
+    The counts are by bucket: up to each bound, the last above all. per_second: over the last SLOW_COMMITS_MINUTES.
+    recent_p99_seconds: of the last SLOW_COMMITS_MINUTES; None where there were fewer than SLOW_COMMITS_MIN. slowest_at:
+    epoch ms.
+    """
+
+    count: int
+    per_second: float
+    calls_bounds: tuple[float, ...]
+    calls_counts: tuple[int, ...]
+    calls_median: float | None
+    seconds_bounds: tuple[float, ...]
+    seconds_counts: tuple[int, ...]
+    seconds_median: float | None
+    seconds_p99: float | None
+    recent_p99_seconds: float | None
+    slowest_seconds: float | None
+    slowest_at: int | None
+
+
+class SystemFacts(Struct, frozen=True, kw_only=True):
+    """The server at the moment `now_ms`; times are epoch ms.
+
+    memory_bytes: what the process holds in memory; None where the system does not tell. connections: open to the API;
+    None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
+    file of the database is lost. log_held: a long read keeps the log from being emptied; not told of while a backup
+    runs, which is one.
+    """
+
+    version: str
+    now_ms: int
+    started_at: int
+    memory_bytes: int | None
+    connections: int | None
+    inbox_calls: int
+    engine: EngineFacts
+    commits: CommitFacts
+    sends_refused: bool
+    files_problem: str | None
+    log_held: bool
+
+
+def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFacts:
+    calls = counters.hour_of_commit_calls.counts(now_ms)
+    seconds = counters.hour_of_commit_seconds.counts(now_ms)
+    recent = counters.hour_of_commit_seconds.counts(now_ms, SLOW_COMMITS_MINUTES)
+    into_minute_ms = now_ms % 60_000
+    span_ms = (SLOW_COMMITS_MINUTES - 1) * 60_000 + into_minute_ms
+    lived_ms = max(1_000, min(span_ms, now_ms - started_at))
+    slowest = counters.hour_of_commit_seconds.greatest(now_ms)
+    return CommitFacts(
+        count=sum(seconds),
+        per_second=sum(recent) * 1_000 / lived_ms,
+        calls_bounds=COMMIT_CALLS,
+        calls_counts=tuple(calls),
+        calls_median=quantile(COMMIT_CALLS, calls, 0.5),
+        seconds_bounds=DISK_SECONDS,
+        seconds_counts=tuple(seconds),
+        seconds_median=quantile(DISK_SECONDS, seconds, 0.5),
+        seconds_p99=quantile(DISK_SECONDS, seconds, 0.99),
+        recent_p99_seconds=quantile(DISK_SECONDS, recent, 0.99) if sum(recent) >= SLOW_COMMITS_MIN else None,
+        slowest_seconds=None if slowest is None else slowest[0],
+        slowest_at=None if slowest is None else slowest[1],
+    )
+
+
+def memory_bytes(statm: Path = Path("/proc/self/statm")) -> int | None:
+    """What this process holds in memory (RSS); None where the system does not tell."""
+    try:
+        return int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Level, str]:
+    """How the server does, in one sentence: the first of these that is true."""
+    if facts.files_problem is not None:
+        return "broken", "A file of the database is missing"
+    if facts.sends_refused:
+        return "broken", "The disk is full: sends are refused"
+    failed = {report.name: report for report in reports if report.failed}
+    if "backup" in failed:
+        return "attention", f"The last backup failed{_ago(failed['backup'], facts.now_ms)}"
+    if facts.log_held:
+        return "attention", "The log cannot be emptied: a read holds it"
+    p99 = facts.commits.recent_p99_seconds
+    if p99 is not None and p99 > SLOW_COMMIT_SECONDS:
+        return "attention", f"Writes wait for the disk: p99 {duration_words(round(p99 * 1_000))}"
+    for report in failed.values():
+        return "attention", f"A job failed: {report.title}{_ago(report, facts.now_ms)}"
+    return "fine", "All is well"
+
+
+def _ago(report: JobReport, now_ms: int) -> str:
+    if report.last_run_at is None:
+        return ""
+    return f", {duration_words(max(0, now_ms - report.last_run_at))} ago"
+
+
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
+
+
+def duration_words(ms: int) -> str:
+    """`12 ms`, `1.4 s`, `31 s`, `8 min 12 s`, `26 min`, `1 h 12 min`: the second unit only below 10 of the first."""
+    if ms < 1_000:
+        return f"{ms} ms"
+    if ms < 10_000:
+        return f"{ms / 1_000:.1f} s".replace(".0 ", " ")
+    place = next(place for place, (_, size) in enumerate(_UNITS) if ms >= size)
+    unit, size = _UNITS[place]
+    words = f"{ms // size} {unit}"
+    if place + 1 < len(_UNITS) and ms < 10 * size:
+        smaller, smaller_size = _UNITS[place + 1]
+        if rest := ms % size // smaller_size:
+            words += f" {rest} {smaller}"
+    return words

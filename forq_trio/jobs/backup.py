@@ -1,0 +1,321 @@
+"""Backups of the running server: at an interval, or when somebody asks.
+
+Rules
+- One at a time, in a thread with a connection of its own: the writer goes on.
+- Before it begins there has to be space for the whole of it, and for the disk reserve where that is on the same disk.
+- A file gets its name when it is complete, checked and on disk (storage/sqlite/files/copy.py); one that fails or is cut
+  off leaves none, and what a killed process left is removed by the next.
+- Only after one succeeded are the oldest removed, and only files with names that we give (backup_files.py).
+- While pages are copied the log cannot be emptied. By how much it grew is told. When the disk is nearly full a backup
+  gives up, because the log needs the space.
+- The interval counts from the latest file, so restarts do not move it. After a failure it is tried again soon.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import trio
+
+from forq_trio.jobs.backup_files import BackupFiles
+from forq_trio.jobs.disk_guard import free_bytes_of
+from forq_trio.jobs.runs import Runs, failure_words
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import BackupImpossible, BackupRunning, ForqError, Stopping, StorageUnavailable
+from forq_trio.storage.engine import Engine
+from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.wire.backups import BackupInfo
+from forq_trio.wire.backups import Backups as BackupsView
+from forq_trio.writer_actor import WriterActor
+
+T = TypeVar("T")
+
+
+class BackupFailed(ForqError):
+    """The backup was not made"""
+
+
+@dataclass(frozen=True)
+class BackupSettings:
+    """directory: None for `backups` beside the database. every_hours: 0 for only when asked. keep: how many files stay.
+
+    reserve_bytes: what a backup has to leave free on the disk of the database.
+    """
+
+    directory: Path | None = None
+    every_hours: int = 0
+    keep: int = limits.BACKUP_KEEP_DEFAULT
+    reserve_bytes: int = 0
+
+
+class Backups:
+    """A job: `run` until cancelled; the other methods are for callers.
+
+    directory: None where no backup can be made. on_copied: called when a copy no longer holds the log. free_bytes:
+    how much may still be written to the disk of a directory.
+    """
+
+    name = "backup"
+
+    def __init__(
+        self,
+        engine: Engine,
+        writer: WriterActor,
+        counters: Counters,
+        clock: Clock,
+        settings: BackupSettings,
+        on_copied: Callable[[], None] = lambda: None,
+        free_bytes: Callable[[Path], int] = free_bytes_of,
+    ) -> None:
+        path = engine.facts().path
+        self._files: BackupFiles | None = None
+        if path is not None:
+            database = Path(path)
+            self._files = BackupFiles(settings.directory or database.parent / "backups", database)
+        self._engine = engine
+        self._writer = writer
+        self._counters = counters
+        self._clock = clock
+        self._settings = settings
+        self._on_copied = on_copied
+        self._free_bytes = free_bytes
+        self._limiter = trio.CapacityLimiter(1)
+        self._list_limiter = trio.CapacityLimiter(1)
+        self._named_at = 0  # the time in the latest name; names only ascend, whatever the clock does
+        self._woken = trio.Event()
+        self._latest: BackupInfo | None = None
+        self._next_at: int | None = None
+        self._serving = False
+        self.runs = Runs(self.name, "Backup")
+
+    @property
+    def directory(self) -> Path | None:
+        return None if self._files is None else self._files.directory
+
+    async def state(self) -> BackupsView:
+        """The latest backup, and the files that are there.
+
+        Raises BackupImpossible; StorageUnavailable where the directory cannot be read.
+        """
+        files = self._files_or_raise()
+        try:
+            listed = await self._in_thread(files.list, self._list_limiter)
+        except BackupFailed as error:
+            raise StorageUnavailable(error.message) from error
+        return BackupsView(
+            directory=str(files.directory),
+            keep=self._settings.keep,
+            latest=self._latest,
+            next_at=self._next_at,
+            files=listed,
+        )
+
+    async def start(self, started_by: str | None = None, *, scheduled: bool = False) -> BackupInfo:
+        """Begin a backup that goes on in the server; returns at once. Raises BackupImpossible, BackupRunning, Stopping.
+
+        started_by: the name of an access token, None for the server's secret.
+        """
+        await trio.lowlevel.checkpoint()
+        return self._begin(started_by, scheduled=scheduled)
+
+    async def run_now(self) -> None:
+        """Make a backup, and return when it has ended, well or not. Raises what `start` raises."""
+        await trio.lowlevel.checkpoint()
+        self._begin(None)
+        await self.runs.wait_for_next()
+
+    async def run(self) -> None:
+        """Make those that are asked for, and those that are due."""
+        if self._files is None:
+            return
+        self._serving = True
+        try:
+            await self._look_for_earlier(self._files)
+            while True:
+                await self._wait()
+                if self._latest is not None and self._latest.state == "running":
+                    await self._make(self._files, self._latest)
+        finally:
+            self._serving = False
+
+    def _files_or_raise(self) -> BackupFiles:
+        if self._files is None:
+            raise BackupImpossible
+        return self._files
+
+    def _begin(self, started_by: str | None, *, scheduled: bool = False) -> BackupInfo:
+        files = self._files_or_raise()
+        if not self._serving:
+            raise Stopping
+        if self._latest is not None and self._latest.state == "running":
+            raise BackupRunning
+        now_ms = self._clock.now_ms()
+        self._named_at = max(now_ms, self._named_at + limits.SECOND_MS)
+        self._latest = BackupInfo(
+            name=files.name_at(self._named_at),
+            state="running",
+            started_at=now_ms,
+            started_by=started_by,
+            scheduled=scheduled,
+        )
+        self._woken.set()
+        return self._latest
+
+    async def _look_for_earlier(self, files: BackupFiles) -> None:
+        """Find out when the latest backup was made, by this process or an earlier one."""
+        try:
+            earlier = await self._in_thread(files.list)
+        except BackupFailed:
+            earlier = []
+        self._named_at = max(self._named_at, earlier[0].made_at if earlier else 0)
+        self._counters.last_backup_at = earlier[0].made_at if earlier else None
+        self._set_next(after_ms=self._counters.last_backup_at)
+
+    def _set_next(self, after_ms: int | None) -> None:
+        """The next is due an interval after that moment, None for now."""
+        every_ms = self._settings.every_hours * limits.HOUR_MS
+        now_ms = self._clock.now_ms()
+        if every_ms:
+            self._next_at = now_ms if after_ms is None else min(after_ms, now_ms) + every_ms
+            self.runs.next_at = trio.current_time() + max(0, self._next_at - now_ms) / 1_000
+        else:
+            self.runs.next_when = "when somebody asks"
+
+    async def _wait(self) -> None:
+        """Until a backup is asked for or due. The wall clock may be set, so it is looked at now and then."""
+        while not self._woken.is_set():
+            seconds = float("inf")
+            if self._next_at is not None:
+                seconds = (self._next_at - self._clock.now_ms()) / 1_000
+                if seconds <= 0:
+                    self._begin(None, scheduled=True)
+                    break
+            with trio.move_on_after(min(seconds, limits.BACKUP_LOOK_SECONDS_MAX)):
+                await self._woken.wait()
+        self._woken = trio.Event()
+
+    async def _make(self, files: BackupFiles, backup: BackupInfo) -> None:
+        """Make a backup, and note what came of it."""
+        copy = _Copy(self._engine, self._writer, self._note_progress, self._on_copied)
+        self._next_at = None
+        ended = msgspec.structs.replace(backup, state="cancelled")
+        try:
+            with self.runs.run() as outcome:
+                size = await self._in_thread(lambda: self._copy(files, backup.name, copy))
+                outcome.result = f"{shown_bytes(size)}, the log grew by {shown_bytes(copy.log_grew_bytes)}"
+            ended = msgspec.structs.replace(self._now(backup), state="done", bytes=size)
+            self._counters.last_backup_at = backup.started_at
+        except Exception as error:
+            ended = msgspec.structs.replace(self._now(backup), state="failed", error=failure_words(error))
+        finally:
+            self._latest = msgspec.structs.replace(
+                ended, finished_at=self._clock.now_ms(), log_grew_bytes=copy.log_grew_bytes
+            )
+        self._note_end(self._latest)
+
+    def _note_end(self, backup: BackupInfo) -> None:
+        failed = self._counters.backup_failed = backup.state == "failed"
+        if failed:
+            log(LogEvent.BACKUP_FAILED, name=backup.name, error=backup.error)
+            every_ms = self._settings.every_hours * limits.HOUR_MS
+            retry_ms = min(every_ms, int(limits.BACKUP_RETRY_SECONDS * 1_000))
+            self._set_next(self._clock.now_ms() - every_ms + retry_ms)
+        else:
+            log(LogEvent.BACKUP_MADE, name=backup.name, bytes=backup.bytes, log_grew=backup.log_grew_bytes)
+            self._set_next(backup.started_at)
+
+    def _copy(self, files: BackupFiles, name: str, copy: "_Copy") -> int:
+        """Runs in a thread."""
+        files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.remove_partial()
+        if os.path.lexists(files.path_of(name)):
+            raise BackupFailed(f"{files.path_of(name)} exists already")
+        self._check_space(files.directory)
+        size = copy.write(files.path_of(name))
+        files.remove_oldest(self._settings.keep)
+        return size
+
+    def _check_space(self, directory: Path) -> None:
+        """Raise BackupFailed if the disk has no space for the file, or would have less than the disk reserve left."""
+        facts = self._engine.facts()
+        needed = facts.file_bytes + facts.log_bytes
+        if facts.path is not None and os.stat(directory).st_dev == os.stat(facts.path).st_dev:
+            needed += self._settings.reserve_bytes
+        free = self._free_bytes(directory)
+        if free < needed:
+            raise BackupFailed(f"{directory} has {shown_bytes(free)} free, {shown_bytes(needed)} are needed")
+
+    async def _in_thread(self, work: Callable[[], T], limiter: trio.CapacityLimiter | None = None) -> T:
+        """Return `work()`. Cancelled, it returns when the thread has ended: a copy notices it at its next step."""
+
+        def checked() -> T:
+            try:
+                return work()
+            except OSError as error:
+                raise BackupFailed(
+                    f"{error.filename or self.directory}: {error.strerror or error}"
+                ) from error
+
+        return await trio.to_thread.run_sync(checked, limiter=limiter or self._limiter)
+
+    def _note_progress(self, done: int, total: int) -> None:
+        """Called in the thread: a reader sees the progress before or after, never a mixture."""
+        if self._latest is not None:
+            self._latest = msgspec.structs.replace(self._latest, pages_done=done, pages_total=total)
+
+    def _now(self, backup: BackupInfo) -> BackupInfo:
+        return self._latest or backup
+
+
+class _Copy:
+    """One copy, in a thread. log_grew_bytes: since its first step, while it holds the log."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        writer: WriterActor,
+        progress: Callable[[int, int], None],
+        on_copied: Callable[[], None],
+    ) -> None:
+        self.log_grew_bytes = 0
+        self._engine = engine
+        self._writer = writer
+        self._progress = progress
+        self._on_copied = on_copied
+        self._log_pages = 0  # at the start, or when it has started over
+        self._copied = False
+
+    def write(self, path: str) -> int:
+        assert self._engine.log is not None
+        self._log_pages = self._engine.log.pages()
+        return self._engine.copy_to(path, self._step)
+
+    def _step(self, done: int, total: int) -> None:
+        trio.from_thread.check_cancelled()
+        if self._copied:
+            return
+        assert self._engine.log is not None
+        pages = self._engine.log.pages()
+        self._log_pages = min(pages, self._log_pages)
+        self.log_grew_bytes = (pages - self._log_pages) * limits.LOG_PAGE_BYTES
+        self._progress(done, total)
+        if done == total:
+            self._copied = True
+            trio.from_thread.run_sync(self._on_copied)
+        elif self._writer.sends_refused:
+            raise BackupFailed("the disk is nearly full, and the log cannot be emptied during a backup")
+
+
+def shown_bytes(count: int) -> str:
+    """`3.1 GiB`: one decimal below 10 of a unit."""
+    value, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if value < 1_024:
+            break
+        value, unit = value / 1_024, larger
+    return f"{value:.1f} {unit}" if unit != "B" and value < 10 else f"{value:,.0f} {unit}"

@@ -1,0 +1,131 @@
+"""What is known of a job's runs: when the latest began, how long it took, what came of it, and when the next begins."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import trio
+from msgspec import Struct
+
+from forq_trio.model.clock import Clock
+from forq_trio.model.errors import ForqError, Stopping
+
+NOTHING_TO_DO = "nothing to do"
+
+
+class JobReport(Struct, frozen=True, kw_only=True):
+    """A job, for people.
+
+    last_run_at: when its latest run began, epoch ms; None before the first. took_seconds: how long that took.
+    result: what came of it in words, or why it failed; a failure stays until a run succeeds. next_run_at: epoch ms;
+    None while it runs, and where that is no moment but `next_when`, in words. runnable: `JobBoard.run_now` takes it.
+    """
+
+    name: str
+    title: str
+    last_run_at: int | None = None
+    took_seconds: float | None = None
+    result: str = ""
+    failed: bool = False
+    running: bool = False
+    next_run_at: int | None = None
+    next_when: str | None = None
+    runnable: bool = True
+
+
+class RunOutcome:
+    """Filled in by the body of `Runs.run`: what came of it in words."""
+
+    result = NOTHING_TO_DO
+
+
+class Runs:
+    """The runs of one job, one after the other.
+
+    name: of the job in logs; title: for people. next_at: when the next begins, on trio's clock; None where that is not
+    known. next_when: in words, where it is no moment.
+    """
+
+    def __init__(self, name: str, title: str, *, next_when: str | None = None) -> None:
+        self.name = name
+        self.title = title
+        self.next_at: float | None = None
+        self.next_when = next_when
+        self.running = False
+        self._began_at: float | None = None
+        self._took_seconds: float | None = None
+        self._result = ""
+        self._failed = False
+        self._begun = 0
+        self._ended = 0
+        self._changed = trio.Event()
+        self._closed = False
+
+    @contextmanager
+    def run(self) -> Iterator[RunOutcome]:
+        """A run is what the body does. What it raises is its failure; a run that is cancelled, or stopped, is none."""
+        began_at = trio.current_time()
+        outcome = RunOutcome()
+        self._begun += 1
+        self.running, self.next_at = True, None
+        try:
+            yield outcome
+        except Stopping:
+            raise
+        except Exception as error:
+            self.note(began_at, failure_words(error), failed=True)
+            raise
+        else:
+            self.note(began_at, outcome.result)
+        finally:
+            self.running = False
+            self._ended = self._begun
+            self._wake()
+
+    def note(self, began_at: float, result: str, *, failed: bool = False) -> None:
+        """Note what came of a run that began at this time of trio's clock."""
+        self._began_at = began_at
+        self._took_seconds = trio.current_time() - began_at
+        self._result, self._failed = result, failed
+
+    async def wait_for_next(self) -> None:
+        """Return when a run that begins from now on has ended, well or not. Raises Stopping after `close`."""
+        wanted = self._begun + 1
+        while self._ended < wanted:
+            if self._closed:
+                raise Stopping
+            await self._changed.wait()
+
+    def close(self) -> None:
+        """There will be no more runs: let go who waits for one."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
+    def report(self, clock: Clock, *, runnable: bool = True) -> JobReport:
+        """As of now. Times are told on `clock`, so a clock that was set meanwhile does not make them lie."""
+        now_ms, now = clock.now_ms(), trio.current_time()
+        return JobReport(
+            name=self.name,
+            title=self.title,
+            last_run_at=None if self._began_at is None else now_ms - round((now - self._began_at) * 1_000),
+            took_seconds=self._took_seconds,
+            result=self._result,
+            failed=self._failed,
+            running=self.running,
+            next_run_at=None if self.next_at is None else now_ms + round(max(0, self.next_at - now) * 1_000),
+            next_when=self.next_when,
+            runnable=runnable,
+        )
+
+
+def failure_words(error: Exception) -> str:
+    """Why something failed, in one sentence."""
+    return error.message if isinstance(error, ForqError) else f"{type(error).__name__}: {error}"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """`3 messages`, with NOTHING_TO_DO for none."""
+    return NOTHING_TO_DO if count == 0 else f"{count:,} {one if count == 1 else many}"

@@ -1,0 +1,128 @@
+"""The one sentence about the whole server: which cause comes first, and where each begins."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from forq_trio.facts import (
+    SLOW_COMMITS_MIN,
+    CommitFacts,
+    SystemFacts,
+    commit_facts,
+    duration_words,
+    memory_bytes,
+    system_verdict,
+)
+from forq_trio.jobs.runs import JobReport
+from forq_trio.storage.engine import EngineFacts
+from forq_trio.telemetry.counters import Counters
+
+HOUR = 3_600_000
+NOW = 1_700_000_000_000
+
+
+def commits(p99: float | None) -> CommitFacts:
+    facts = commit_facts(Counters(), NOW, NOW - HOUR)
+    return msgspec.structs.replace(facts, recent_p99_seconds=p99)
+
+
+FINE = SystemFacts(
+    version="1.2.3",
+    now_ms=NOW,
+    started_at=NOW - HOUR,
+    memory_bytes=None,
+    connections=None,
+    inbox_calls=0,
+    engine=EngineFacts(name="SQLite", version="3", durability="full"),
+    commits=commits(None),
+    sends_refused=False,
+    files_problem=None,
+    log_held=False,
+)
+
+
+def job(name: str, title: str, *, failed: bool, ago_ms: int = 9 * HOUR) -> JobReport:
+    return JobReport(name=name, title=title, last_run_at=NOW - ago_ms, result="no space", failed=failed)
+
+
+BACKUP = job("backup", "Backup", failed=True)
+SWEEP = job("sweep.expired", "Expire messages", failed=True, ago_ms=31_000)
+CAUSES = [
+    ({"files_problem": "/q.db was removed or moved"}, [], "broken", "A file of the database is missing"),
+    ({"sends_refused": True}, [], "broken", "The disk is full: sends are refused"),
+    ({}, [BACKUP], "attention", "The last backup failed, 9 h ago"),
+    ({"log_held": True}, [], "attention", "The log cannot be emptied: a read holds it"),
+    ({"commits": commits(0.12)}, [], "attention", "Writes wait for the disk: p99 120 ms"),
+    ({}, [SWEEP], "attention", "A job failed: Expire messages, 31 s ago"),
+    ({}, [], "fine", "All is well"),
+]
+
+
+@pytest.mark.parametrize("first", range(len(CAUSES)))
+def test_the_first_cause_that_is_true_is_told(first: int) -> None:
+    """With this one, all that come after it are true as well."""
+    facts = FINE
+    reports: list[JobReport] = []
+    for changes, failed, _, _ in reversed(CAUSES[first:]):
+        facts = msgspec.structs.replace(facts, **changes)
+        reports += failed
+    _, _, level, sentence = CAUSES[first]
+    assert system_verdict(facts, reports) == (level, sentence)
+
+
+def test_what_is_close_to_a_cause_is_none() -> None:
+    facts = msgspec.structs.replace(FINE, commits=commits(0.1))
+    reports = [job("backup", "Backup", failed=False), job("checkpoint", "Checkpoint", failed=False)]
+    assert system_verdict(facts, reports) == ("fine", "All is well")
+
+
+def test_a_few_slow_commits_are_no_slow_disk() -> None:
+    counters = Counters()
+    for _ in range(SLOW_COMMITS_MIN - 1):
+        counters.record_commit(4, 0.3, NOW)
+    facts = commit_facts(counters, NOW, NOW - HOUR)
+    assert facts.recent_p99_seconds is None
+    counters.record_commit(4, 0.4, NOW + 1)
+    facts = commit_facts(counters, NOW + 1, NOW - HOUR)
+    assert facts.recent_p99_seconds == pytest.approx(0.25 + 0.25 * 0.99)
+    assert (facts.slowest_seconds, facts.slowest_at, facts.count) == (0.4, NOW + 1, SLOW_COMMITS_MIN)
+    assert facts.calls_median == 3.0
+    later = commit_facts(counters, NOW + 6 * 60_000, NOW - HOUR)
+    assert (later.recent_p99_seconds, later.count, later.per_second) == (None, SLOW_COMMITS_MIN, 0)
+
+
+def test_commits_a_second_are_of_the_time_since_the_start_when_that_is_short() -> None:
+    counters = Counters()
+    for second in range(10):
+        counters.record_commit(1, 0.001, NOW + second * 1_000)
+    assert commit_facts(counters, NOW + 10_000, NOW).per_second == 1.0
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (0, "0 ms"),
+        (12, "12 ms"),
+        (1_400, "1.4 s"),
+        (2_000, "2 s"),
+        (31_000, "31 s"),
+        (8 * 60_000 + 12_000, "8 min 12 s"),
+        (9 * 60_000, "9 min"),
+        (26 * 60_000 + 40_000, "26 min"),
+        (HOUR + 12 * 60_000, "1 h 12 min"),
+        (9 * HOUR, "9 h"),
+        (6 * 24 * HOUR + 23 * HOUR, "6 d 23 h"),
+        (12 * 24 * HOUR + 4 * HOUR, "12 d"),
+    ],
+)
+def test_durations_are_told_as_people_say_them(ms: int, words: str) -> None:
+    assert duration_words(ms) == words
+
+
+def test_memory_is_told_where_the_system_does(tmp_path: Path) -> None:
+    assert memory_bytes(tmp_path / "statm") is None
+    (tmp_path / "statm").write_text("")
+    assert memory_bytes(tmp_path / "statm") is None
+    (tmp_path / "statm").write_text("9000 2500 700 1 0 300 0\n")
+    assert memory_bytes(tmp_path / "statm") == 2_500 * 4_096
