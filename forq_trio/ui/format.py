@@ -41,7 +41,7 @@ def duration(ms: float | None) -> str:
         return NOTHING
     seconds = ms / _MS_A_SECOND
     if seconds < 0.9995:
-        return f"{ms:.0f} ms"
+        return f"{ms:.1f} ms" if 0 < ms < 9.95 and round(ms, 1) % 1 else f"{ms:.0f} ms"
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole_seconds = round(seconds)

@@ -11,6 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.config.settings import Config
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
+from forq_trio.system import System
 from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
 from forq_trio.ui.cells import Cells
@@ -38,7 +39,7 @@ class Site:
     sessions: Sessions
     summaries: Summaries
     hub: LiveHub
-    system: Any
+    system: System
     server_connections: Callable[[], int]
 
     @property

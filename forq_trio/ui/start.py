@@ -61,7 +61,7 @@ def build_ui(
     from forq_trio.ui.interim import Mon
 
     monitor = Mon()
-    summaries = Summaries(system.broker, monitor, clock.now_ms)
+    summaries = Summaries(system, monitor, clock.now_ms)
     site = Site(
         broker=system.broker,
         monitor=monitor,

@@ -1,14 +1,15 @@
 """The totals of all queues that a viewer may see: what stands in the navigation and above the list of queues."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import trio
 from msgspec import Struct
 
-from forq_trio.broker.broker import Broker
+from forq_trio.facts import system_verdict
 from forq_trio.model.messages import QueueCounts
+from forq_trio.system import System
 from forq_trio.ui.viewer import Viewer
 
 _AT_ONCE = 500
@@ -40,14 +41,24 @@ class Summary(Struct):
         return self.levels.get("broken", 0) + self.levels.get("attention", 0)
 
 
+class SystemVerdict(NamedTuple):
+    """How the server does."""
+
+    level: str
+    sentence: str
+
+
 class Summaries:
     """Counts for each kind of viewer at most once a second, letting other tasks run now and then."""
 
-    def __init__(self, broker: Broker, monitor: Any, now_ms: Any) -> None:
-        self._broker = broker
+    def __init__(self, system: System, monitor: Any, now_ms: Callable[[], int]) -> None:
+        self._system = system
+        self._broker = system.broker
         self._monitor = monitor
         self._now_ms = now_ms
         self._known: OrderedDict[str, tuple[float, Summary]] = OrderedDict()
+        self._verdict = SystemVerdict("fine", "")
+        self._verdict_at = float("-inf")
 
     async def of(self, viewer: Viewer) -> Summary:
         """The totals, at most a second old."""
@@ -61,9 +72,13 @@ class Summaries:
             self._known.popitem(last=False)
         return summary
 
-    def system_verdict(self) -> Any:
-        """The verdict of the System page."""
-        return None
+    def system_verdict(self) -> SystemVerdict:
+        """The verdict of the System page, at most a second old."""
+        if trio.current_time() - self._verdict_at >= 1.0:
+            level, sentence = system_verdict(self._system.facts(), self._system.jobs.reports())
+            self._verdict = SystemVerdict(level, sentence)
+            self._verdict_at = trio.current_time()
+        return self._verdict
 
     async def _count(self, viewer: Viewer) -> Summary:
         summary = Summary(levels=dict.fromkeys(("broken", "attention", "paused", "fine"), 0))

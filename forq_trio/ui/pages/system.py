@@ -1,0 +1,213 @@
+"""The System page: what the server is and how it does, its jobs, tokens, sessions, backups and settings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from quart import Blueprint, Response
+
+from forq_trio.config.report import shown_value
+from forq_trio.config.settings import SETTINGS
+from forq_trio.facts import SystemFacts
+from forq_trio.model.access import Scope
+from forq_trio.telemetry.rejections import Cause
+from forq_trio.ui import charts, format
+from forq_trio.ui.cells import Cells
+from forq_trio.ui.site import Site
+from forq_trio.ui.summary import Summary
+from forq_trio.ui.viewer import Viewer
+
+REFUSALS = {
+    "Key missing or wrong": (Cause.UNAUTHORIZED, Cause.THROTTLED),
+    "Scope or queue not allowed": (Cause.FORBIDDEN,),
+    "Queue full": (Cause.QUEUE_FULL,),
+    "Overloaded": (Cause.OVERLOADED,),
+    "Too large or too slow": (Cause.TOO_LARGE, Cause.SLOW_REQUEST),
+    "Disk full or database unavailable": (
+        Cause.STORAGE_FULL,
+        Cause.STORAGE_LOST,
+        Cause.STORAGE_UNAVAILABLE,
+        Cause.READ_TIMEOUT,
+    ),
+}
+BACKUPS_SHOWN = 5
+
+
+class Bars(Struct, frozen=True):
+    """A histogram of the last hour: the drawing, a label below every other bar, and a sentence."""
+
+    drawing: Any
+    labels: Sequence[str]
+    sentence: str
+
+
+def calls_bars(facts: SystemFacts) -> Bars:
+    """How many calls shared a commit."""
+    commits = facts.commits
+    bounds = [int(bound) for bound in commits.calls_bounds]
+    labels = [_thousands(bound) if place % 2 == 0 else "" for place, bound in enumerate(bounds)]
+    marked = _place(bounds, commits.calls_median)
+    sentence = (
+        f"The median commit carries up to {format.whole(bounds[marked])} "
+        f"{'call' if bounds[marked] == 1 else 'calls'}."
+        if marked is not None
+        else "No commit in the last hour."
+    )
+    return Bars(charts.histogram(_fitted(commits.calls_counts, len(bounds)), marked), labels, sentence)
+
+
+def disk_bars(facts: SystemFacts) -> Bars:
+    """How long a commit waited for the disk."""
+    commits = facts.commits
+    bounds = list(commits.seconds_bounds)
+    labels = [_milliseconds(bound) if place % 2 == 0 else "" for place, bound in enumerate(bounds)]
+    marked = _place(bounds, commits.seconds_median)
+    sentence = (
+        f"The median takes up to {_milliseconds(bounds[marked])} ms. Above 100 ms the disk is slow."
+        if marked is not None
+        else "No commit in the last hour."
+    )
+    return Bars(charts.histogram(_fitted(commits.seconds_counts, len(bounds)), marked), labels, sentence)
+
+
+def _fitted(counts: Sequence[int], bars: int) -> list[int]:
+    """The counts with those above the last bound in its bar."""
+    return [*counts[: bars - 1], sum(counts[bars - 1 :])]
+
+
+def _place(bounds: Sequence[float], value: float | None) -> int | None:
+    """The bar that has the value; None without one."""
+    if value is None:
+        return None
+    return next((place for place, bound in enumerate(bounds) if value <= bound), len(bounds) - 1)
+
+
+def _thousands(number: int) -> str:
+    return f"{number // 1_024} k" if number >= 1_024 else str(number)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1_000:g}"
+
+
+class SystemContext:
+    """What the page shows, as far as the viewer may see it."""
+
+    def __init__(self, site: Site, viewer: Viewer) -> None:
+        self._site = site
+        self._viewer = viewer
+
+    async def live(self) -> dict[str, Any]:
+        """What changes by itself."""
+        site = self._site
+        facts = site.system.facts()
+        rejections = site.counters.rejections
+        return {
+            "facts": facts,
+            "verdict": site.summaries.system_verdict(),
+            "reports": site.system.jobs.reports(),
+            "calls": calls_bars(facts),
+            "disk": disk_bars(facts),
+            "refusals": {
+                word: sum(rejections[cause] for cause in causes) for word, causes in REFUSALS.items()
+            },
+            "dashboards": site.hub.readers,
+            "backup": await self._backup(),
+            "now_ms": facts.now_ms,
+        }
+
+    async def _backup(self) -> Any:
+        """The backups; None for who may not see them, and where none can be made."""
+        backups = self._site.system.backups
+        if backups.directory is None or not self._viewer.may(Scope.ADMIN):
+            return None
+        return await backups.state()
+
+    async def fixed(self) -> dict[str, Any]:
+        """What changes by actions alone; nothing for who may not administer."""
+        site, viewer = self._site, self._viewer
+        if not viewer.may(Scope.ADMIN):
+            return {"tokens": None, "sessions": None, "settings": None}
+        config = site.config
+        return {
+            "tokens": await site.broker.tokens(),
+            "sessions": sorted(
+                site.broker.ui_sessions(), key=lambda session: session.last_used_at or 0, reverse=True
+            ),
+            "settings": [
+                (setting, shown_value(setting, getattr(config, name))) for name, setting in SETTINGS.items()
+            ],
+        }
+
+
+class SystemView:
+    """The live part of the System page."""
+
+    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
+        viewer.require(Scope.BROWSE)
+        self._site = site
+        self._viewer = viewer
+        self._context = SystemContext(site, viewer)
+        self._summary = Summary()
+        self._values: dict[str, Any] = {}
+
+    async def refresh(self) -> None:
+        self._summary = await self._site.summaries.of(self._viewer)
+        self._values = await self._context.live()
+
+    def cells(self) -> Mapping[str, str]:
+        cells = Cells()
+        self._site.templates.render(
+            "system/live.html",
+            cells,
+            summary=self._summary,
+            system_verdict=self._site.summaries.system_verdict(),
+            viewer=self._viewer,
+            Scope=Scope,
+            **self._values,
+        )
+        return cells.html
+
+
+def system_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("system", __name__)
+
+    @blueprint.get("/system")
+    async def system() -> Response:
+        viewer = site.viewer
+        viewer.require(Scope.BROWSE)
+        context = SystemContext(site, viewer)
+        values = await context.live() | await context.fixed()
+        del values["now_ms"]
+        return await site.page("system/page.html", "system", live=site.url("/live/system"), **values)
+
+    @blueprint.post("/system/jobs/<name>/run")
+    async def run_job(name: str) -> Response:
+        site.viewer.require(Scope.ADMIN)
+        report = await site.system.jobs.run_now(name)
+        return site.done(f"{report.title}: {report.result or 'done'}")
+
+    @blueprint.post("/system/backup")
+    async def back_up() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        await site.system.backups.start(site.viewer.started_by)
+        return site.done("The backup has begun", go=site.url("/system") + "#backups")
+
+    @blueprint.post("/system/sessions/<digest>/end")
+    async def end_session(digest: str) -> Response:
+        site.viewer.require(Scope.ADMIN)
+        await site.broker.end_session(digest)
+        return site.done("The session has ended", go=site.url("/system") + "#sessions")
+
+    @blueprint.post("/system/sessions/end")
+    async def end_sessions() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        count = await site.broker.end_sessions()
+        return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login"))
+
+    @blueprint.get("/system/sessions/end")
+    async def ask_end_sessions() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        return site.part("system/end_sessions.html", count=len(site.broker.ui_sessions()))
+
+    return blueprint

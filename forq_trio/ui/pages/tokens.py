@@ -1,0 +1,105 @@
+"""Access tokens on the System page: make one, see its text once, revoke it."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from quart import Blueprint, Response, request
+
+from forq_trio.model import limits
+from forq_trio.model.access import ALL_QUEUES, Scope
+from forq_trio.model.errors import CallerError, InvalidToken, TokenExists
+from forq_trio.ui.site import Site
+
+MEANINGS = {
+    Scope.PRODUCE: "send messages",
+    Scope.CONSUME: "receive, ack and nack them",
+    Scope.BROWSE: "look at queues and messages, log in here",
+    Scope.REDRIVE: "redrive, edit and delete dead letters",
+    Scope.ADMIN: "all of it, and settings, purge, tokens, backups",
+}
+_DAYS = re.compile(r"([0-9]{1,5})\s*d?")
+
+
+class TokenForm(Struct, frozen=True):
+    """What was typed, and what is wrong with it by field."""
+
+    name: str = ""
+    scopes: tuple[str, ...] = ("browse",)
+    queues: str = ALL_QUEUES
+    days: str = ""
+    errors: Mapping[str, str] = {}
+
+
+def read_form(fields: Any) -> TokenForm:
+    """The form as it was sent; days: empty for a token that never expires."""
+    errors = {}
+    days = fields.get("days", "").strip()
+    if days:
+        match = _DAYS.fullmatch(days)
+        if match is None or not 1 <= int(match[1]) <= limits.TOKEN_LIFE_DAYS_MAX:
+            errors["days"] = f"From 1 to {format(limits.TOKEN_LIFE_DAYS_MAX, ',')} days, or empty for never."
+    return TokenForm(
+        fields.get("name", "").strip(),
+        tuple(fields.getlist("scopes")),
+        fields.get("queues", "").strip() or ALL_QUEUES,
+        days,
+        errors,
+    )
+
+
+def token_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("tokens", __name__)
+
+    def form_part(form: TokenForm, status: int = 200) -> Response:
+        return site.part("system/token_form.html", status, form=form, meanings=MEANINGS)
+
+    @blueprint.get("/system/tokens/new")
+    async def ask() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        return form_part(TokenForm())
+
+    @blueprint.post("/system/tokens")
+    async def create() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        form = read_form(await request.form)
+        if form.errors:
+            return form_part(form, 400)
+        expires_at = None
+        if form.days:
+            expires_at = site.clock.now_ms() + int(form.days.rstrip("d ")) * limits.DAY_MS
+        try:
+            made = await site.broker.create_token(
+                form.name, [Scope(scope) for scope in form.scopes], form.queues, expires_at=expires_at
+            )
+        except (InvalidToken, TokenExists, ValueError) as error:
+            return form_part(_with_error(form, error), 400)
+        return site.part("system/token_made.html", made=made)
+
+    @blueprint.get("/system/tokens/<name>/revoke")
+    async def ask_revoke(name: str) -> Response:
+        site.viewer.require(Scope.ADMIN)
+        found = next((token for token in await site.broker.tokens() if token.name == name), None)
+        sessions = sum(session.key_name == name for session in site.broker.ui_sessions())
+        return site.part("system/revoke.html", name=name, found=found, sessions=sessions)
+
+    @blueprint.post("/system/tokens/<name>/revoke")
+    async def revoke(name: str) -> Response:
+        site.viewer.require(Scope.ADMIN)
+        await site.broker.revoke_token(name)
+        return site.done(f"{name} is revoked", go=site.url("/system") + "#tokens")
+
+    return blueprint
+
+
+def _with_error(form: TokenForm, error: Exception) -> TokenForm:
+    """The form with the error beside the field that it is about."""
+    if isinstance(error, CallerError):
+        field = {"expiresAt": "days", None: "name"}.get(error.field, error.field or "name")
+        text = error.message.partition(": ")[2] or error.message
+    else:
+        field, text = "scopes", "there is no such scope"
+    return TokenForm(
+        form.name, form.scopes, form.queues, form.days, {field: text[:1].upper() + text[1:].rstrip(".") + "."}
+    )
