@@ -118,7 +118,10 @@ def compressed(png: bytes) -> bytes:
 def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
     """Those of the servers that a picture is wanted of."""
     with ExitStack() as stack:
-        running = {name: stack.enter_context(real_server(folder / f"{name}.db")) for name in sorted(wanted)}
+        running = {
+            name: stack.enter_context(real_server(folder / f"{name}.db", FORQ_ENV="local"))
+            for name in sorted(wanted)
+        }
         if "world" in running:
             url = running["world"].url
             fill(url, SECRET)
