@@ -122,7 +122,7 @@ def _to_login(site: Site) -> Response:
     wanted = request.full_path.removesuffix("?") if request.method == "GET" and not is_part() else "/"
     target = site.url("/login", next=None if wanted == "/" else wanted)
     if is_part() or request.path.startswith("/live/"):
-        return Response(status=401, headers={"HX-Redirect": target})
+        return Response(b"", 401, headers={"HX-Redirect": target})
     return see_other(target)
 
 
@@ -133,7 +133,7 @@ def _static_routes(assets: Assets) -> Blueprint:
     async def static_file(version: str, name: str) -> Response:
         asset = assets.files.get(name)
         if asset is None:
-            return Response(status=404)
+            return Response(b"", 404)
         body, compressed = asset.content, asset.compressed
         response = Response(body, content_type=asset.content_type)
         if compressed is not None and accepts_gzip():

@@ -97,12 +97,12 @@ class Site:
         if request.headers.get("HX-Request") != "true":
             return see_other(go or request.headers.get("Referer", self.url("/")))
         event = {"forq:done": {"toast": toast, "go": go, "link": link, "href": href}}
-        return Response(status=204, headers={"HX-Trigger": json.dumps(event)})
+        return Response(b"", 204, headers={"HX-Trigger": json.dumps(event)})
 
 
 def see_other(url: str) -> Response:
     """Sends the browser to another page, by GET."""
-    return Response(status=303, headers={"Location": url})
+    return Response(b"", 303, headers={"Location": url})
 
 
 def theme() -> str | None:

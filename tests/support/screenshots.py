@@ -24,7 +24,7 @@ from support.traffic import live_producer
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 PICTURE_BYTES_MAX = 150_000
-COLOURS = 128
+COLOURS = 256
 LIVE_QUEUES = ("events.ingest", "search.index", "emails", "ledger.post")
 HISTORY_MS = 20_000
 """For how long there is traffic before the first picture, so that charts have something to draw."""
@@ -106,9 +106,9 @@ def take(browser: Browser, url: str, picture: Picture) -> bytes:
 
 
 def compressed(png: bytes) -> bytes:
-    """The same picture with a palette."""
+    """The same picture with a palette, in which the rare colours have a place: a small red mark stays red."""
     with Image.open(io.BytesIO(png)) as image:
-        small = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        small = image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     out = io.BytesIO()
     small.save(out, "PNG", optimize=True)
     return out.getvalue()
@@ -118,7 +118,10 @@ def compressed(png: bytes) -> bytes:
 def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
     """Those of the servers that a picture is wanted of."""
     with ExitStack() as stack:
-        running = {name: stack.enter_context(real_server(folder / f"{name}.db")) for name in sorted(wanted)}
+        running = {
+            name: stack.enter_context(real_server(folder / f"{name}.db", FORQ_ENV="local"))
+            for name in sorted(wanted)
+        }
         if "world" in running:
             url = running["world"].url
             fill(url, SECRET)

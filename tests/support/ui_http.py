@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
@@ -9,8 +10,12 @@ import httpx
 
 from support.real_server import SECRET
 
-LINKS = ("href", "src", "hx-get", "action")
+LINKS = ("href", "src", "hx-get", "action", "data-live-path")
+ENEMYS = r"guestbook(?:-dlq)?"
 MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+OTHER_QUEUE = re.compile(rf"^(/(?:live/)?(?:queue|dead)/)(?!{ENEMYS}(?:/|$))[^/]+")
+"""The name in the path of any queue but those that an enemy writes to."""
 
 
 class Markup(HTMLParser):
@@ -43,21 +48,27 @@ class Markup(HTMLParser):
         self.refused += [f"<{tag}>: {name}" for name in executed]
 
 
-def logged_in(url: str, key: str = SECRET) -> httpx.Client:
+@contextmanager
+def logged_in(url: str, key: str = SECRET) -> Iterator[httpx.Client]:
     """A client with a session, which does not follow redirects."""
-    client = httpx.Client(base_url=url, timeout=30)
-    fields = Markup(client.get("/login").text).hidden
-    answer = client.post("/login", data=fields | {"key": key}, headers={"Origin": url})
-    if answer.status_code != 303:
-        raise AssertionError(f"the login was answered {answer.status_code}: {answer.text}")
-    return client
+    with httpx.Client(base_url=url, timeout=30) as client:
+        fields = Markup(client.get("/login").text).hidden
+        answer = client.post("/login", data=fields | {"key": key}, headers={"Origin": url})
+        if answer.status_code != 303:
+            raise AssertionError(f"the login was answered {answer.status_code}: {answer.text}")
+        yield client
 
 
 def kind_of(link: str) -> str:
-    """What a link leads to, whatever the message: of each kind one is enough."""
+    """What a link leads to, whatever the queue and the message: of each kind one is enough. But each of the enemy's."""
     parts = urlsplit(link)
-    parameters = sorted(pair.partition("=")[0] for pair in parts.query.split("&") if pair)
-    return f"{MESSAGE_ID.sub('ID', parts.path)}?{'&'.join(parameters)}"
+    path = OTHER_QUEUE.sub(r"\1*", MESSAGE_ID.sub("ID", parts.path))
+    parameters = sorted({pair.partition("=")[0] for pair in parts.query.split("&") if pair})
+    return f"{path}?{'&'.join(parameters)}"
+
+
+def is_stream(answer: httpx.Response) -> bool:
+    return answer.headers.get("Content-Type", "").startswith("text/event-stream")
 
 
 def crawl(
@@ -71,7 +82,7 @@ def crawl(
         path = pending.pop(0)
         with client.stream("GET", path) as answer:
             is_page = answer.headers.get("Content-Type", "").startswith("text/html")
-            if not answer.headers.get("Content-Type", "").startswith("text/event-stream"):
+            if not is_stream(answer):
                 answer.read()
         yield path, answer
         found = Markup(answer.text).links if is_page else []

@@ -21,18 +21,20 @@ from support.real_server import SECRET, RealServer, real_server
 from support.showcase import fill
 from support.traffic import Traffic, live_producer
 
+OVER_HTTP = {"FORQ_ENV": "local"}  # cookies that need no TLS
+
 OpenPage = Callable[..., Page]
 
 
 @pytest.fixture
 def ui(tmp_path) -> Iterator[RealServer]:
-    with real_server(tmp_path / "forq.db") as server:
+    with real_server(tmp_path / "forq.db", **OVER_HTTP) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory) -> Iterator[RealServer]:
-    with real_server(tmp_path_factory.mktemp("world") / "forq.db") as server:
+    with real_server(tmp_path_factory.mktemp("world") / "forq.db", **OVER_HTTP) as server:
         fill(server.url, SECRET)
         yield server
 

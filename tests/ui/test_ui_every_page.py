@@ -3,13 +3,12 @@
 The pages are those that links lead to, one of each kind; a new page is looked at without being named here.
 """
 
-import re
 from urllib.parse import urlsplit
 
 import pytest
 
 from support.browser import DESKTOP, PHONE, axe, sideways_pixels, transferred_bytes, without_cache
-from support.ui_http import MESSAGE_ID, crawl, logged_in
+from support.ui_http import crawl, is_stream, kind_of, logged_in
 
 FIRST_PAINT_BYTES_MAX = 100_000
 NARROW = {"viewport": {"width": 1024, "height": 768}}
@@ -24,20 +23,14 @@ VIEWS = {
 
 @pytest.fixture(scope="session")
 def pages(world) -> list[str]:
-    """A path to each page of each kind, and all pages of the queues that an enemy writes to."""
-    found: dict[str, str] = {}
+    """A path to each page of each kind, and to all pages of the queues that an enemy writes to."""
     with logged_in(world.ui_url) as client:
-        for path, answer in crawl(client):
-            is_page = not is_stream(answer) and answer.is_success and "<html" in answer.text
-            place = urlsplit(path).path
-            shape = re.sub(r"^(/[a-z]+/)[^/]+", r"\1*", MESSAGE_ID.sub("ID", place))
-            if is_page:
-                found.setdefault(place if "guestbook" in place else shape, place)
+        found = {
+            kind_of(path).partition("?")[0]: urlsplit(path).path
+            for path, answer in crawl(client)
+            if answer.is_success and not is_stream(answer) and "<html" in answer.text
+        }
     return sorted(found.values())
-
-
-def is_stream(answer) -> bool:
-    return answer.headers.get("Content-Type", "").startswith("text/event-stream")
 
 
 @pytest.mark.parametrize("view", VIEWS)
