@@ -25,7 +25,7 @@ from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.supervisor import Job, supervise
-from forq_trio.jobs.tokens import token_uses_job
+from forq_trio.jobs.uses import uses_job
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
@@ -96,7 +96,7 @@ async def open_system(
         finally:
             # After the jobs: one of them may have needed the engine until now.
             readers.close()
-            broker.post_token_uses()
+            broker.post_uses()
             writer.stop()
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups
@@ -115,7 +115,7 @@ def _jobs(
     """All jobs of the system; `housekeeping` gets those that are told of the writer's progress."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
-    jobs: list[Job] = [*sweeps.values(), optimize_job(broker), token_uses_job(broker), gauges_job(gauges)]
+    jobs: list[Job] = [*sweeps.values(), optimize_job(broker), uses_job(broker), gauges_job(gauges)]
     if engine.log is None:
         return jobs
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes

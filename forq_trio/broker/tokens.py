@@ -136,15 +136,15 @@ class Tokens:
         """
         return self._known_tokens.use(key)
 
-    async def save_token_uses(self) -> None:
+    async def _save_token_uses(self) -> None:
         """Store when tokens were last used; sends no command if none was."""
         uses = self._known_tokens.unsaved_uses()
         if uses:
             await self._writer.execute(NoteTokenUse(uses))
             self._known_tokens.saved(uses)
 
-    def post_token_uses(self) -> None:
-        """`save_token_uses` without waiting, for the moment before the writer stops."""
+    def _post_token_uses(self) -> None:
+        """The same without waiting, for the moment before the writer stops."""
         uses = self._known_tokens.unsaved_uses()
         if uses:
             self._writer.post(NoteTokenUse(uses))
