@@ -30,7 +30,7 @@ from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.supervisor import Job, supervise
-from forq_trio.jobs.tokens import token_uses_job
+from forq_trio.jobs.uses import uses_job
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
@@ -139,7 +139,7 @@ async def open_system(
             board.close()
             # After the jobs: one of them may have needed the engine until now.
             readers.close()
-            broker.post_token_uses()
+            broker.post_uses()
             writer.stop()
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups
@@ -154,7 +154,7 @@ def _periodic_jobs(
     """The jobs that work at an interval; `housekeeping` gets those that are told of the writer's progress."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
-    return [*sweeps.values(), gauges_job(gauges), token_uses_job(broker), optimize_job(broker)]
+    return [*sweeps.values(), gauges_job(gauges), uses_job(broker), optimize_job(broker)]
 
 
 def _guards(
