@@ -47,7 +47,7 @@ class Checkpointer:
     @property
     def held(self) -> bool:
         """True while a long read keeps the log from being emptied."""
-        return self._hold_logged
+        return self._hold_logged and self._log_pages - self._moved_pages > limits.CHECKPOINT_REST_PAGES
 
     def note_commit(self) -> None:
         """A batch was committed: measure the log."""
