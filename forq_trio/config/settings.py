@@ -76,9 +76,9 @@ class Server(Section):
 class Ui(Section):
     ui_enabled: Boolean = True
     """Serve the admin UI at ui_addr."""
-    ui_base_path: BasePath = ""
+    ui_base_path: BasePath = Field("", json_schema_extra={"default": "(none)"}, examples=[""])
     """The path under which a proxy shows the UI, which may leave it on or cut it off."""
-    ui_hosts: HostNames = Field((), json_schema_extra={"default": "(none)"}, examples=["queue.example.com"])
+    ui_hosts: HostNames = Field((), json_schema_extra={"default": "(none)"}, examples=[""])
     """Names in addresses of the UI, besides localhost; IP addresses need no name; *: any, where a proxy checks."""
 
 

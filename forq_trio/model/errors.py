@@ -250,10 +250,6 @@ class TooManyRedrives(ServiceError):
     code = "forq.too_many_redrives"
 
 
-class TooManyDashboards(ServiceError):
-    """As many pages are open and live as may be at once"""
-
-
 class Stopping(ServiceError):
     """The service is shutting down"""
 

@@ -1,4 +1,4 @@
-"""Imports run one way: cli -> app -> system, http, ui -> jobs -> broker -> actors -> storage.engine -> model.
+"""Imports run one way: cli -> app -> ui -> system, http -> jobs -> broker -> actors -> storage.engine -> model.
 
 Every module belongs to a group, and a group imports itself and the groups named for it here, no other.
 """
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "facts": {"model", "telemetry", "seam", "actors", "jobs"},
     "wire": {"model"},
     "http": {"model", "telemetry", "broker", "jobs", "wire"},
-    "ui": {"model", "telemetry", "broker", "jobs", "facts", "http", "wire"},
+    "ui": {"model", "telemetry", "config", "broker", "jobs", "facts", "http", "wire", "system"},
     "engines": {"model", "seam", "storage"},
     "system": {"model", "telemetry", "seam", "actors", "broker", "jobs", "facts", "engines"},
     "app": {
@@ -76,6 +76,10 @@ AT_HOME = {
     "pydantic_settings": ("config",),
     "click": ("cli",),
     "rich": ("cli",),
+    "hypercorn": ("ui",),
+    "jinja2": ("ui",),
+    "quart": ("ui",),
+    "quart_trio": ("ui",),
     "pyspark": ("spark",),
 }
 DIALECTS = ("http.forq_api", "http.sasquatch_api", "http.sqs_api")

@@ -18,9 +18,13 @@ from typing import Protocol
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import ForqError, Stopping, TooManyDashboards
+from forq_trio.model.errors import ForqError, ServiceError, Stopping
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui.cells import changed
+
+
+class TooManyDashboards(ServiceError):
+    """As many pages are open and live as may be at once"""
 
 
 class View(Protocol):

@@ -7,8 +7,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model import limits
-from forq_trio.model.errors import ReadDeadlineExceeded, TooManyDashboards
-from forq_trio.ui.live.hub import LiveHub
+from forq_trio.model.errors import ReadDeadlineExceeded
+from forq_trio.ui.live.hub import LiveHub, TooManyDashboards
+from support.actors import elapse
 
 
 class Counting:
@@ -44,10 +45,10 @@ async def collect(hub, key, view, into):
 async def test_a_reader_gets_all_cells_and_then_those_that_changed(autojump_clock, hub, nursery):
     view, got = Counting(), []
     nursery.start_soon(collect, hub, "k", view, got)
-    await trio.sleep(3.5)
+    await elapse(3.5)
     assert got == [{"a": "1", "b": "1"}]
     view.values = {"a": "1", "b": "2"}
-    await trio.sleep(2)
+    await elapse(2)
     assert got[1:] == [{"b": "2"}]
     nursery.cancel_scope.cancel()
 
@@ -56,7 +57,7 @@ async def test_a_view_is_rendered_once_a_second_however_many_look_at_it(autojump
     view, others = Counting(), [[] for _ in range(20)]
     for each in others:
         nursery.start_soon(collect, hub, "k", view, each)
-    await trio.sleep(10.5)
+    await elapse(10.5)
     assert 10 <= view.rendered <= 12
     assert all(each == [{"a": "1", "b": "1"}] for each in others)
     assert hub.readers == 20
@@ -67,10 +68,10 @@ async def test_without_readers_nothing_is_rendered(autojump_clock, hub, nursery)
     view = Counting()
     async with trio.open_nursery() as readers:
         readers.start_soon(collect, hub, "k", view, [])
-        await trio.sleep(2)
+        await elapse(2)
         readers.cancel_scope.cancel()
     rendered = view.rendered
-    await trio.sleep(60)
+    await elapse(60)
     assert view.rendered == rendered
     assert hub.readers == 0
     nursery.cancel_scope.cancel()
@@ -79,11 +80,11 @@ async def test_without_readers_nothing_is_rendered(autojump_clock, hub, nursery)
 async def test_one_that_looks_later_gets_everything(autojump_clock, hub, nursery):
     view, first, second = Counting(), [], []
     nursery.start_soon(collect, hub, "k", view, first)
-    await trio.sleep(2)
+    await elapse(2)
     view.values = {"a": "5", "b": "1"}
-    await trio.sleep(2)
+    await elapse(2)
     nursery.start_soon(collect, hub, "k", view, second)
-    await trio.sleep(2)
+    await elapse(2)
     assert second == [{"a": "5", "b": "1"}]
     nursery.cancel_scope.cancel()
 
@@ -94,7 +95,7 @@ async def test_a_reader_that_does_not_keep_up_gets_the_newest_state_alone(autoju
     assert json.loads(await anext(follow)) == {"a": "1", "b": "1"}
     for number in range(5):
         view.values = {"a": str(number), "b": str(number)}
-        await trio.sleep(2)
+        await elapse(2)
     assert json.loads(await anext(follow)) == {"a": "4", "b": "4"}
     with trio.move_on_after(5) as nothing_more:
         await anext(follow)
@@ -107,10 +108,10 @@ async def test_a_view_that_cannot_be_read_is_tried_again(autojump_clock, hub, nu
     view, got = Counting(), []
     view.broken = True
     nursery.start_soon(collect, hub, "k", view, got)
-    await trio.sleep(3)
+    await elapse(3)
     assert got == []
     view.broken = False
-    await trio.sleep(2)
+    await elapse(2)
     assert got == [{"a": "1", "b": "1"}]
     nursery.cancel_scope.cancel()
 
@@ -122,7 +123,7 @@ async def test_many_readers_are_updated_less_often(autojump_clock, hub, nursery)
         nursery.start_soon(collect, hub, "k", view, [])
     for number in range(60):
         view.values = {"a": str(number)}
-        await trio.sleep(1)
+        await elapse(1)
     assert (
         view.rendered * limits.LIVE_READERS_MAX * limits.LIVE_PUSH_SECONDS <= 60 * limits.LIVE_SHARE_MAX * 1.5
     )
@@ -153,6 +154,6 @@ async def test_closing_ends_all_streams(autojump_clock, hub):
     view = Counting()
     async with trio.open_nursery() as readers:
         readers.start_soon(collect, hub, "k", view, [])
-        await trio.sleep(2)
+        await elapse(2)
         hub.close()
     assert hub.readers == 0
