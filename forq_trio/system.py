@@ -139,7 +139,7 @@ async def open_system(
             board.close()
             # After the jobs: one of them may have needed the engine until now.
             readers.close()
-            broker.post_token_uses()
+            broker.post_uses()
             writer.stop()
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups

@@ -1,7 +1,7 @@
 """The broker: validates calls, sends them to the writer actor as commands, reads through the pool of readers.
 
-Its only state is when access tokens were used, and running redrives; HTTP handlers, jobs and applications that embed
-the queue share one broker.
+Its only state is when access tokens and sessions were used, and running redrives; HTTP handlers, jobs and applications
+that embed the queue share one broker.
 
 Cancellation, for every method that changes something: cancelled before the writer took the command, nothing happens;
 cancelled later, it is executed all the same and the caller does not learn the outcome. A cancelled `receive` gives its
@@ -11,10 +11,12 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 import trio
 
 from forq_trio.broker.dead_letters import DeadLetters
+from forq_trio.broker.lists import Lists
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
 from forq_trio.broker.redrives import Redrives, RedriveTask
 from forq_trio.broker.sends import Sends
+from forq_trio.broker.sessions import KnownSessions, Sessions
 from forq_trio.broker.tokens import KnownTokens, Tokens
 from forq_trio.model import commands
 from forq_trio.model.clock import Clock
@@ -25,7 +27,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Sends, Receives, Administration, DeadLetters, Tokens):
+class Broker(Sends, Receives, Administration, DeadLetters, Lists, Tokens, Sessions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.
@@ -36,6 +38,7 @@ class Broker(Sends, Receives, Administration, DeadLetters, Tokens):
         self._readers = readers
         self._clock = clock
         self._known_tokens = KnownTokens(writer, clock)
+        self._known_sessions = KnownSessions(writer, clock)
         self.redrive_tasks = Redrives(self, writer, clock)
 
     async def start_redrive(
@@ -83,6 +86,15 @@ class Broker(Sends, Receives, Administration, DeadLetters, Tokens):
         if task.queue != queue:
             raise RedriveNotFound
         return task
+
+    async def save_uses(self) -> int:
+        """Store when access tokens and sessions were last used, and return of how many; sends no command for none."""
+        return await self._save_token_uses() + await self._save_session_uses()
+
+    def post_uses(self) -> None:
+        """`save_uses` without waiting, for the moment before the writer stops."""
+        self._post_token_uses()
+        self._post_session_uses()
 
     async def healthcheck(self) -> None:
         """Return if the write connection works; raise a ServiceError if not."""

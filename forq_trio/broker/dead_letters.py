@@ -103,6 +103,7 @@ class DeadLetters(Looks):
             until_ms=None if wanted.min_age_ms is None else now_ms - wanted.min_age_ms,
             attributes=wanted.attributes,
             text=wanted.text,
+            error=wanted.error,
         )
 
     async def redrive(
@@ -179,6 +180,10 @@ def check_filter(wanted: MessageFilter) -> MessageFilter:
         check_text("reason", wanted.reason, 0, limits.REASON_LENGTH_MAX, "filter.reason")
     if wanted.text is not None:
         check_text("text", wanted.text, 0, limits.SEARCH_TEXT_LENGTH_MAX, "filter.text")
+    if wanted.error is not None:
+        check_text("error", wanted.error, 0, limits.REASON_LENGTH_MAX, "filter.error")
+    if wanted.above_sequence is not None:
+        check_range("above_sequence", wanted.above_sequence, 0, limits.SEQUENCE_MAX)
     check_attributes(wanted.attributes, "filter.attributes")
     return wanted
 

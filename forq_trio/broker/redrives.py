@@ -92,7 +92,7 @@ class RedriveTask(Struct, frozen=True, kw_only=True):
         del members["wanted"]
         members["state"] = self.state.value
         members["filter"] = AppliedFilter(
-            wanted.reason, wanted.since_ms, wanted.until_ms, wanted.attributes, wanted.text
+            wanted.reason, wanted.since_ms, wanted.until_ms, wanted.attributes, wanted.text, wanted.error
         )
         return RedriveInfo(**members)
 

@@ -144,7 +144,7 @@ class Tokens:
         """`use_token` by the digest of the key, for sessions that were opened with it."""
         return self._known_tokens.by_digest(token_digest)
 
-    async def save_token_uses(self) -> int:
+    async def _save_token_uses(self) -> int:
         """Store when tokens were last used, and return of how many; sends no command if none was."""
         uses = self._known_tokens.unsaved_uses()
         if uses:
@@ -152,8 +152,8 @@ class Tokens:
             self._known_tokens.saved(uses)
         return len(uses)
 
-    def post_token_uses(self) -> None:
-        """`save_token_uses` without waiting, for the moment before the writer stops."""
+    def _post_token_uses(self) -> None:
+        """The same without waiting, for the moment before the writer stops."""
         uses = self._known_tokens.unsaved_uses()
         if uses:
             self._writer.post(NoteTokenUse(uses))

@@ -42,6 +42,7 @@ _OPTIONS = (
         help="Only those with this attribute; may be repeated.",
     ),
     click.option("--text", help="Only those whose content contains this."),
+    click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
 )
 
 
@@ -58,6 +59,7 @@ def filter_of(
     max_age_ms: int | None,
     attributes: dict[str, str],
     text: str | None,
+    error: str | None,
 ) -> DeadLetterFilter:
     """The filter of these options. An attribute's name cannot contain a colon, which separates it in the query."""
-    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text)
+    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text, error)

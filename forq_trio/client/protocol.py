@@ -165,6 +165,7 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         "minAgeMs": wanted.min_age_ms,
         "maxAgeMs": wanted.max_age_ms,
         "text": wanted.text,
+        "error": wanted.error,
         "before": before_sequence,
         "limit": limit,
         "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],

@@ -3,13 +3,13 @@
 import re
 from typing import NamedTuple, Self
 
+from forq_trio.model import limits
 from forq_trio.model.errors import OutOfRange
 from forq_trio.model.messages import ListedState
 
-_NUMBER = r"-?\d{1,19}"
+_NUMBER = r"-?[0-9]{1,19}"
 _CLAIM_PLACE = re.compile(rf"({_NUMBER})_({_NUMBER})_({_NUMBER})")
-_SEQUENCE = re.compile(r"\d{1,19}")
-_INTEGER_MAX = 2**63 - 1
+_SEQUENCE = re.compile(r"[0-9]{1,19}")
 
 
 class ClaimPlace(NamedTuple):
@@ -48,7 +48,7 @@ def check_cursor(state: ListedState, cursor: str | None) -> None:
 
 
 def _bounded(number: int) -> int:
-    if abs(number) > _INTEGER_MAX:
+    if abs(number) > limits.SEQUENCE_MAX:
         raise _malformed()
     return number
 

@@ -70,7 +70,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
     """Which dead letters match; an empty filter matches all.
 
     reason: why it was dead-lettered, exactly. attributes: those it must have, with these values. text: part of the
-    content, exactly.
+    content, exactly. error: the last error, exactly; "" for those without one.
     """
 
     reason: str | None = None
@@ -78,6 +78,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
     max_age_ms: AgeMs | None = None
     attributes: Attributes = {}
     text: str | None = None
+    error: str | None = None
 
 
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -97,6 +98,7 @@ class AppliedFilter(Struct, frozen=True, rename="camel"):
     until: EpochMs | None
     attributes: dict[str, str]
     text: str | None
+    error: str | None
 
 
 class RedriveInfo(Struct, frozen=True, rename="camel"):

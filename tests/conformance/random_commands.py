@@ -13,10 +13,12 @@ from forq_trio.model.commands import (
     Claim,
     Configure,
     Delete,
+    EndSessions,
     Extend,
     ForgetQueue,
     Nack,
     NackById,
+    NoteSessionUse,
     NoteTokenUse,
     Optimize,
     Pause,
@@ -30,6 +32,7 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
+    SaveSession,
     SaveToken,
     Sweep,
     SweepKind,
@@ -40,8 +43,10 @@ from forq_trio.model.messages import (
     MessageFilter,
     NewMessageWithDefaultBound,
     Receipt,
+    Status,
 )
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
+from forq_trio.model.sessions import UiSession
 
 SENT_TO = ("a", "a", "b", "c_lifo")
 QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
@@ -107,6 +112,17 @@ tokens = st.builds(
     created_at=st.just(1),
     expires_at=st.sampled_from((None, 2)),
 )
+sessions = st.builds(
+    UiSession,
+    digest=st.sampled_from("stuv"),
+    key_name=st.sampled_from((None, "t")),
+    key_digest=st.just("digest"),
+    created_at=st.just(1),
+    expires_at=st.sampled_from((1, 2**50)),
+    last_used_at=st.integers(1, 3),
+    client=st.just("::1"),
+    agent=st.just("größe"),
+)
 settling = st.one_of(
     st.builds(Ack, queues, stand_in_receipts.map(tuple)),
     st.builds(Ack, st.none(), stand_in_receipts.map(tuple)),
@@ -138,6 +154,9 @@ administering = st.one_of(
     ),
     st.builds(SaveToken, tokens),
     st.builds(RevokeToken, st.sampled_from("tu")),
+    st.builds(SaveSession, sessions),
+    st.builds(EndSessions, st.sampled_from((None, ("s",), ("t", "t", "s"), ()))),
+    st.builds(NoteSessionUse, st.dictionaries(st.sampled_from("stu"), st.integers(1, 4))),
     st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),
 )
 commands = st.one_of(
@@ -158,4 +177,7 @@ filters = st.builds(
     until_ms=maybe(1_700_000_000_000, 1_700_000_040_000),
     attributes=st.sampled_from(({}, {}, {"k": "v"}, {"k": "w", "v": "k"})),
     text=maybe("x", "ö", "", "%"),
+    error=maybe("", "broke"),
+    status=maybe(*Status),
+    above_sequence=maybe(0, 5, 20),
 )

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -31,7 +31,15 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
 )
-from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt, Status
+from forq_trio.model.messages import (
+    Delivery,
+    ListedState,
+    MessageFilter,
+    NewMessage,
+    Produced,
+    Receipt,
+    Status,
+)
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Batch, Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -43,6 +51,8 @@ from .script import T0
 
 SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3)
 SMALL_BOUNDS = {
+    "SESSIONS_MAX": 2,
+    "ERROR_GROUPS_MAX": 2,
     "DUE_BATCH_MAX": 6,
     "CLAIM_FILTERED_MAX": 3,
     "PURGE_BATCH_MAX": 4,
@@ -173,12 +183,33 @@ class Side:
             dict(engine.snapshot().counts),
             dict(engine.snapshot().settings),
             dict(engine.snapshot().tokens),
+            dict(engine.snapshot().sessions),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids))
 
-    def search(self, queue: str, *how: Any) -> Any:
-        found = self.reader.search(queue, *how)
-        return msgspec.structs.replace(found, messages=_anonymous(found.messages))
+    def search(self, queue: str, wanted: MessageFilter, before: int | None, limit: int, scan_max: int) -> Any:
+        """A search, the same with rows, and the errors of what it may look at."""
+        found = self.reader.search(queue, wanted, before, limit, scan_max)
+        rows = self.reader.find_messages(queue, wanted, before, limit, scan_max)
+        groups = self.reader.error_groups(queue, before, scan_max)
+        found = msgspec.structs.replace(found, messages=_anonymous(found.messages))
+        return found, msgspec.structs.replace(rows, rows=_anonymous(rows.rows)), groups
+
+    def lists(self, queue: str, limit: int) -> list[Any]:
+        """Every list of a queue, read page by page."""
+        lists = []
+        for state in get_args(ListedState):
+            rows: list[Any] = []
+            cursor: str | None = None
+            while True:
+                page = self.reader.list_messages(queue, state, cursor, limit)
+                rows += _anonymous(page.rows)
+                assert len(page.rows) == limit or page.next is None
+                if page.next is None:
+                    break
+                cursor = page.next
+            lists.append(rows)
+        return lists
 
 
 def _anonymous(messages: list[Any]) -> list[Any]:
@@ -280,6 +311,10 @@ class EnginesAgree(RuleBasedStateMachine):
         before = None if age == 0 else max(self.model.ids, default=0) - age
         found = self.sqlite.search(queue, wanted, before, limit, scan)
         assert found == self.model.search(queue, wanted, before, limit, scan)
+
+    @rule(queue=queues, limit=st.integers(1, 4))
+    def list_messages(self, queue, limit):
+        assert self.sqlite.lists(queue, limit) == self.model.lists(queue, limit)
 
     @invariant()
     def the_same_is_stored(self):

@@ -34,8 +34,15 @@ FOR_DIALECTS = {
     "all_settings": "the same",
     "sweep": "a job",
     "optimize": "a job",
-    "save_token_uses": "a job",
-    "post_token_uses": "the end of the system",
+    "save_uses": "a job",
+    "post_uses": "the end of the system",
+    **dict.fromkeys(
+        (
+            *("list_messages", "find_messages", "error_groups"),
+            *("open_session", "session_of", "ui_sessions", "end_session", "end_sessions"),
+        ),
+        "the admin UI",
+    ),
 }
 """What only the Broker has, with the reason: dialects and jobs call it, not programs."""
 

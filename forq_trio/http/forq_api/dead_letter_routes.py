@@ -29,6 +29,7 @@ _SEARCH = (
         {"type": "array", "maxItems": limits.ATTRIBUTES_MAX, "items": {"type": "string", "pattern": "^.+:"}},
     ),
     Parameter("text", "query", "Part of their content, exactly.", _TEXT),
+    Parameter("error", "query", "Their last error, exactly; empty for those without one.", _TEXT),
     Parameter(
         "before",
         "query",

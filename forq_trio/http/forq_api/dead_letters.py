@@ -107,6 +107,7 @@ def _filter_in_query(query: str) -> DeadLetterFilter:
         max_age_ms=_age(query, "maxAgeMs") if "maxAgeMs" in given else None,
         attributes=attributes,
         text=given["text"][-1] if "text" in given else None,
+        error=given["error"][-1] if "error" in given else None,
     )
 
 

@@ -34,6 +34,7 @@ from forq_trio.storage.sqlite.statements import load
 
 _SQL = load("reader") | load("shuffle")
 _NEWEST = limits.SEQUENCE_MAX
+_PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
 
 class SqliteReader:
@@ -86,12 +87,15 @@ class SqliteReader:
 
     def _ready_after(self, queue: str, place: ClaimPlace | None, limit: int) -> list[ClaimPlace]:
         """The next ready messages in claim order; place: that of the one before, None for the first ones."""
-        rows = []
-        if place is not None:
-            rows = self._query("list_ready_on", queue, *place, limit)
-        if len(rows) < limit:
-            below = _NEWEST if place is None else place.priority
-            rows += self._query("list_ready_below", queue, below, limit - len(rows))
+        if place is None:
+            rows = self._query("list_ready_below", queue, _PRIORITY_BEYOND, limit)
+        else:
+            priority, position, seq = place
+            rows = self._query("list_ready_at", queue, priority, position, seq, limit)
+            if len(rows) < limit:
+                rows += self._query("list_ready_behind", queue, priority, position, limit - len(rows))
+            if len(rows) < limit:
+                rows += self._query("list_ready_below", queue, priority, limit - len(rows))
         return [ClaimPlace(priority, position, seq) for seq, priority, position in rows]
 
     def search(

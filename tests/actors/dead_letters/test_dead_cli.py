@@ -88,6 +88,9 @@ def test_list_and_show(forq: Forq, client: ForqClient) -> None:
         "dead", "list", DEAD, "--text", "one", "--attribute", "tenant=acme", "--max-age", "1h", "--json"
     )
     assert [json.loads(line)["id"] for line in found.out.splitlines()] == [first]
+    same_error = forq("dead", "list", DEAD, "--error", "no stock", "--json")
+    assert [json.loads(line)["id"] for line in same_error.out.splitlines()] == [second, first]
+    assert forq("dead", "list", DEAD, "--error", "").code == 5
     nothing = forq("dead", "list", DEAD, "--reason", "message_expired", "--min-age", "0")
     assert (nothing.code, nothing.out) == (5, "")
     assert nothing.err == "0 messages found; searched 2 of 2\n"

@@ -101,6 +101,9 @@ async def test_each_part_of_the_filter(api: Api) -> None:
     assert await found(api, "text=100%25%20so") == [old]
     assert await found(api, "text=chair&minAgeMs=10000") == []
     assert await found(api, "text=") == [new, old]
+    assert await found(api, "error=no%20stock") == [new, old]
+    assert await found(api, "error=no") == []
+    assert await found(api, "error=") == []
 
 
 @pytest.mark.parametrize(
@@ -116,6 +119,7 @@ async def test_each_part_of_the_filter(api: Api) -> None:
         ("attribute=a", "bad_request.attribute.invalid"),
         ("attribute=:x", "bad_request.body.attributes.invalid"),
         ("text=" + "t" * 1_025, "bad_request.out_of_range"),
+        ("error=" + "e" * 1_025, "bad_request.out_of_range"),
     ],
 )
 async def test_queries_that_are_refused(api: Api, query: str, code: str) -> None:
@@ -256,6 +260,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
         "until": api.clock.ms,
         "attributes": {},
         "text": "red",
+        "error": None,
     }
     await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")

@@ -14,7 +14,7 @@ from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, Delete, Ping, Purge, Redrive, RevokeToken
+from forq_trio.model.commands import Configure, Delete, EndSessions, Ping, Purge, Redrive, RevokeToken
 from forq_trio.model.errors import StorageLost
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
@@ -68,6 +68,7 @@ async def test_what_has_to_last_is_refused_until_the_very_file_is_back(
         Delete("q-dlq", ()),
         Purge("q"),
         RevokeToken("name"),
+        EndSessions(None),
         Ping(),
     ):
         with pytest.raises(StorageLost):

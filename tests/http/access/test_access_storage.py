@@ -106,10 +106,10 @@ async def test_a_use_while_others_are_saved_is_not_lost(engine, autojump_clock):
         broker.use_token(text)
         await elapse(0.5)
         engine.before_commit = lambda: broker.use_token(text)
-        await broker.save_token_uses()
+        await broker.save_uses()
         engine.before_commit = lambda: None
         assert len(saves(engine)) == 1
-        await broker.save_token_uses()
+        await broker.save_uses()
         assert system.writer.snapshot().tokens["a"].last_used_at == T0 + round(trio.current_time() * 1_000)
 
 

@@ -38,6 +38,10 @@ EXPECTED = {
     "save_token": "",
     "revoke_token": "SEARCH tokens USING PRIMARY KEY (name=?)",
     "note_token_use": "SEARCH tokens USING PRIMARY KEY (name=?)",
+    "load_sessions": "SCAN ui_sessions",
+    "save_session": "",
+    "end_session": "SEARCH ui_sessions USING PRIMARY KEY (digest=?)",
+    "note_session_use": "SEARCH ui_sessions USING PRIMARY KEY (digest=?)",
     "insert_message": "",
     "insert_plain": "",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
@@ -84,8 +88,20 @@ EXPECTED = {
     "message": "SEARCH messages USING INDEX messages_id (id=?)",
     "peek": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "browse": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
-    "scan": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
-    "has_text": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "next_scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "came_at": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "error_groups": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
+    "list_all": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
+    "list_processing": "SEARCH messages USING COVERING INDEX messages_in_flight (queue=? AND rowid<?)",
+    "list_delayed": "SEARCH messages USING COVERING INDEX messages_delayed (queue=? AND rowid<?)",
+    "list_held": "SEARCH messages USING COVERING INDEX messages_held (queue=? AND rowid<?)",
+    "list_failed": "SEARCH messages USING INDEX messages_failed (is_dlq=? AND rowid<?)",
+    "list_ready_at": "COVERING INDEX messages_claim (queue=? AND priority=? AND position=? AND rowid>?)",
+    "list_ready_behind": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
+    "list_ready_below": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
+    "rows": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "message_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "queues_of": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "ready_sequences": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
@@ -101,13 +117,20 @@ ALLOWED_SCANS = (
     "queue_counts",
     "queues",
     "tokens",
+    "ui_sessions",
     "json_each",
+    "wanted",
+    "had",
+    "scanned",
     "priorities",
     "groups",
     "SUBQUERY",
     "(subquery-1)",
     "CONSTANT ROW",
 )
+
+SORTS = {"error_groups": ("scanned", "grouped", "placed", "(subquery-5)")}
+"""Statements that sort, which their LIMIT bounds, and what of theirs is scanned then."""
 
 
 def fill(engine: SqliteEngine) -> None:
@@ -164,9 +187,10 @@ def test_promise_5_a_statement_uses_its_index(connection, name, statement) -> No
     steps = plan(connection, statement)
     assert EXPECTED[name] in "\n".join(steps), steps
     for step in steps:
-        assert "TEMP B-TREE" not in step, steps
+        assert "TEMP B-TREE" not in step or name in SORTS, steps
         assert "AUTOMATIC" not in step, steps
-        if step.startswith("SCAN ") and not any(allowed in step for allowed in ALLOWED_SCANS):
+        allowed_scans = (*ALLOWED_SCANS, *SORTS.get(name, ()))
+        if step.startswith("SCAN ") and not any(allowed in step for allowed in allowed_scans):
             pytest.fail(f"{name}: {step}")
 
 

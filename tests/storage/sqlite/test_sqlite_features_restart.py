@@ -5,20 +5,24 @@ from contextlib import closing
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken, Scope
 from forq_trio.model.commands import (
     Claim,
     Configure,
+    EndSessions,
     Extend,
     ForgetQueue,
     Nack,
+    NoteSessionUse,
     NoteTokenUse,
     Pause,
     ProduceMany,
     RedrivePolicy,
     RevokeToken,
+    SaveSession,
     SaveToken,
     Sweep,
     SweepKind,
@@ -26,6 +30,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import TokenExists
 from forq_trio.model.messages import Failure, NewMessage, QueueCounts
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
@@ -145,6 +150,17 @@ def test_tokens_survive(place) -> None:
     assert isinstance(do(again, SaveToken(second)), TokenExists)
     assert do(again, RevokeToken("second")) is True
     assert list(place.restart().snapshot().tokens) == ["first"]
+
+
+def test_sessions_survive(place) -> None:
+    first = UiSession("aa", "ci", "bb", T0, T0 + 5, T0, "::1", "Größe")
+    second = UiSession("cc", None, "dd", T0, T0 + 5, T0, "", "")
+    run(place.engine, SaveSession(first), SaveSession(second))
+    do(place.engine, NoteSessionUse({"aa": T0 + 1}))
+    again = place.restart()
+    assert again.snapshot().sessions == {"aa": replace(first, last_used_at=T0 + 1), "cc": second}
+    assert do(again, EndSessions(("cc",))) == 1
+    assert list(place.restart().snapshot().sessions) == ["aa"]
 
 
 def test_turns_go_on_with_the_first_ready_message(place) -> None:

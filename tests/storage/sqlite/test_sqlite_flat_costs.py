@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from typing import get_args
 
 import pytest
 
@@ -18,7 +19,7 @@ from forq_trio.model.commands import (
     RedrivePolicy,
     Resubmit,
 )
-from forq_trio.model.messages import MessageFilter, NewMessage
+from forq_trio.model.messages import ListedState, MessageFilter, NewMessage
 from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -176,7 +177,9 @@ def test_an_administrators_work_costs_the_same(filled) -> None:
 def test_looking_costs_the_same(filled) -> None:
     steps = []
     for count in (FEW, MANY):
-        with closing(filled(count, None, None).open_reader()) as reader:
+        engine = filled(count, None, None)
+        do(engine, claim(most=8))
+        with closing(engine.open_reader()) as reader:
             taken = []
             for look in (
                 lambda reader: reader.peek("q", 5),
@@ -185,6 +188,17 @@ def test_looking_costs_the_same(filled) -> None:
                 lambda reader: reader.search(
                     "dead", MessageFilter(text="7", attributes={"n": "7"}), None, 5, 10
                 ),
+                lambda reader: reader.find_messages(
+                    "dead", MessageFilter(text="7", error="", attributes={"n": "7"}), None, 5, 10
+                ),
+                lambda reader: reader.find_messages("q", MessageFilter(above_sequence=30), None, 5, 10),
+                lambda reader: reader.error_groups("dead", None, 10),
+                *(
+                    lambda reader, state=state: reader.list_messages("q", state, None, 5)
+                    for state in get_args(ListedState)
+                ),
+                lambda reader: reader.list_messages("q", "ready", "1_7_7", 5),
+                lambda reader: reader.list_messages("q", "delayed", "70", 5),
                 lambda reader: reader.queue("q"),
                 lambda reader: reader.queues_of([1, 2, 3]),
             ):

@@ -130,10 +130,15 @@ WHERE queue = ? AND status = 4 AND seq < ? ORDER BY seq DESC LIMIT ?;
 SELECT seq FROM messages INDEXED BY messages_failed
 WHERE is_dlq = (substr(?1, -4) = '-dlq') AND status = 2 AND queue = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3;
 
--- name: list_ready_on
--- Ready messages of a priority in claim order, behind a position and sequence.
+-- name: list_ready_at
+-- Ready messages of a priority and position, behind a sequence.
 SELECT seq, priority, position FROM messages INDEXED BY messages_claim
-WHERE queue = ? AND status = 0 AND priority = ? AND (position, seq) > (?, ?) ORDER BY position, seq LIMIT ?;
+WHERE queue = ? AND status = 0 AND priority = ? AND position = ? AND seq > ? ORDER BY seq LIMIT ?;
+
+-- name: list_ready_behind
+-- Ready messages of a priority in claim order, behind a position.
+SELECT seq, priority, position FROM messages INDEXED BY messages_claim
+WHERE queue = ? AND status = 0 AND priority = ? AND position > ? ORDER BY position, seq LIMIT ?;
 
 -- name: list_ready_below
 -- Ready messages in claim order, those below a priority.
@@ -145,7 +150,7 @@ WHERE queue = ? AND status = 0 AND priority < ? ORDER BY priority DESC, position
 SELECT id, queue, seq, status, attempts, priority, received_at, process_after, updated_at, expires_after, lease_until,
        processing_started_at, group_id, max_attempts, failure_reason, last_error, source_queue, dead_lettered_at,
        source_attempts, bytes, min(before, ?4) AS match_at,
-       substr(CAST(content AS BLOB), 1 + max(before - ?4, 0), ?5) AS excerpt
+       coalesce(substr(CAST(content AS BLOB), 1 + max(before - ?4, 0), ?5), x'') AS excerpt
 FROM (
     SELECT messages.*,
            iif(instr(content, ?2) > ?3, instr(CAST(content AS BLOB), CAST(?2 AS BLOB)) - 1, 0) AS before
