@@ -1,10 +1,10 @@
-"""Lists, searches and error groups as the admin UI asks for them: arguments are checked, redrives have the same filter."""
+"""Lists, searches and error groups as the admin UI asks for them, and the arguments that are refused."""
 
 import pytest
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model.errors import InvalidContent, InvalidQueueName, OutOfRange
-from forq_trio.model.messages import MessageFilter
+from forq_trio.model.messages import MessageFilter, NewMessage
 from forq_trio.system import open_broker
 
 QUEUE = "orders"
@@ -17,7 +17,7 @@ async def broker(tmp_path):
 
 
 async def test_a_list_is_read_page_by_page(broker: Broker) -> None:
-    await broker.produce_many(QUEUE, ["a", "b", "c"])
+    await broker.produce_many(QUEUE, [NewMessage(each) for each in "abc"])
     first = await broker.list_messages(QUEUE, "ready", limit=2)
     assert [row.preview for row in first.rows] == ["a", "b"]
     second = await broker.list_messages(QUEUE, "ready", cursor=first.next)
@@ -25,7 +25,7 @@ async def test_a_list_is_read_page_by_page(broker: Broker) -> None:
 
 
 async def test_messages_are_found_and_grouped(broker: Broker) -> None:
-    await broker.produce_many(QUEUE, ["a", "b", "c"], max_attempts=3)
+    await broker.produce_many(QUEUE, [NewMessage(each, max_attempts=3) for each in "abc"])
     (delivery,) = await broker.receive(QUEUE, wait_ms=0)
     await broker.nack(QUEUE, [delivery.receipt], reason="no stock")
     found = await broker.find_messages(QUEUE, MessageFilter(error="no stock"))

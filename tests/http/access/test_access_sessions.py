@@ -10,7 +10,8 @@ from forq_trio.model.commands import NoteSessionUse
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import open_broker, open_system
-from support.actors import T0, ObservedEngine, TrioClock, elapse, on_the_loop
+from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
+from support.forq_api import SetClock
 
 MINUTE = limits.TOKEN_USE_SAVE_SECONDS
 BROWSER = ("192.0.2.7", "Firefox")
@@ -22,9 +23,19 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def broker(url: str, autojump_clock):
-    async with open_broker(url, clock=TrioClock()) as broker:
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def broker(url: str, clock: SetClock):
+    async with open_broker(url, clock=clock) as broker:
         yield broker
+
+
+def all_bytes(folder: Path) -> bytes:
+    """The database and its log."""
+    return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
 async def test_a_session_is_found_by_its_id_only(broker) -> None:
@@ -38,12 +49,12 @@ async def test_a_session_is_found_by_its_id_only(broker) -> None:
         assert broker.session_of(other) is None
 
 
-async def test_it_ends_a_week_after_the_login_however_often_it_is_used(broker) -> None:
+async def test_it_ends_a_week_after_the_login_however_often_it_is_used(broker, clock) -> None:
     session_id = await broker.open_session(None, "secret", *BROWSER)
     for _ in range(7):
-        await elapse(86_400 - 1)
+        clock.ms += limits.DAY_MS - 1
         assert broker.session_of(session_id) is not None
-    await elapse(7)
+    clock.ms += 7
     assert broker.session_of(session_id) is None
     assert broker.ui_sessions() == []
 
@@ -57,12 +68,12 @@ async def test_it_can_be_ended_and_so_can_all(broker) -> None:
     assert broker.ui_sessions() == []
 
 
-async def test_it_ends_with_its_token_also_if_the_name_is_used_again(broker) -> None:
-    expiring = await broker.create_token("expiring", [Scope.BROWSE], expires_at=T0 + 10_000)
+async def test_it_ends_with_its_token_also_if_the_name_is_used_again(broker, clock) -> None:
+    expiring = await broker.create_token("expiring", [Scope.BROWSE], expires_at=clock.ms + 10_000)
     revoked = await broker.create_token("revoked", [Scope.ADMIN])
     ids = [await broker.open_session(each.name, digest(each.token), *BROWSER) for each in (expiring, revoked)]
     assert [broker.session_of(each).key_name for each in ids] == ["expiring", "revoked"]
-    await elapse(20)
+    clock.ms += 10_000
     assert broker.session_of(ids[0]) is None
     await broker.revoke_token("revoked")
     assert broker.session_of(ids[1]) is None
@@ -78,13 +89,13 @@ async def test_what_a_browser_says_is_cut(broker) -> None:
     assert session.agent == "?" * limits.SESSION_AGENT_LENGTH_MAX
 
 
-async def test_beyond_the_bound_the_one_that_was_used_longest_ago_ends(broker, monkeypatch) -> None:
+async def test_beyond_the_bound_the_one_that_was_used_longest_ago_ends(broker, clock, monkeypatch) -> None:
     """Also where its use is not saved yet."""
     monkeypatch.setattr(limits, "SESSIONS_MAX", 2)
     first = await broker.open_session(None, "secret", *BROWSER)
-    await elapse(1)
+    clock.ms += 1
     second = await broker.open_session(None, "secret", *BROWSER)
-    await elapse(1)
+    clock.ms += 1
     broker.session_of(first)
     third = await broker.open_session(None, "secret", *BROWSER)
     assert [broker.session_of(each) is None for each in (first, second, third)] == [False, True, False]
@@ -101,7 +112,7 @@ async def test_sessions_outlive_a_restart_and_so_does_their_last_use(
         assert broker.session_of(session_id) is not None
         before = broker.ui_sessions()
         assert before[0].last_used_at == before[0].created_at + 1_000
-    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    content = all_bytes(tmp_path)
     assert digest(session_id).encode() in content
     assert session_id.encode() not in content
     async with open_broker(url, clock=TrioClock()) as broker:

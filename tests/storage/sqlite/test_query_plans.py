@@ -57,6 +57,7 @@ EXPECTED = {
     "delete_messages": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "give_back": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "extend": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "extend_ended": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "next_due": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
     "next_due_but": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",
     "select_due_but": "SEARCH messages USING INDEX messages_due (due_at>? AND due_at<?)",

@@ -194,12 +194,15 @@ def _nack(tx: Transaction, messages: _Messages, found: Row, delay_ms: int | None
 def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None, ...] | Deferred]:
     messages = _named_by_receipts(tx, commands)
     extended: dict[int, tuple[int, ...]] = {}
+    extended_ended: dict[int, tuple[int, ...]] = {}
     full: set[Group] = set()  # groups known to be at their limit: each is counted once, not for each receipt
 
     def write() -> None:
         messages.write_returned()
         tx.run("extend", list(extended.values()))
+        tx.run("extend_ended", list(extended_ended.values()))
         extended.clear()
+        extended_ended.clear()
 
     def is_group_full(found: Row) -> bool:
         limit = tx.rules(found.queue).group_in_flight_max
@@ -222,6 +225,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
             return None
         lease_until = tx.now_ms + command.lease_ms
         extended.pop(found.seq, None)
+        had_ended = extended_ended.pop(found.seq, None) is not None or found.status != _PROCESSING
         if command.lease_ms == 0:
             _end_lease(tx, messages, found)
             full.clear()
@@ -229,7 +233,8 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
             tx.transition(EXTENDED, found.queue, found.status, _PROCESSING, (found,), due_ms=lease_until)
             if found.status != _PROCESSING:
                 messages.replace(found._replace(status=_PROCESSING))
-            extended[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
+            changes = extended_ended if had_ended else extended
+            changes[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
         return lease_until
 
     outcomes = _each_receipt(messages, commands, settle)

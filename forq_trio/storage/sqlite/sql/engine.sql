@@ -237,7 +237,12 @@ UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, proces
 WHERE seq = ?;
 
 -- name: extend
--- Move the end of a lease; a message whose lease has ended is processing again.
+-- Move the end of the lease of a processing message; its status is left alone, or SQLite would write its index anew.
+UPDATE messages SET processing_started_at = coalesce(processing_started_at, ?), lease_until = ?, updated_at = ?
+WHERE seq = ?;
+
+-- name: extend_ended
+-- Make a message whose lease has ended processing again.
 UPDATE messages SET status = 1, processing_started_at = coalesce(processing_started_at, ?), lease_until = ?,
     updated_at = ?
 WHERE seq = ?;
