@@ -87,12 +87,9 @@ class Broker(Sends, Receives, Administration, DeadLetters, Lists, Tokens, Sessio
             raise RedriveNotFound
         return task
 
-    async def save_uses(self) -> tuple[int, int]:
-        """Store when access tokens and sessions were last used, and return of how many of each.
-
-        Sends no command where none was.
-        """
-        return await self._save_token_uses(), await self._save_session_uses()
+    async def save_uses(self) -> int:
+        """Store when access tokens and sessions were last used, and return of how many; sends no command for none."""
+        return await self._save_token_uses() + await self._save_session_uses()
 
     def post_uses(self) -> None:
         """`save_uses` without waiting, for the moment before the writer stops."""

@@ -9,7 +9,7 @@ Uses are noted in memory, and stored by a job and when the system stops, so that
 
 from msgspec.structs import replace
 
-from forq_trio.model.access import AccessToken, digest
+from forq_trio.model.access import digest
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
 from forq_trio.model.sessions import UiSession, new_session
@@ -41,13 +41,6 @@ class KnownSessions:
         ]
         return sorted(sessions, key=lambda session: (-session.last_used_at, session.digest))
 
-    def token(self, session: UiSession) -> AccessToken | None:
-        """The token that the login of a session showed; None for the server's secret, and for one that is gone."""
-        token = self._writer.snapshot().tokens.get(session.key_name or "")
-        if token is None or token.digest != session.key_digest or token.expired(self._clock.now_ms()):
-            return None
-        return token
-
     def unsaved_uses(self) -> dict[str, int]:
         """The uses that are not saved yet, of sessions that have not ended: epoch ms by digest."""
         sessions = self._writer.snapshot().sessions
@@ -59,9 +52,11 @@ class KnownSessions:
         self._used_at = {each: at for each, at in self._used_at.items() if at != uses.get(each)}
 
     def _is_over(self, session: UiSession) -> bool:
-        if session.expired(self._clock.now_ms()):
-            return True
-        return session.key_name is not None and self.token(session) is None
+        now_ms = self._clock.now_ms()
+        if session.key_name is None or session.expired(now_ms):
+            return session.expired(now_ms)
+        token = self._writer.snapshot().tokens.get(session.key_name)
+        return token is None or token.digest != session.key_digest or token.expired(now_ms)
 
 
 class Sessions:
@@ -88,10 +83,6 @@ class Sessions:
         Does not wait. The use is noted in memory and stored within TOKEN_USE_SAVE_SECONDS.
         """
         return self._known_sessions.use(session_id)
-
-    def token_of(self, session: UiSession) -> AccessToken | None:
-        """The access token with whose rights a session acts; None for one of the server's secret."""
-        return self._known_sessions.token(session)
 
     def ui_sessions(self) -> list[UiSession]:
         """The sessions that are not over, the latest used first; from the cache."""

@@ -2,7 +2,7 @@
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
-from forq_trio.jobs.runs import NOTHING_TO_DO, counted
+from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 
 
@@ -10,8 +10,6 @@ def uses_job(broker: Broker) -> Periodic:
     """The job that stores the uses since the last time; without any it writes nothing."""
 
     async def save() -> str:
-        tokens, sessions = await broker.save_uses()
-        said = [counted(tokens, "token", "tokens"), counted(sessions, "session", "sessions")]
-        return ", ".join(each for each in said if each != NOTHING_TO_DO) or NOTHING_TO_DO
+        return counted(await broker.save_uses(), "use", "uses")
 
     return Periodic("uses", limits.TOKEN_USE_SAVE_SECONDS, save, title="Save uses of tokens and sessions")

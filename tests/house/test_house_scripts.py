@@ -64,7 +64,7 @@ def test_an_environment_without_pip_is_made_again(folder) -> None:
 @contextmanager
 def started(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
     """What script/server prints until it is known how to reach it."""
-    command = ["script/server", "--api-addr", "127.0.0.1:0", *arguments]
+    command = ["script/server", "--api-addr", "127.0.0.1:0", "--ui-addr", "127.0.0.1:0", *arguments]
     env = OFFLINE | {"HOME": str(folder)} | environment
     with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True) as process:
         try:

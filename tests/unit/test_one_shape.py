@@ -40,7 +40,7 @@ FOR_DIALECTS = {
         (
             *("list_messages", "find_messages", "error_groups"),
             *("dead_letter_queues", "token_by_digest"),
-            *("open_session", "session_of", "token_of", "ui_sessions", "end_session", "end_sessions"),
+            *("open_session", "session_of", "ui_sessions", "end_session", "end_sessions"),
         ),
         "the admin UI",
     ),

@@ -72,8 +72,8 @@ UPDATE tokens SET last_used_at = ? WHERE name = ?;
 SELECT digest, key_name, key_digest, created_at, expires_at, last_used_at, client, agent FROM ui_sessions;
 
 -- name: save_session
--- Store a new session.
-INSERT INTO ui_sessions (digest, key_name, key_digest, created_at, expires_at, last_used_at, client, agent)
+-- Store a session.
+INSERT OR REPLACE INTO ui_sessions (digest, key_name, key_digest, created_at, expires_at, last_used_at, client, agent)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: end_session
