@@ -6,7 +6,7 @@ from typing import Any
 
 from forq_trio.config.load import Loaded
 from forq_trio.config.settings import SETTINGS, Setting
-from forq_trio.config.values import Address
+from forq_trio.config.values import Address, Names
 
 MASK = "********"
 
@@ -15,7 +15,7 @@ def shown_value(setting: Setting, value: Any) -> str | int | bool | None:
     """A value to print: secrets masked, paths and addresses as text."""
     if setting.secret and value is not None:
         return MASK
-    return str(value) if isinstance(value, Path | Address) else value
+    return str(value) if isinstance(value, Path | Address | Names) else value
 
 
 def rows(loaded: Loaded) -> list[tuple[Setting, str | int | bool | None, str]]:

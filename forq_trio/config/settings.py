@@ -26,6 +26,7 @@ from forq_trio.config.values import (
     Form,
     HostNames,
     ListenAddress,
+    Names,
     ReadableFile,
     Secret,
     WholeNumber,
@@ -78,7 +79,7 @@ class Ui(Section):
     """Serve the admin UI at ui_addr."""
     ui_base_path: BasePath = Field("", json_schema_extra={"default": "(none)"}, examples=[""])
     """The path under which a proxy shows the UI, which may leave it on or cut it off."""
-    ui_hosts: HostNames = Field((), json_schema_extra={"default": "(none)"}, examples=[""])
+    ui_hosts: HostNames = Field(Names(), json_schema_extra={"default": "(none)"}, examples=[""])
     """Names in addresses of the UI, besides localhost; IP addresses need no name; *: any, where a proxy checks."""
 
 

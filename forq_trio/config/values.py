@@ -152,8 +152,17 @@ def _read_base_path(text: str) -> str:
     return text
 
 
-def _read_host_names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+class Names(tuple[str, ...]):
+    """Names of hosts."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ",".join(self)
+
+
+def _read_host_names(text: str) -> Names:
+    names = Names(name.strip() for name in text.split(",") if name.strip())
     for name in names:
         if name != "*" and not _is_host(name):
             raise ValueError(f"{shown(name)} is no name of a host")
@@ -177,7 +186,7 @@ BasePath = Annotated[
     Form("PATH", "empty, or a path such as /forq without a slash at its end"),
 ]
 HostNames = Annotated[
-    tuple[str, ...],
+    Names,
     PlainValidator(_read_host_names),
     Form("NAMES", "names of hosts, separated by commas, or *"),
 ]

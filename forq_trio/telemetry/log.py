@@ -96,6 +96,8 @@ class LogEvent(StrEnum):
     CHECKPOINT_FAILED = "checkpoint.failed", "warning", "A checkpoint failed; it is tried again."
     JOB_FAILED = "job.failed", "error", "A periodic job raised an error; it will be restarted."
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
+    BACKUP_MADE = "backup.made", "info", "A backup was made, checked and written to the disk."
+    BACKUP_FAILED = "backup.failed", "error", "A backup failed; no file of it is left."
     UI_REQUEST_FAILED = (
         "ui.request_failed",
         "error",
@@ -106,8 +108,6 @@ class LogEvent(StrEnum):
         "warning",
         "A live page could not be updated, because the database did not answer; it is tried again.",
     )
-    BACKUP_MADE = "backup.made", "info", "A backup was made, checked and written to the disk."
-    BACKUP_FAILED = "backup.failed", "error", "A backup failed; no file of it is left."
     REDRIVE_FAILED = (
         "redrive.failed",
         "error",

@@ -77,35 +77,3 @@ class Mon:
         pass
 
 
-_sessions = {}
-
-
-async def open_session(self, key_name, key_digest, client, agent):
-    sid = secrets.token_urlsafe(32)
-    _sessions[sid] = S(
-        digest=digest(sid),
-        key_name=key_name,
-        key_digest=key_digest,
-        created_at=0,
-        expires_at=0,
-        last_used_at=None,
-        client=client,
-        agent=agent,
-    )
-    return sid
-
-
-async def end_session(self, d):
-    for k, v in list(_sessions.items()):
-        if v.digest == d:
-            del _sessions[k]
-    return True
-
-
-from forq_trio.broker.broker import Broker
-
-if not hasattr(Broker, "open_session"):
-    Broker.open_session = open_session
-    Broker.end_session = end_session
-    Broker.session_of = lambda self, sid: _sessions.get(sid)
-    Broker.ui_sessions = lambda self: list(_sessions.values())

@@ -15,19 +15,43 @@ from forq_trio.ui.site import THEME_COOKIE, Site, accepts_gzip, see_other
 
 LOGIN_COOKIE = "ForqLogin"
 _KEY_LENGTH_MAX = 1_024
-_AGENT_LENGTH_MAX = 200
+_NONCE_BYTES = 16
+_NONCE_LENGTH = 22
+_THEME_SECONDS = 365 * 86_400
+
+
+class _Cookies:
+    """The cookies of the UI: HttpOnly, SameSite=Lax, and Secure unless FORQ_ENV is local."""
+
+    def __init__(self, site: Site) -> None:
+        self._path = f"{site.templates.base}/"
+        self._secure = site.config.env != "local"
+
+    def set(self, response: Response, name: str, value: str, seconds: int | None = None) -> None:
+        """seconds: how long the browser keeps it, None until it is closed."""
+        response.set_cookie(
+            name,
+            value,
+            max_age=seconds,
+            path=self._path,
+            httponly=True,
+            samesite="Lax",
+            secure=self._secure,
+        )
+
+    def remove(self, response: Response, name: str) -> None:
+        response.delete_cookie(name, path=self._path, httponly=True, samesite="Lax", secure=self._secure)
 
 
 def login_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("login", __name__)
-    path = f"{site.templates.base}/"
-    secure = site.config.env != "local"
+    cookies = _Cookies(site)
     throttle = Throttle()
 
     def form(status: int = 200, error: str | None = None) -> Response:
         nonce = request.cookies.get(LOGIN_COOKIE, "")
-        if len(nonce) != 22:
-            nonce = secrets.token_urlsafe(16)
+        if len(nonce) != _NONCE_LENGTH:
+            nonce = secrets.token_urlsafe(_NONCE_BYTES)
         text = site.templates.render(
             "login.html",
             **site.common() | {"csrf": csrf.make_token(nonce)},
@@ -36,7 +60,7 @@ def login_routes(site: Site) -> Blueprint:
             error=error,
         )
         response = html_response(text, accepts_gzip(), status)
-        response.set_cookie(LOGIN_COOKIE, nonce, path=path, httponly=True, samesite="Lax", secure=secure)
+        cookies.set(response, LOGIN_COOKIE, nonce)
         return response
 
     @blueprint.get("/login")
@@ -54,31 +78,23 @@ def login_routes(site: Site) -> Blueprint:
             response.headers["Retry-After"] = f"{locked_seconds:.0f}"
             return response
         fields = await request.form
-        key = fields.get("key", "").strip()
-        agent = request.headers.get("User-Agent", "")[:_AGENT_LENGTH_MAX]
-        session_id = None
-        if 0 < len(key) <= _KEY_LENGTH_MAX and key.isascii():
-            session_id = await site.sessions.open(key, client, agent)
+        session_id = await _open_session(site, fields.get("key", "").strip(), client)
         if session_id is None:
             throttle.failed(client)
             if throttle.locked_seconds(client):
                 log(LogEvent.AUTH_THROTTLED, client=client)
             return form(403, "This is neither the server’s secret nor a token that may browse.")
         throttle.succeeded(client)
-        target = site.url(_local(fields.get("next", "")) or "/")
-        response = see_other(target)
-        seconds = limits.SESSION_LIFE_MS // 1_000
-        response.set_cookie(
-            COOKIE, session_id, max_age=seconds, path=path, httponly=True, samesite="Lax", secure=secure
-        )
-        response.delete_cookie(LOGIN_COOKIE, path=path)
+        response = see_other(site.url(_local(fields.get("next", "")) or "/"))
+        cookies.set(response, COOKIE, session_id, limits.SESSION_LIFE_MS // 1_000)
+        cookies.remove(response, LOGIN_COOKIE)
         return response
 
     @blueprint.post("/logout")
     async def log_out() -> Response:
         await site.sessions.end(site.viewer)
         response = site.done(None, go=site.url("/login"))
-        response.delete_cookie(COOKIE, path=path, httponly=True, samesite="Lax", secure=secure)
+        cookies.remove(response, COOKIE)
         return response
 
     @blueprint.post("/theme")
@@ -86,18 +102,18 @@ def login_routes(site: Site) -> Blueprint:
         chosen = (await request.form).get("theme", "")
         response = site.done(None)
         if chosen in ("light", "dark"):
-            response.set_cookie(
-                THEME_COOKIE,
-                chosen,
-                max_age=365 * 86_400,
-                path=path,
-                httponly=True,
-                samesite="Lax",
-                secure=secure,
-            )
+            cookies.set(response, THEME_COOKIE, chosen, _THEME_SECONDS)
         return response
 
     return blueprint
+
+
+async def _open_session(site: Site, key: str, client: str) -> str | None:
+    """The id of a new session; None for a key that opens none."""
+    if not (0 < len(key) <= _KEY_LENGTH_MAX and key.isascii()):
+        return None
+    agent = request.headers.get("User-Agent", "")[: limits.SESSION_AGENT_LENGTH_MAX]
+    return await site.sessions.open(key, client[: limits.SESSION_CLIENT_LENGTH_MAX], agent)
 
 
 def _local(path: str) -> str:

@@ -44,7 +44,7 @@ class UiServer:
         self.connections = 0
         self.ports = [listener.getsockname()[1] for listener in listeners]
 
-    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def serve(self, *, task_status: trio.TaskStatus[Any] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; requests that run then are cancelled."""
         await trio.serve_listeners(
             self._serve_connection,

@@ -323,7 +323,9 @@ async def test_a_read_that_holds_a_long_log_is_told_of_once_and_does_not_pause_t
             pages = engine.log.pages()
             with trio.fail_after(120):
                 await house.checkpointer.run_now()
-            assert not house.checkpointer.held  # the read has ended, though no commit has started the log over
+            assert (
+                not house.checkpointer.held
+            )  # the read has ended, though no commit has started the log over
             with trio.fail_after(120):
                 while engine.log.pages() >= pages:
                     pages = engine.log.pages()

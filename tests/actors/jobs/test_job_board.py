@@ -150,7 +150,7 @@ async def test_every_job_of_a_system_has_a_title_and_says_what_it_did(autojump_c
             "sweep.failed_dlq": "Delete failed dead letters",
             "sweep.stale": "End leases",
             "metrics.depth": "Count bytes and ages",
-            "tokens.uses": "Save uses of tokens",
+            "uses": "Save uses of tokens and sessions",
             "optimize": "Refresh statistics",
             "checkpoint": "Checkpoint",
             "backup": "Backup",

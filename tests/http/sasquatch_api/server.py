@@ -40,7 +40,17 @@ class Server:
 def running(*options: str, **variables: str) -> Iterator[Server]:
     """A server that accepts connections on the loopback interface; stopped at the end, so that it cleans up."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FORQ_")}
-    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", "127.0.0.1:0", "--ui-addr", "127.0.0.1:0", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "forq_trio.cli",
+        "serve",
+        "--api-addr",
+        "127.0.0.1:0",
+        "--ui-addr",
+        "127.0.0.1:0",
+        *options,
+    ]
     environ = kept | {"FORQ_AUTH_SECRET": SECRET} | variables
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -40,7 +40,8 @@ def test_a_server_takes_as_many_files_as_it_may_have(tmp_path) -> None:
 def test_a_server_that_may_not_have_more_refuses_instead_of_letting_wait(tmp_path) -> None:
     """A hard limit cannot be taken back, so a shell sets it for the server alone."""
     files = limits.OPEN_FILES_BESIDE_MAX + FEW
-    serve = f"{sys.executable} -m forq_trio.cli serve --api-addr 127.0.0.1:0 --ui-addr 127.0.0.1:0 --db {tmp_path / 'forq.db'}"
+    anywhere = "--api-addr 127.0.0.1:0 --ui-addr 127.0.0.1:0"
+    serve = f"{sys.executable} -m forq_trio.cli serve {anywhere} --db {tmp_path / 'forq.db'}"
     command = ["sh", "-c", f"ulimit -n {files} && exec {serve}"]
     with ExitStack() as stack:
         process = stack.enter_context(subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE))

@@ -61,7 +61,18 @@ def test_sigterm_under_load_answers_everybody_and_loses_nothing(tmp_path, rng) -
 
 def serve(database, address: str) -> subprocess.CompletedProcess[str]:
     """`forq serve` where it cannot."""
-    command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address, "--ui-addr", "127.0.0.1:0", "--db", str(database)]
+    command = [
+        sys.executable,
+        "-m",
+        "forq_trio.cli",
+        "serve",
+        "--api-addr",
+        address,
+        "--ui-addr",
+        "127.0.0.1:0",
+        "--db",
+        str(database),
+    ]
     return subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=120, check=False
     )
