@@ -63,11 +63,12 @@ class Died(ForqError):
     """A commit failed, so the server ended; after a restart the database says what was committed"""
 
 
-def run(config: Config, on_listening: Callable[[str], None] | None = None) -> int:
-    """Serve until told to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit.
+OnListening = Callable[[str, str | None], None]
+"""Is called with the URLs of the API and of the admin UI (None where it is not served) once both are served."""
 
-    on_listening: called with the URL of the API once requests are served.
-    """
+
+def run(config: Config, on_listening: OnListening | None = None) -> int:
+    """Serve until told to stop; returns 0. Raises StartFailed, StorageOpenError, or Died after a failed commit."""
     log.configure(config.log_level, config.log_format)
     try:
         trio.run(serve, config, on_listening)
@@ -81,7 +82,7 @@ def run(config: Config, on_listening: Callable[[str], None] | None = None) -> in
     return 0
 
 
-async def serve(config: Config, on_listening: Callable[[str], None] | None = None) -> None:
+async def serve(config: Config, on_listening: OnListening | None = None) -> None:
     """The server's life: everything is started, then a signal is awaited, then everything is stopped."""
     with trio.open_signal_receiver(*_stop_signals()) as signals:
         listeners, ui_listeners = await _listen_all(config)
@@ -117,7 +118,8 @@ async def serve(config: Config, on_listening: Callable[[str], None] | None = Non
                     pid=os.getpid(),
                 )
                 if on_listening is not None:
-                    on_listening(api_url)
+                    ui_url = None if ui is None else _url(config, config.ui_addr, ui.port) + config.ui_base_path
+                    on_listening(api_url, ui_url)
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
                     break

@@ -70,7 +70,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     "--url-file",
     metavar="FILE",
     type=Path,
-    help="Write the server's URL to this file once it listens; before that the file is empty.",
+    help="Write the server's URL to this file once it listens, and below it the admin UI's; before that it is empty.",
 )
 @_file_option
 def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
@@ -93,9 +93,9 @@ def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
         raise
 
 
-def _tell(told: TextIO, url: str) -> None:
+def _tell(told: TextIO, url: str, ui_url: str | None) -> None:
     try:
-        told.write(f"{url}\n")
+        told.write("".join(f"{each}\n" for each in (url, ui_url) if each is not None))
         told.close()
     except OSError as problem:
         click.echo(f"forq: {told.name}: {problem.strerror}", err=True)
