@@ -15,8 +15,8 @@ Rules
 - Pausing and cancelling wait for the move under way, and are answered once the new state is committed. Where that is
   refused, the caller is told so and the task goes on as before.
 - A move that the database refuses is tried again a few times; then the task has failed and says why. Resumed, it goes
-  on from its cursor. That it failed or came to its end is posted, not waited for: killed before it is stored, the process
-  finds the task running, at its cursor, and does the rest again, which is nothing or fails again.
+  on from its cursor. That it failed or came to its end is posted, not waited for: after a kill before that is stored,
+  the task is running, at its cursor, and does the rest again, which is nothing or fails again.
 - A stopping server stores no state: what was running goes on at the next start.
 - There are at most REDRIVES_REMEMBERED_MAX tasks; a new one takes the place of the oldest that ended.
 """

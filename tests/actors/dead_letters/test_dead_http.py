@@ -18,6 +18,7 @@ DEAD = "q-dlq/dead-letters"
 TASK_MEMBERS = {
     "id",
     "queue",
+    "action",
     "state",
     "dryRun",
     "filter",
@@ -29,6 +30,8 @@ TASK_MEMBERS = {
     "skipped",
     "moved",
     "startedAt",
+    "startedBy",
+    "pausedAt",
     "finishedAt",
     "error",
 }
@@ -261,6 +264,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
         "attributes": {},
         "text": "red",
         "error": None,
+        "aboveSequence": None,
     }
     await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
