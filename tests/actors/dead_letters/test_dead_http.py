@@ -295,6 +295,32 @@ async def test_cancelled_it_answers_what_it_did(api: Api) -> None:
     assert await post(api, f"{DEAD}/redrives/{started['id']}/cancel", b"") == ended
 
 
+async def test_a_deletion_by_a_token_is_paused_resumed_and_dismissed(api: Api) -> None:
+    await fail(api, "a", "b", "c")
+    token = (await api.broker.create_token("ann", (Scope.REDRIVE,), "*")).token
+    body = {"filter": {}, "ratePerSecond": 1, "action": "delete"}
+    headers = {b"x-api-key": token.encode()}
+    started = json_of(await api.call("POST", f"{DEAD}/redrives", body, headers))
+    assert (started["action"], started["startedBy"], started["pausedAt"]) == ("delete", "ann", None)
+    path = f"{DEAD}/redrives/{started['id']}"
+    await until(lambda: api.broker.redrive_tasks.get(started["id"]).moved == 1)
+    assert await api.code("DELETE", path) == (409, "conflict.redrive_state")
+    paused = await post(api, f"{path}/pause", b"")
+    assert (paused["state"], paused["moved"], paused["pausedAt"]) == ("paused", 1, api.clock.ms)
+    assert len(await found(api, "")) == 2
+    assert (await post(api, f"{path}/resume", b""))["state"] == "running"
+    await post(api, f"{path}/cancel", b"")
+    assert await api.code("POST", f"{path}/resume") == (409, "conflict.redrive_state")
+    assert await api.code("POST", f"{path}/pause") == (409, "conflict.redrive_state")
+    assert (await api.call("DELETE", path)).status == 204
+    assert await api.code("GET", path) == (404, "not_found.redrive")
+
+
+async def test_what_is_deleted_goes_nowhere(api: Api) -> None:
+    body = {"filter": {}, "target": "r", "action": "delete"}
+    assert await api.code("POST", f"{DEAD}/redrives", body) == (400, "bad_request.body.invalid")
+
+
 async def test_tasks_of_another_queue_are_not_found(api: Api) -> None:
     started = await post(api, f"{DEAD}/redrives", {"filter": {}}, 202)
     path = f"other-dlq/dead-letters/redrives/{started['id']}"
