@@ -16,8 +16,8 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveStep, RedriveTask
+from forq_trio.model.sessions import UiSession
 
 OutcomeT = TypeVar("OutcomeT")
 

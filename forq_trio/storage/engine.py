@@ -67,8 +67,8 @@ from forq_trio.model.messages import (
     StoredQueue,
 )
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.sessions import UiSession
 
 
 class EngineSettings(Struct, frozen=True, gc=False):

@@ -35,8 +35,8 @@ from forq_trio.model.queue_settings import (
     QueueSettings,
     invalid_setting,
 )
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveStep, RedriveTask
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 
 NO_GROUP = ""

@@ -20,8 +20,8 @@ from forq_trio.model.messages import (
     is_dead_letter_queue,
 )
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of

@@ -10,8 +10,8 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import rules_of
 

@@ -41,8 +41,8 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
-    SaveSession,
     SaveRedrive,
+    SaveSession,
     SaveToken,
     Sweep,
 )

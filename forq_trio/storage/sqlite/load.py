@@ -9,8 +9,8 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.cache import Cache
 from forq_trio.storage.sqlite.operations.redrives import read_task

@@ -18,8 +18,8 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event, SetAside
 from forq_trio.storage.rules import rules_of
