@@ -117,7 +117,7 @@ EXPECTED = {
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
 # queues), of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
-    "SCAN redrives",  # at most 100 tasks, at a start
+    "redrives",
     "forgotten_sequence",
     "queue_counts",
     "queues",
