@@ -33,8 +33,8 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
-    SaveSession,
     SaveRedrive,
+    SaveSession,
     SaveToken,
     Sweep,
     SweepKind,
@@ -48,8 +48,8 @@ from forq_trio.model.messages import (
     Status,
 )
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
-from forq_trio.model.sessions import UiSession
 from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
+from forq_trio.model.sessions import UiSession
 
 SENT_TO = ("a", "a", "b", "c_lifo")
 QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
