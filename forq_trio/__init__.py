@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
     from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
     from forq_trio.model.errors import RedriveNotFound as RedriveNotFound
+    from forq_trio.model.errors import RedriveStateConflict as RedriveStateConflict
     from forq_trio.model.errors import ServiceError as ServiceError
     from forq_trio.model.errors import Stopping as Stopping
     from forq_trio.model.errors import StorageFull as StorageFull
@@ -100,8 +101,8 @@ _NAMES = {
         "InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt MessageNotFound "
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
         "ProduceToDeadLetterQueue QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
-        "ServiceError Stopping StorageFull StorageLost StorageOpenError StorageUnavailable TokenExists TokenNotFound "
-        "TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
+        "RedriveStateConflict ServiceError Stopping StorageFull StorageLost StorageOpenError StorageUnavailable "
+        "TokenExists TokenNotFound TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
     "model.queue_settings": (

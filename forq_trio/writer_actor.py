@@ -27,8 +27,8 @@ Rules
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown and the writer ends with CommitFailed,
   which ends the process; the next one finds in the database what was committed.
 - While a file of the database is lost (jobs/file_watch.py), what has to last is refused with StorageLost: sends,
-  settings, moves of dead letters, tokens, sessions. Claims and settlements go on: nobody else can hand out what is
-  stored.
+  settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements go on: nobody else can hand
+  out what is stored.
 - A batch that finds the disk full (StorageFull) runs again without its sends, in the space of the reserve file. From
   then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """
@@ -51,6 +51,7 @@ from forq_trio.model.commands import (
     Delete,
     EndSessions,
     ForgetQueue,
+    ForgetRedrive,
     NoteTokenUse,
     OutcomeT,
     Pause,
@@ -63,6 +64,7 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
+    SaveRedrive,
     SaveSession,
     SaveToken,
     content_bytes,
@@ -96,6 +98,8 @@ _LASTING: Set[type[Command[Any]]] = _SENDS | {
     RevokeToken,
     SaveSession,
     EndSessions,
+    SaveRedrive,
+    ForgetRedrive,
     Ping,
 }
 """What a caller must be able to rely on. All else, if it is forgotten, leads to a second delivery at worst."""

@@ -1,147 +1,85 @@
-"""Redrives of all dead letters that match a filter: tasks with a rate and a progress, which can be cancelled.
+"""Redrives and deletions of all dead letters that match: tasks with a rate and a progress, stored in the database.
 
-A task goes through a dead-letter queue from its newest message to its oldest, page by page: it searches, and moves the
-messages that can be moved, one transaction (`commands.Redrive`) after the other.
+A task walks through a dead-letter queue from its newest message to its oldest (redrive_walk.py). It can be paused,
+resumed and cancelled, and goes on after a restart; the pace of one with a rate begins anew then.
 
 Rules
-- Each move is a transaction, and a task ends between two of them: every message is in one queue. Messages that were not
+- Each move is a transaction, and a walk ends between two of them: every message is in one queue. Messages that were not
   moved are still in the dead-letter queue, for the next task.
-- Only messages that were dead-lettered before the start are moved, and a task only goes down in sequence, which a
-  message keeps when it is moved. So no task moves a message twice, however soon it fails again.
-- At a rate the moves are spread evenly, in steps of a tenth of a second or of single messages: `Pace`.
-- A task that is cancelled waits for the move under way, so that `moved` is exact. A move is one commit; the writer
-  answers it also when it stops.
-- A move that the database refuses is tried again a few times; then the task fails and says why.
-- Tasks live in memory: a restart forgets them, and messages that they had not moved stay.
+- The cursor and the counts are stored in the transaction of the move. So after a kill a task goes on below the last
+  message that it moved, and `moved` is exact. What it only looked at since the last save it looks at again, and counts
+  once, because the counts are those of the cursor.
+- No task changes a message twice, however soon it fails again and however often the process is killed: a task only goes
+  down in sequence, a message keeps its sequence when it is moved, and the cursor is stored with the move. What became a
+  dead letter after `started_at` is left, also below the cursor and after a restart.
+- Pausing and cancelling wait for the move under way, and are answered once the new state is committed. Where that is
+  refused, the caller is told so and the task goes on as before.
+- A move that the database refuses is tried again a few times; then the task has failed and says why. Resumed, it goes
+  on from its cursor. That it failed or came to its end is posted, not waited for: after a kill before that is stored,
+  the task is running, at its cursor, and does the rest again, which is nothing or fails again.
+- A stopping server stores no state: what was running goes on at the next start.
+- There are at most REDRIVES_REMEMBERED_MAX tasks; a new one takes the place of the oldest that ended.
 """
 
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from enum import Enum
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import trio
-from msgspec import Struct
 
 from forq_trio.broker.dead_letters import DeadLetters, check_filter
+from forq_trio.broker.redrive_walk import Walk
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
+from forq_trio.model.commands import ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import (
-    CommandRefused,
     ForqError,
-    Overloaded,
-    ReadDeadlineExceeded,
     RedriveNotFound,
+    RedriveStateConflict,
     Stopping,
-    StorageUnavailable,
     TooManyRedrives,
 )
-from forq_trio.model.messages import MessageFilter, Status, StoredMessage, check_queue_name
+from forq_trio.model.messages import MessageFilter, check_queue_name
+from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
 from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.wire.dead_letters import AppliedFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
-
-T = TypeVar("T")
-
-TRANSIENT_ERRORS = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
-"""Errors that changed nothing and after which the same call may succeed."""
-
-
-class RedriveState(Enum):
-    """RUNNING, then one of the others for good."""
-
-    RUNNING = "running"
-    DONE = "done"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-
-
-class RedriveTask(Struct, frozen=True, kw_only=True):
-    """A redrive of all that match, and how far it has come.
-
-    wanted: the filter, without the bound of its start. target: None moves each message to where it came from.
-    searched: how many messages were looked at, of `total` in the queue at the start. matched: how many of them match
-    and can be moved; skipped: how many match and cannot, because they are processing or have no queue to go to.
-    moved: how many were; fewer than matched at the end if others moved or deleted some. A dry run moves none.
-    started_at, finished_at: epoch ms. error: why it failed.
-    """
-
-    id: str
-    queue: str
-    wanted: MessageFilter
-    target: str | None
-    rate_per_second: int | None
-    dry_run: bool
-    started_at: int
-    total: int
-    state: RedriveState = RedriveState.RUNNING
-    searched: int = 0
-    matched: int = 0
-    skipped: int = 0
-    moved: int = 0
-    finished_at: int | None = None
-    error: str | None = None
-
-    def info(self) -> RedriveInfo:
-        """The task as callers see it."""
-        wanted = self.wanted
-        members = msgspec.structs.asdict(self)
-        del members["wanted"]
-        members["state"] = self.state.value
-        members["filter"] = AppliedFilter(
-            wanted.reason, wanted.since_ms, wanted.until_ms, wanted.attributes, wanted.text, wanted.error
-        )
-        return RedriveInfo(**members)
-
-
-class Pace:
-    """Spreads moves over time: `wait` before each step of at most `step` messages, then `charge` how many it moved.
-
-    In any span of time no more than `rate_per_second` times its length and two steps are moved. rate_per_second: None
-    for no waiting. page: the greatest step.
-    """
-
-    def __init__(self, rate_per_second: int | None, page: int) -> None:
-        self._rate = rate_per_second
-        self.step = page
-        if rate_per_second is not None:
-            self.step = min(page, max(1, rate_per_second // limits.REDRIVE_STEPS_PER_SECOND))
-        self._free_at = trio.current_time()
-
-    async def wait(self) -> None:
-        """Return when the next step may be taken; always a checkpoint."""
-        await trio.sleep_until(self._free_at)
-
-    def charge(self, moved: int) -> None:
-        """Set when the next step may be taken. A delay of up to a step's time is caught up with, a longer one not."""
-        if self._rate is not None:
-            earliest = trio.current_time() - self.step / self._rate
-            self._free_at = max(self._free_at, earliest) + moved / self._rate
 
 
 class _Run:
-    """A task with the scope that cancels it. ended: set when it has ended."""
+    """A task with the walk that is under way, and the scope that stops it.
+
+    walk: None while the task does not run. stopped: set when there is no walk. ended: set when the task has ended, or
+    the actor has. changing: held while a caller changes the state.
+    """
 
     def __init__(self, task: RedriveTask) -> None:
-        self.task = task
+        self._task = task
+        self.walk: Walk | None = None
         self.scope = trio.CancelScope()
+        self.stopped = trio.Event()
         self.ended = trio.Event()
+        self.changing = trio.Lock()
+
+    @property
+    def task(self) -> RedriveTask:
+        """The task, as of its last step."""
+        return self._task if self.walk is None else self.walk.task
 
     @property
     def running(self) -> bool:
-        return self.task.state is RedriveState.RUNNING
+        return self._task.state is RedriveState.RUNNING
 
-    def change(self, **members: Any) -> None:
-        self.task = msgspec.structs.replace(self.task, **members)
+    def set(self, task: RedriveTask) -> None:
+        """Take over the task, now that no walk is under way."""
+        self._task, self.walk = task, None
 
 
 class Redrives:
     """The actor that runs these tasks: `run` is its task, the other methods are for callers.
 
-    At most REDRIVES_RUNNING_MAX run at once, and the latest REDRIVES_REMEMBERED_MAX that ended are remembered.
+    At most REDRIVES_RUNNING_MAX run at once; more may run after a start that found more.
     """
 
     def __init__(self, letters: DeadLetters, writer: WriterActor, clock: Clock) -> None:
@@ -150,31 +88,39 @@ class Redrives:
         self._clock = clock
         self._nursery: trio.Nursery | None = None
         self._runs: dict[str, _Run] = {}
+        self._starting = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run tasks until cancelled. The tasks are cancelled then, too, each between two transactions."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            try:
+        """Go on with the stored tasks, and run new ones, until cancelled: then each walk ends between two steps."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                for task in self._writer.snapshot().redrives.values():
+                    self._add(task)
                 task_status.started()
                 await trio.sleep_forever()
-            finally:
-                self._nursery = None
+        finally:
+            self._nursery = None
+            for run in self._runs.values():
+                run.ended.set()
 
-    def start(
+    async def start(
         self,
         queue: str,
         wanted: MessageFilter | None = None,
         *,
+        action: RedriveAction = RedriveAction.REDRIVE,
         target: str | None = None,
         rate_per_second: int | None = None,
         dry_run: bool = False,
+        started_by: str | None = None,
     ) -> RedriveTask:
-        """Start a task that moves all dead letters that match and are there now; returns at once.
+        """Start a task over all dead letters that match and are there now; returns once it is stored.
 
-        target: None moves each back to where it came from. rate_per_second: 1-10,000, None for no limit.
-        dry_run: only count. Raises InvalidQueueName, DeadLettersOnly, OutOfRange, InvalidAttributes, InvalidContent,
-        TooManyRedrives or Stopping.
+        action: move them, or delete them. target: None moves each back to where it came from. rate_per_second:
+        1-10,000, None for no limit. dry_run: only count. started_by: the name of the access token, None for the holder
+        of the server's secret. Raises InvalidQueueName, DeadLettersOnly, OutOfRange, InvalidAttributes, InvalidContent,
+        TooManyRedrives, and what `WriterActor.execute` raises. If this call is cancelled, the task starts all the same.
         """
         self._letters.check_dead_letter_queue(queue)
         wanted = check_filter(wanted or MessageFilter())
@@ -184,21 +130,28 @@ class Redrives:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
         if self._nursery is None:
             raise Stopping
-        if sum(run.running for run in self._runs.values()) >= limits.REDRIVES_RUNNING_MAX:
-            raise TooManyRedrives
         counts = self._writer.snapshot().counts.get(queue)
         task = RedriveTask(
             id=str(uuid.uuid4()),
             queue=queue,
+            action=action,
             wanted=wanted,
             target=target,
             rate_per_second=rate_per_second,
             dry_run=dry_run,
+            started_by=started_by,
             started_at=self._clock.now_ms(),
             total=0 if counts is None else counts.total,
         )
-        run = self._runs[task.id] = _Run(task)
-        self._nursery.start_soon(self._run, run)
+        self._check_running()
+        self._starting += 1
+        try:
+            await self._save(task)
+        finally:
+            self._starting -= 1
+        stored = self._writer.snapshot().redrives
+        self._runs = {key: run for key, run in self._runs.items() if key in stored}
+        self._add(task)
         return task
 
     def all(self, queue: str | None = None) -> list[RedriveTask]:
@@ -210,18 +163,64 @@ class Redrives:
         return self._find(redrive_id).task
 
     async def wait(self, redrive_id: str) -> RedriveTask:
-        """Return a task once it has ended. Cancelled, the task goes on. Raises RedriveNotFound."""
+        """Return a task once it has ended, or the actor has. Cancelled, the task goes on. Raises RedriveNotFound."""
         run = self._find(redrive_id)
         await run.ended.wait()
         return run.task
 
-    async def cancel(self, redrive_id: str) -> RedriveTask:
-        """Stop a task between two transactions, and return it once it has ended; one that has ended is unchanged.
+    async def pause(self, redrive_id: str) -> RedriveTask:
+        """Stop a task between two transactions, to be resumed; a paused one is unchanged.
 
-        If this call is cancelled, the task ends all the same. Raises RedriveNotFound.
+        Raises RedriveNotFound, RedriveStateConflict if it has ended, and what `WriterActor.execute` raises. If this
+        call is cancelled, the task is paused all the same; so it is with `resume` and `cancel`.
         """
-        self._find(redrive_id).scope.cancel()
-        return await self.wait(redrive_id)
+        run = self._find(redrive_id)
+        async with run.changing:
+            await self._stop(run, RedriveState.PAUSED, paused_at=self._clock.now_ms())
+        return _in(run.task, RedriveState.PAUSED)
+
+    async def resume(self, redrive_id: str) -> RedriveTask:
+        """Let a paused or failed task go on from its cursor; one that runs is unchanged.
+
+        Raises RedriveNotFound, RedriveStateConflict if it is done or cancelled, TooManyRedrives, and what
+        `WriterActor.execute` raises.
+        """
+        run = self._find(redrive_id)
+        async with run.changing:
+            self._find(redrive_id)  # it may have been dismissed meanwhile
+            if run.task.state in (RedriveState.PAUSED, RedriveState.FAILED):
+                self._check_running()
+                task = _changed(run.task, RedriveState.RUNNING, None)
+                self._starting += 1
+                try:
+                    await self._save(task)
+                finally:
+                    self._starting -= 1
+                if run.ended.is_set():
+                    run.ended = trio.Event()
+                run.set(task)
+                self._runs[redrive_id] = run  # a new task may have taken its place before it was saved
+                self._begin(run)
+        return _in(run.task, RedriveState.RUNNING)
+
+    async def cancel(self, redrive_id: str) -> RedriveTask:
+        """Stop a task between two transactions for good, and return it; one that has ended is unchanged.
+
+        Raises RedriveNotFound, and what `WriterActor.execute` raises.
+        """
+        run = self._find(redrive_id)
+        async with run.changing:
+            await self._stop(run, RedriveState.CANCELLED, finished_at=self._clock.now_ms())
+        return run.task
+
+    async def dismiss(self, redrive_id: str) -> None:
+        """Forget a task that has ended. Raises RedriveNotFound, and RedriveStateConflict for one that has not."""
+        run = self._find(redrive_id)
+        async with run.changing:
+            if not run.task.ended:
+                raise RedriveStateConflict(f"the redrive is {run.task.state.value}: cancel it first")
+            await self._writer.execute(ForgetRedrive(redrive_id))
+            self._runs.pop(redrive_id, None)
 
     def _find(self, redrive_id: str) -> _Run:
         run = self._runs.get(redrive_id)
@@ -229,91 +228,88 @@ class Redrives:
             raise RedriveNotFound
         return run
 
-    async def _run(self, run: _Run) -> None:
-        state, error = RedriveState.CANCELLED, None
+    def _check_running(self) -> None:
+        """Raise TooManyRedrives if no further task may run."""
+        if _running(self._runs.values()) + self._starting >= limits.REDRIVES_RUNNING_MAX:
+            raise TooManyRedrives
+
+    async def _save(self, task: RedriveTask) -> None:
+        with trio.CancelScope(shield=True):
+            await self._writer.execute(SaveRedrive(task))
+
+    def _add(self, task: RedriveTask) -> None:
+        """Take a stored task, and let it go on if it is running."""
+        run = self._runs[task.id] = _Run(task)
+        if task.ended:
+            run.ended.set()
+        self._begin(run)
+
+    def _begin(self, run: _Run) -> None:
+        """Begin a walk, if the task is running and the actor is."""
+        if run.running and self._nursery is not None:
+            run.walk = Walk(run.task, self._letters, self._writer)
+            run.scope = trio.CancelScope()
+            run.stopped = trio.Event()
+            self._nursery.start_soon(self._walk, run, run.walk)
+        else:
+            run.stopped.set()
+
+    async def _stop(self, run: _Run, state: RedriveState, **members: Any) -> None:
+        """Bring a task that has not ended to this state."""
+        with trio.CancelScope(shield=True):  # a walk that was stopped gets its new state, or goes on
+            if run.running:
+                run.scope.cancel()
+                await run.stopped.wait()
+            if run.task.ended or run.task.state is state:
+                return
+            task = _changed(run.task, state, None, **members)
+            try:
+                await self._save(task)
+            except BaseException:
+                self._begin(run)
+                raise
+            run.set(task)
+            if task.ended:
+                run.ended.set()
+
+    async def _walk(self, run: _Run, walk: Walk) -> None:
+        """Walk to the end of the queue, or until the walk is cancelled or fails."""
+        ended: RedriveTask | None = None
         try:
             with run.scope:
-                await self._walk(run)
-                state = RedriveState.DONE
+                await walk.run()
+                ended = _changed(walk.task, RedriveState.DONE, None, finished_at=self._clock.now_ms())
         except Stopping:
             pass  # the server stops: the same as cancelled
         except Exception as problem:
-            state, error = RedriveState.FAILED, _error_text(problem)
+            error = _error_text(problem)
+            ended = _changed(walk.task, RedriveState.FAILED, error, finished_at=self._clock.now_ms())
             log(LogEvent.REDRIVE_FAILED, redrive=run.task.id, queue=run.task.queue, error=error)
         finally:
-            run.change(state=state, error=error, finished_at=self._clock.now_ms())
-            run.ended.set()
-            self._forget_old()
-
-    async def _walk(self, run: _Run) -> None:
-        """Search and move, down to the oldest message."""
-        task = run.task
-        until_ms = task.started_at
-        if task.wanted.until_ms is not None:
-            until_ms = min(until_ms, task.wanted.until_ms)
-        wanted = msgspec.structs.replace(task.wanted, until_ms=until_ms)
-        pace = Pace(task.rate_per_second, limits.SEARCH_PAGE_MAX)
-        before_sequence: int | None = None
-        while True:
-            search = partial(
-                self._letters.search,
-                task.queue,
-                wanted,
-                before_sequence=before_sequence,
-                limit=limits.SEARCH_PAGE_MAX,
-            )
-            found = await _retry(search)
-            movable = [info.id for info in found.messages if _can_move(info, task.target)]
-            run.change(
-                searched=run.task.searched + found.searched,
-                matched=run.task.matched + len(movable),
-                skipped=run.task.skipped + len(found.messages) - len(movable),
-            )
-            if not task.dry_run:
-                await self._move(run, movable, pace)
-            if found.next_before is None:
-                return
-            before_sequence = found.next_before
-
-    async def _move(self, run: _Run, message_ids: Sequence[str], pace: Pace) -> None:
-        """Move the messages of a page step by step, at the pace."""
-
-        async def move(ids: Sequence[str]) -> int:
-            with trio.CancelScope(shield=True):
-                outcomes = await self._letters.redrive(run.task.queue, ids, target=run.task.target)
-            return sum(outcome.ok for outcome in outcomes)
-
-        for ids in _parts(message_ids, pace.step):
-            await pace.wait()
-            moved = await _retry(partial(move, ids))
-            run.change(moved=run.task.moved + moved)
-            pace.charge(moved)
-
-    def _forget_old(self) -> None:
-        ended = [key for key, run in self._runs.items() if not run.running]
-        for key in ended[: -limits.REDRIVES_REMEMBERED_MAX]:
-            del self._runs[key]
+            run.set(ended or walk.task)
+            run.stopped.set()
+            if ended is not None:
+                self._writer.post(SaveRedrive(ended))
+                run.ended.set()
 
 
-def _can_move(info: StoredMessage, target: str | None) -> bool:
-    """True if the engine would move this message now."""
-    return info.status is not Status.PROCESSING and (target or info.source_queue) not in (None, info.queue)
+def _running(runs: Iterable[_Run]) -> int:
+    return sum(run.running for run in runs)
 
 
-def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+def _in(task: RedriveTask, state: RedriveState) -> RedriveTask:
+    """Return a task that is in this state; raise RedriveStateConflict for one that has ended otherwise."""
+    if task.state is not state and task.ended:
+        raise RedriveStateConflict(f"the redrive is {task.state.value}")
+    return task
 
 
-async def _retry(work: Callable[[], Awaitable[T]]) -> T:
-    """Return what `work` returns; try again after a pause when it raises a transient error."""
-    for _ in range(limits.REDRIVE_RETRIES_MAX):
-        try:
-            return await work()
-        except TRANSIENT_ERRORS:
-            await trio.sleep(limits.STORAGE_RETRY_SECONDS)
-    return await work()
+def _changed(task: RedriveTask, state: RedriveState, error: str | None, **members: Any) -> RedriveTask:
+    """The task in another state, with the times of that state alone."""
+    times = {"paused_at": None, "finished_at": None} | members
+    return msgspec.structs.replace(task, state=state, error=error, **times)
 
 
 def _error_text(problem: Exception) -> str:
-    return str(problem) if isinstance(problem, ForqError) else f"{type(problem).__name__}: {problem}"
+    text = str(problem) if isinstance(problem, ForqError) else f"{type(problem).__name__}: {problem}"
+    return text[: limits.REDRIVE_ERROR_LENGTH_MAX]

@@ -4,6 +4,8 @@ from msgspec.structs import asdict
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import StoredMessage
+from forq_trio.model.redrives import RedriveTask
+from forq_trio.wire.dead_letters import AppliedFilter, RedriveInfo
 from forq_trio.wire.messages import MessageInfo
 from forq_trio.wire.tokens import TokenInfo
 
@@ -14,6 +16,25 @@ def message_info(message: StoredMessage) -> MessageInfo:
     members["status"] = message.status.name.lower()
     members["attributes"] = message.attributes or {}
     return MessageInfo(**members)
+
+
+def redrive_info(task: RedriveTask) -> RedriveInfo:
+    """A task over dead letters, without its cursor."""
+    wanted = task.wanted
+    members = asdict(task)
+    del members["wanted"], members["before_sequence"]
+    members["action"] = task.action.value
+    members["state"] = task.state.value
+    members["filter"] = AppliedFilter(
+        wanted.reason,
+        wanted.since_ms,
+        wanted.until_ms,
+        wanted.attributes,
+        wanted.text,
+        wanted.error,
+        wanted.above_sequence,
+    )
+    return RedriveInfo(**members)
 
 
 def token_info(token: AccessToken, now_ms: int) -> TokenInfo:

@@ -1,4 +1,5 @@
-"""`forq dead …`: the dead-letter workbench. `redrive` and `redrives` are in `dead_redrives`."""
+"""`forq dead …`: the dead-letter workbench. `delete` is in `dead_delete`, `redrive` and `redrives` in
+`dead_redrives`."""
 
 import sys
 import time
@@ -8,8 +9,9 @@ from typing import Any
 import click
 
 from forq_trio.cli.connection import connect
+from forq_trio.cli.dead_delete import delete
 from forq_trio.cli.dead_filter import distinct, filter_of, filter_options
-from forq_trio.cli.dead_redrives import redrive, redrives, report_moves
+from forq_trio.cli.dead_redrives import redrive, redrives
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, pair, url_option
@@ -23,7 +25,6 @@ from forq_trio.cli.output import (
 )
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import DeadLetterPage, MessageInfo
-from forq_trio.model.limits import MOVE_BATCH_MAX
 
 _PREVIEW_LENGTH_MAX = 40
 _LISTED = (
@@ -143,38 +144,6 @@ def _moment(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="milliseconds")
 
 
-@dead.command(short_help="Remove dead letters for good.")
-@click.argument("queue")
-@click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option
-@url_option
-def delete(queue: str, message_ids: tuple[str, ...], yes: bool, as_json: bool, url: str) -> int:
-    """Remove dead letters for good.
-
-    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
-    """
-    if not yes:
-        _confirm(len(message_ids))
-    with connect(url) as client:
-        results = [
-            result
-            for start in range(0, len(message_ids), MOVE_BATCH_MAX)
-            for result in client.delete_dead_letters(queue, message_ids[start : start + MOVE_BATCH_MAX])
-        ]
-    return report_moves(results, "removed", as_json)
-
-
-def _confirm(messages: int) -> None:
-    """Return if somebody says yes; raises Failure or UsageError."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal to ask on, deleting needs --yes")
-    if not click.confirm(
-        f"Permanently delete {count_of(messages, 'message')}? This cannot be undone.", err=True
-    ):
-        raise Failure("nothing was removed")
-
-
 @dead.command(short_help="Send an edited copy.")
 @click.argument("queue")
 @click.argument("message_id", metavar="ID")
@@ -239,5 +208,6 @@ def _text_of_stdin() -> str:
         raise Failure("the content on stdin is not UTF-8") from None
 
 
+dead.add_command(delete)
 dead.add_command(redrive)
 dead.add_command(redrives)

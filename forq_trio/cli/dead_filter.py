@@ -1,5 +1,7 @@
 """The options by which `forq dead` chooses messages."""
 
+from collections.abc import Sequence
+
 import click
 
 from forq_trio.cli.options import CommandT, duration_ms, pair
@@ -63,3 +65,13 @@ def filter_of(
 ) -> DeadLetterFilter:
     """The filter of these options. An attribute's name cannot contain a colon, which separates it in the query."""
     return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text, error)
+
+
+def chosen_by_filter(message_ids: Sequence[str], everything: bool, wanted: DeadLetterFilter) -> bool:
+    """True if a command is for --all or those that match, False if for ids; raises UsageError unless it is for one."""
+    filtered = wanted != DeadLetterFilter()
+    if bool(message_ids) == (everything or filtered):
+        raise click.UsageError("say which: IDs, or --all, or a filter")
+    if everything and filtered:
+        raise click.UsageError("--all and a filter exclude each other")
+    return not message_ids

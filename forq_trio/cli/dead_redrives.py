@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.dead_filter import filter_of, filter_options
+from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.tables import Column, numbers, print_table
-from forq_trio.client.types import DeadLetterFilter, MoveResult, RedriveInfo
+from forq_trio.client.types import MoveResult, RedriveInfo
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS_MIN = 0.05
 _LOOK_SECONDS_MAX = 0.5
-_RATE_MAX = 10_000
+RATE = click.IntRange(1, 10_000)
 _COUNTS = ("searched", "total", "matched", "skipped", "moved")
 
 
@@ -34,13 +34,7 @@ _COUNTS = ("searched", "total", "matched", "skipped", "moved")
 @click.option("--all", "everything", is_flag=True, help="Move all of them.")
 @filter_options
 @click.option("--target", metavar="QUEUE", help="Where to move them.  [default: where each came from]")
-@click.option(
-    "--rate",
-    "rate_per_second",
-    type=click.IntRange(1, _RATE_MAX),
-    metavar="NUMBER",
-    help="Move at most so many a second.",
-)
+@click.option("--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Move at most so many a second.")
 @click.option("--dry-run", is_flag=True, help="Only count those that would be moved.")
 @json_option
 @url_option
@@ -60,15 +54,11 @@ def redrive(
     Attempts, due time and time to live start anew. Ctrl-C stops; what was moved stays moved.
     """
     wanted = filter_of(**chosen)
-    by_filter = everything or wanted != DeadLetterFilter()
-    if bool(message_ids) == by_filter:
-        raise click.UsageError("say which: IDs, or --all, or a filter")
-    if everything and wanted != DeadLetterFilter():
-        raise click.UsageError("--all and a filter exclude each other")
+    by_filter = chosen_by_filter(message_ids, everything, wanted)
     if message_ids and (dry_run or rate_per_second is not None):
         raise click.UsageError("--rate and --dry-run are for --all and for those that match")
     with connect(url) as client:
-        if message_ids:
+        if not by_filter:
             results = [
                 result
                 for start in range(0, len(message_ids), MOVE_BATCH_MAX)
@@ -80,28 +70,53 @@ def redrive(
         options: Any = {"target": target, "rate_per_second": rate_per_second, "dry_run": dry_run}
         start = partial(client.start_redrive, queue, wanted, **options)
         with Interrupts() as interrupts:
-            return _report(_run(client, interrupts, queue, start), as_json)
+            return report_task(run_task(client, interrupts, queue, start), as_json)
 
 
-@click.command(short_help="Show the redrives of a queue, or cancel one.")
+@click.command(short_help="Show the redrives of a queue, pause, resume, cancel or dismiss one.")
 @click.argument("queue")
+@click.option("--pause", "paused", metavar="ID", help="Stop this one until it is resumed.")
+@click.option("--resume", "resumed", metavar="ID", help="Let this one, paused or failed, go on.")
 @click.option("--cancel", "cancelled", metavar="ID", help="Stop this one; what it moved stays moved.")
+@click.option("--dismiss", "dismissed", metavar="ID", help="Forget this one, which has ended.")
 @json_option
 @url_option
-def redrives(queue: str, cancelled: str | None, as_json: bool, url: str) -> int:
-    """Show the redrives of a queue that run and the latest that ended."""
+def redrives(
+    queue: str,
+    paused: str | None,
+    resumed: str | None,
+    cancelled: str | None,
+    dismissed: str | None,
+    as_json: bool,
+    url: str,
+) -> int:
+    """Show the redrives and deletions of a queue that run or are paused and the latest that ended."""
+    asked = [each for each in (paused, resumed, cancelled, dismissed) if each is not None]
+    if len(asked) > 1:
+        raise click.UsageError("--pause, --resume, --cancel and --dismiss exclude each other")
     with connect(url) as client:
-        found = client.redrives(queue) if cancelled is None else [client.cancel_redrive(queue, cancelled)]
+        if dismissed is not None:
+            client.dismiss_redrive(queue, dismissed)
+            return Exit.OK
+        if paused is not None:
+            found = [client.pause_redrive(queue, paused)]
+        elif resumed is not None:
+            found = [client.resume_redrive(queue, resumed)]
+        elif cancelled is not None:
+            found = [client.cancel_redrive(queue, cancelled)]
+        else:
+            found = client.redrives(queue)
     if as_json:
         for task in found:
             print_json(task)
     elif found:
         now_ms = time.time_ns() // 1_000_000
         print_table(
-            (Column("id"), Column("state"), *numbers(*_COUNTS, "started")),
+            (Column("id"), Column("action"), Column("state"), *numbers(*_COUNTS, "started")),
             [
                 (
                     task.id,
+                    task.action,
                     f"{task.state} (dry run)" if task.dry_run else task.state,
                     *(getattr(task, name) for name in _COUNTS),
                     f"{length_of_time(now_ms - task.started_at)} ago",
@@ -129,10 +144,10 @@ def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
     return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED
 
 
-def _run(
+def run_task(
     client: "ForqClient", interrupts: Interrupts, queue: str, start: Callable[[], RedriveInfo]
 ) -> RedriveInfo:
-    """Start a redrive and wait until it has ended; Ctrl-C cancels it. However that ends, it is said what goes on."""
+    """Start a task and wait until it has ended; Ctrl-C cancels it. However that ends, it is said what goes on."""
     hint = f"`forq dead redrives {queue}` shows it"
     try:
         task = start()
@@ -156,7 +171,7 @@ def _follow(client: "ForqClient", task: RedriveInfo) -> RedriveInfo:
     """Wait until a redrive has ended, showing how far it is."""
     pause = _LOOK_SECONDS_MIN
     with progress_bar(task.queue, task.total or None) as show:
-        while task.state == "running":
+        while task.state in ("running", "paused"):
             time.sleep(pause)
             pause = min(2 * pause, _LOOK_SECONDS_MAX)
             task = client.redrive_info(task.queue, task.id)
@@ -170,18 +185,20 @@ def _dealt_with(task: RedriveInfo) -> int:
 
 
 def _how_far(task: RedriveInfo) -> str:
-    done = f"{task.matched:,} would be moved" if task.dry_run else f"{task.moved:,} moved"
+    done = f"{task.matched:,} would be {_done(task)}" if task.dry_run else f"{task.moved:,} {_done(task)}"
     return f"{done}, searched {task.searched:,} of {task.total:,}"
 
 
-def _report(task: RedriveInfo, as_json: bool) -> int:
+def report_task(task: RedriveInfo, as_json: bool) -> int:
+    """Print what a task did; returns the exit code."""
     if as_json:
         print_json(task)
     else:
         if task.error is not None:
             click.echo(f"forq: the redrive failed: {task.error}", err=True)
-        done = f"{count_of(task.matched, 'message')} would be moved" if task.dry_run else _moved(task)
-        skipped = f", {task.skipped:,} cannot be moved" if task.skipped else ""
+        would_be = f"{count_of(task.matched, 'message')} would be {_done(task)}"
+        done = would_be if task.dry_run else _moved(task)
+        skipped = f", {task.skipped:,} cannot be {_done(task)}" if task.skipped else ""
         click.echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
     if task.state == "cancelled":
         return Exit.INTERRUPTED
@@ -192,4 +209,8 @@ def _report(task: RedriveInfo, as_json: bool) -> int:
 
 def _moved(task: RedriveInfo) -> str:
     cancelled = "cancelled: " if task.state == "cancelled" else ""
-    return f"{cancelled}{count_of(task.moved, 'message')} moved"
+    return f"{cancelled}{count_of(task.moved, 'message')} {_done(task)}"
+
+
+def _done(task: RedriveInfo) -> str:
+    return "removed" if task.action == "delete" else "moved"

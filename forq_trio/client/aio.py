@@ -265,13 +265,26 @@ class AsyncForqClient:
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that moves all dead letters that match and are there now; returns at once."""
+        """Start a task that moves all dead letters that match and are there now; returns once it is stored."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return await self._ask("POST", path, RedriveInfo, start)
 
+    async def start_deletion(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter | None = None,
+        *,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveInfo:
+        """Start a task that deletes all dead letters that match and are there now; else it is like a redrive."""
+        path = f"{protocol.dead_letters_path(queue)}/redrives"
+        start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
+        return await self._ask("POST", path, RedriveInfo, start)
+
     async def redrives(self, queue: str) -> list[RedriveInfo]:
-        """The redrives that run and the latest that ended, the latest first."""
+        """The redrives that run or are paused and the latest that ended, the latest first."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
         answer = await self._ask("GET", path, RedriveList)
         return answer.redrives
@@ -280,10 +293,23 @@ class AsyncForqClient:
         """A redrive, with its progress."""
         return await self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
 
+    async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Stop a redrive until it is resumed, also over a restart of the server."""
+        path = f"{protocol.redrive_path(queue, redrive_id)}/pause"
+        return await self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+
+    async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Let a paused or failed redrive go on from where it was."""
+        return await self._ask("POST", f"{protocol.redrive_path(queue, redrive_id)}/resume", RedriveInfo)
+
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive; returns once it has ended. What it moved stays moved."""
+        """Stop a redrive for good; returns once it has ended. What it moved stays moved."""
         path = f"{protocol.redrive_path(queue, redrive_id)}/cancel"
         return await self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+
+    async def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
+        """Forget a redrive that has ended."""
+        await self._request("DELETE", protocol.redrive_path(queue, redrive_id))
 
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

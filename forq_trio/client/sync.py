@@ -259,13 +259,26 @@ class ForqClient:
         rate_per_second: int | None = None,
         dry_run: bool = False,
     ) -> RedriveInfo:
-        """Start a task that moves all dead letters that match and are there now; returns at once."""
+        """Start a task that moves all dead letters that match and are there now; returns once it is stored."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
         return self._ask("POST", path, RedriveInfo, start)
 
+    def start_deletion(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter | None = None,
+        *,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveInfo:
+        """Start a task that deletes all dead letters that match and are there now; else it is like a redrive."""
+        path = f"{protocol.dead_letters_path(queue)}/redrives"
+        start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
+        return self._ask("POST", path, RedriveInfo, start)
+
     def redrives(self, queue: str) -> list[RedriveInfo]:
-        """The redrives that run and the latest that ended, the latest first."""
+        """The redrives that run or are paused and the latest that ended, the latest first."""
         path = f"{protocol.dead_letters_path(queue)}/redrives"
         answer = self._ask("GET", path, RedriveList)
         return answer.redrives
@@ -274,10 +287,23 @@ class ForqClient:
         """A redrive, with its progress."""
         return self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
 
+    def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Stop a redrive until it is resumed, also over a restart of the server."""
+        path = f"{protocol.redrive_path(queue, redrive_id)}/pause"
+        return self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+
+    def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Let a paused or failed redrive go on from where it was."""
+        return self._ask("POST", f"{protocol.redrive_path(queue, redrive_id)}/resume", RedriveInfo)
+
     def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
-        """Stop a redrive; returns once it has ended. What it moved stays moved."""
+        """Stop a redrive for good; returns once it has ended. What it moved stays moved."""
         path = f"{protocol.redrive_path(queue, redrive_id)}/cancel"
         return self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+
+    def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
+        """Forget a redrive that has ended."""
+        self._request("DELETE", protocol.redrive_path(queue, redrive_id))
 
     def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

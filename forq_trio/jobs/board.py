@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import trio
 
-from forq_trio.broker.redrives import RedriveTask
 from forq_trio.jobs.runs import NOTHING_TO_DO, JobReport, Runs, counted
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import NotFound
+from forq_trio.model.redrives import RedriveTask
 
 
 class JobNotFound(NotFound):

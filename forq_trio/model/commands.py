@@ -16,6 +16,7 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
 
 OutcomeT = TypeVar("OutcomeT")
@@ -207,19 +208,24 @@ class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
     """Move messages to `target`, or (None) each to the queue it came from: attempts, due time, TTL and reason reset.
 
     They keep their id, sequence, position and failures. Outcome per id: False for one that is not in `queue`, is
-    processing, or has no queue to go to. Bounds of the target are ignored.
+    processing, or has no queue to go to. Bounds of the target are ignored. step: the progress of the task that asks.
     """
 
     queue: str
     message_ids: tuple[str, ...]
     target: str | None = None
+    step: RedriveStep | None = None
 
 
 class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
-    """Remove messages for good. Outcome per id: False for one that is not in `queue`, or is processing."""
+    """Remove messages for good. Outcome per id: False for one that is not in `queue`, or is processing.
+
+    step: the progress of the task that asks.
+    """
 
     queue: str
     message_ids: tuple[str, ...]
+    step: RedriveStep | None = None
 
 
 class Resubmit(Command[Produced | None], frozen=True, gc=False):
@@ -273,6 +279,22 @@ class NoteSessionUse(Command[None], frozen=True, gc=False):
     """Store when sessions were last used: epoch ms by digest; those of ended sessions are ignored."""
 
     used: dict[str, int]
+
+
+class SaveRedrive(Command[None], frozen=True, gc=False):
+    """Store a task over dead letters, in the place of the one of this id if there is one.
+
+    A new one that would be more than REDRIVES_REMEMBERED_MAX takes the place of the one that ended and was stored
+    first; it fails with TooManyRedrives if none has ended.
+    """
+
+    task: RedriveTask
+
+
+class ForgetRedrive(Command[bool], frozen=True, gc=False):
+    """Forget the task of this id; False if there is none."""
+
+    task_id: str
 
 
 class Optimize(Command[None], frozen=True, gc=False):

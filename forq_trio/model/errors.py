@@ -160,9 +160,15 @@ class NotFound(CallerError):
 
 
 class RedriveNotFound(NotFound):
-    """There is no such redrive task, or it ended long ago"""
+    """There is no such redrive task, or it is forgotten"""
 
     code = "not_found.redrive"
+
+
+class RedriveStateConflict(CallerError):
+    """The redrive task is in a state in which that cannot be done; the message names it"""
+
+    code = "conflict.redrive_state"
 
 
 class WrongKey(CallerError):

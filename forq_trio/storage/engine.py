@@ -30,8 +30,8 @@ The rules of every engine; the conformance suite checks them on each:
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
 9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
    Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
-   NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, Optimize, Ping; held messages (rule 8); claims, by name of
-   the queue, in queues with claims in this batch or in which a message became ready.
+   NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive, Optimize, Ping; held messages
+   (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -67,6 +67,7 @@ from forq_trio.model.messages import (
     StoredQueue,
 )
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 
 
@@ -184,8 +185,8 @@ class BatchResult(Struct, gc=False):
 class Snapshot(Protocol):
     """What the engine knows without a query, as of the last commit.
 
-    It is not a copy: the next commit, which may run in a thread, changes it. `settings`, `tokens` and `sessions` are
-    replaced then and can be walked through; of `counts` look one up, or copy it whole with `dict`.
+    It is not a copy: the next commit, which may run in a thread, changes it. `settings`, `tokens`, `sessions`
+    and `redrives` are replaced then and can be walked through; of `counts` look one up, or copy it whole with `dict`.
     """
 
     @property
@@ -206,6 +207,11 @@ class Snapshot(Protocol):
     @property
     def sessions(self) -> Mapping[str, UiSession]:
         """All sessions of the admin UI by digest, also those that have expired."""
+        ...
+
+    @property
+    def redrives(self) -> Mapping[str, RedriveTask]:
+        """All tasks over dead letters by id, in the order in which they were first stored."""
         ...
 
     def rules(self, queue: str) -> QueueRules:

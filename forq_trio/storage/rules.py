@@ -8,13 +8,14 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
+from forq_trio.model.errors import TooManyRedrives
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
     Failure,
@@ -34,6 +35,7 @@ from forq_trio.model.queue_settings import (
     QueueSettings,
     invalid_setting,
 )
+from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 
@@ -344,3 +346,26 @@ def slices(items: Sequence[ItemT], sizes: Sequence[int]) -> Iterator[Sequence[It
     for size in sizes:
         yield items[start : start + size]
         start += size
+
+
+def after_step(task: RedriveTask, step: RedriveStep, moved: int) -> RedriveTask:
+    """The task once it has taken a step that moved or deleted so many messages."""
+    return msgspec.structs.replace(
+        task,
+        before_sequence=step.before_sequence,
+        searched=step.searched,
+        matched=step.matched,
+        skipped=step.skipped,
+        moved=task.moved + moved,
+    )
+
+
+def redrive_to_forget(tasks: Collection[RedriveTask]) -> str | TooManyRedrives | None:
+    """The id of the task that has to go so that another can be stored; None if none has to.
+
+    TooManyRedrives if one has to and none has ended. tasks: in the order in which they were first stored.
+    """
+    if len(tasks) < limits.REDRIVES_REMEMBERED_MAX:
+        return None
+    ended = (task.id for task in tasks if task.ended)
+    return next(ended, None) or TooManyRedrives()

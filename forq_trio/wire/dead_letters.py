@@ -1,4 +1,4 @@
-"""Dead letters: searches, redrives, resubmits and deletions; and tasks that redrive all that match."""
+"""Dead letters: searches, redrives, resubmits and deletions; and tasks that redrive or delete all that match."""
 
 from typing import Annotated, Literal
 
@@ -14,6 +14,7 @@ Target = Annotated[str, Meta(description="The queue to go to; without it, the on
 AgeMs = Annotated[
     int, bounded(0, limits.SEARCH_AGE_MS_MAX, "Milliseconds since the message became a dead letter.")
 ]
+Action = Literal["redrive", "delete"]
 Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
 
 
@@ -82,16 +83,20 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
 
 
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """Which messages to move, to which queue and how fast. dryRun: only count them."""
+    """Which messages to move, to which queue and how fast. dryRun: only count them.
+
+    action: delete removes them for good instead; it takes no target.
+    """
 
     filter: DeadLetterFilter
     target: Target | None = None
     rate_per_second: Rate | None = None
     dry_run: bool = False
+    action: Action = "redrive"
 
 
 class AppliedFilter(Struct, frozen=True, rename="camel"):
-    """The filter of a task, with times instead of ages."""
+    """The filter of a task, with times instead of ages. aboveSequence: only messages with a greater sequence."""
 
     reason: str | None
     since: EpochMs | None
@@ -99,18 +104,22 @@ class AppliedFilter(Struct, frozen=True, rename="camel"):
     attributes: dict[str, str]
     text: str | None
     error: str | None
+    above_sequence: int | None
 
 
 class RedriveInfo(Struct, frozen=True, rename="camel"):
-    """A redrive task, with its progress.
+    """A task over dead letters, with its progress.
 
+    action: what it does with those that match. startedBy: the name of the access token, null for the server's secret.
     searched: how many messages were read, of the `total` at its start. matched: how many of them match and can be
-    moved; skipped: how many match and cannot (processing, or without a queue to go to). moved: how many were moved.
+    moved or deleted; skipped: how many match and cannot (processing, or without a queue to go to). moved: how many were
+    moved or deleted. error: why it failed.
     """
 
     id: str
     queue: str
-    state: Literal["running", "done", "cancelled", "failed"]
+    action: Action
+    state: Literal["running", "paused", "done", "cancelled", "failed"]
     dry_run: bool
     filter: AppliedFilter
     target: str | None
@@ -121,11 +130,13 @@ class RedriveInfo(Struct, frozen=True, rename="camel"):
     skipped: Count
     moved: Count
     started_at: EpochMs
+    started_by: str | None
+    paused_at: EpochMs | None
     finished_at: EpochMs | None
     error: str | None
 
 
 class RedriveList(Struct, frozen=True, rename="camel"):
-    """The tasks that run, and the latest that ended; the latest first."""
+    """The tasks that run or are paused, and the latest that ended; the latest first."""
 
     redrives: list[RedriveInfo]

@@ -16,6 +16,7 @@ from forq_trio.model.commands import (
     EndSessions,
     Extend,
     ForgetQueue,
+    ForgetRedrive,
     Nack,
     NackById,
     NoteSessionUse,
@@ -32,6 +33,7 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
+    SaveRedrive,
     SaveSession,
     SaveToken,
     Sweep,
@@ -46,6 +48,7 @@ from forq_trio.model.messages import (
     Status,
 )
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
+from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
 
 SENT_TO = ("a", "a", "b", "c_lifo")
@@ -123,6 +126,29 @@ sessions = st.builds(
     client=st.just("::1"),
     agent=st.just("größe"),
 )
+tasks = st.builds(
+    RedriveTask,
+    id=st.sampled_from("xyz"),
+    queue=st.just("a-dlq"),
+    wanted=st.builds(MessageFilter, text=maybe("ö")),
+    target=st.none(),
+    rate_per_second=st.none(),
+    dry_run=st.just(False),
+    started_at=st.just(1),
+    total=st.just(3),
+    state=st.sampled_from(RedriveState),
+)
+steps = st.one_of(
+    st.none(),
+    st.builds(
+        RedriveStep,
+        st.sampled_from("xyz"),
+        st.integers(1, 9),
+        st.integers(0, 9),
+        st.integers(0, 9),
+        st.integers(0, 9),
+    ),
+)
 settling = st.one_of(
     st.builds(Ack, queues, stand_in_receipts.map(tuple)),
     st.builds(Ack, st.none(), stand_in_receipts.map(tuple)),
@@ -147,8 +173,8 @@ administering = st.one_of(
     st.builds(Pause, queues, st.sampled_from((False, False, True))),
     st.builds(Purge, queues, st.sampled_from((5, 10, 20, 1_000))),
     st.builds(ForgetQueue, queues),
-    st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq")),
-    st.builds(Delete, queues, some_ids),
+    st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq"), steps),
+    st.builds(Delete, queues, some_ids, steps),
     st.builds(
         Resubmit, queues, stand_in_ids, maybe("edited"), maybe({}, {"k": "w"}), maybe("a", "b"), st.booleans()
     ),
@@ -157,6 +183,8 @@ administering = st.one_of(
     st.builds(SaveSession, sessions),
     st.builds(EndSessions, st.sampled_from((None, ("s",), ("t", "t", "s"), ()))),
     st.builds(NoteSessionUse, st.dictionaries(st.sampled_from("stu"), st.integers(1, 4))),
+    st.builds(SaveRedrive, tasks),
+    st.builds(ForgetRedrive, st.sampled_from("xyz")),
     st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),
 )
 commands = st.one_of(

@@ -184,6 +184,7 @@ class Side:
             dict(engine.snapshot().settings),
             dict(engine.snapshot().tokens),
             dict(engine.snapshot().sessions),
+            list(engine.snapshot().redrives.items()),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids))
 

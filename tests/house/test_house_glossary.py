@@ -6,12 +6,12 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from forq_trio.broker.redrives import RedriveState
 from forq_trio.model import commands, messages
 from forq_trio.model.access import Scope
 from forq_trio.model.commands import Command, SweepKind
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import Order, Overflow
+from forq_trio.model.redrives import RedriveState
 from forq_trio.storage.engine import DURATION_KINDS, EVENT_KINDS, NO_DURABILITY
 from forq_trio.system import open_broker
 from forq_trio.telemetry.log import LogEvent

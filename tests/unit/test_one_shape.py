@@ -50,10 +50,15 @@ FOR_DIALECTS = {
 MORE_PARAMETERS = {
     ("receive", "redrive_policy"): "Sasquatch: of one receive",
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
+    ("start_redrive", "above_sequence"): "the bound of what somebody looked at",
+    ("start_redrive", "started_by"): "over HTTP the token says it",
+    ("start_deletion", "above_sequence"): "the bound of what somebody looked at",
+    ("start_deletion", "started_by"): "over HTTP the token says it",
 }
 WIDER = {
     ("ack", "queue"): "None: Sasquatch settles by receipts alone",
     ("extend", "queue"): "the same",
+    ("redrives", "queue"): "None: those of all queues",
 }
 
 

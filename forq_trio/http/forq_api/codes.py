@@ -70,6 +70,7 @@ DEDUPLICATION_WINDOW_OUT_OF_RANGE = "bad_request.deduplicationWindowMs.out_of_ra
 ORDER_INVALID = "bad_request.order.invalid"
 PEEK_INVALID = "bad_request.peek.invalid"
 QUEUE_NOT_EMPTY = "conflict.queue_not_empty"
+REDRIVE_STATE = "conflict.redrive_state"
 SETTING_INVALID = InvalidSetting.field_codes
 """The codes of invalid settings, by setting."""
 
@@ -134,13 +135,14 @@ CODES = {
     UNAUTHORIZED: Code(401, "The key is missing or wrong, or its token expired or was revoked."),
     FORBIDDEN: Code(403, "The token lacks the scope that `message` names, or has it for other queues only."),
     MESSAGE_NOT_FOUND: Code(404, "There is no such message, or the receipt is no longer its current one."),
-    REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it ended long ago."),
+    REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it is forgotten."),
     TOKEN_NOT_FOUND: Code(404, "There is no access token of this name."),
     PATH_NOT_FOUND: Code(404, "Nothing is served at this path."),
     METHOD_NOT_ALLOWED: Code(
         405, "The path does not know this method; the Allow header lists those it knows."
     ),
     QUEUE_NOT_EMPTY: Code(409, "The queue still holds messages; purge it first."),
+    REDRIVE_STATE: Code(409, "The redrive is in a state in which that cannot be done; the message names it."),
     TOKEN_EXISTS: Code(409, "There is an access token of this name already."),
     TOO_MANY_TOKENS: Code(409, "There are 1,000 access tokens; revoke some first."),
     BACKUP_RUNNING: Code(409, "A backup is being made already."),

@@ -14,6 +14,10 @@ _TAG = "Dead letters"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED)
 _READER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.READ_TIMEOUT)
+_CHANGE = (
+    *(codes.REDRIVE_NOT_FOUND, codes.INTERNAL, codes.STOPPING),
+    *(codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED),
+)
 _BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
 _AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
 _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
@@ -109,17 +113,17 @@ DELETE = Operation(
 START = Operation(
     name="startRedrive",
     tag=_TAG,
-    summary="Move all dead letters that match",
-    description="A task moves those that are there now, one transaction after the other.",
+    summary="Move or delete all dead letters that match",
+    description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
     answers=(Answer(202, "The task.", wire.RedriveInfo),),
-    codes=(*_HERE, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),
+    codes=(*_WRITER, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),
 )
 LIST = Operation(
     name="listRedrives",
     tag=_TAG,
     summary="The redrives of a queue",
-    answers=(Answer(200, "Those that run and the latest that ended.", wire.RedriveList),),
+    answers=(Answer(200, "Those that run or are paused and the latest that ended.", wire.RedriveList),),
     codes=_HERE,
 )
 STATUS = Operation(
@@ -129,13 +133,36 @@ STATUS = Operation(
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
     codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
 )
+PAUSE = Operation(
+    name="pauseRedrive",
+    tag=_TAG,
+    summary="Stop a redrive until it is resumed",
+    description="Answered once that is stored: it stays paused over a restart. A paused one is left as it is.",
+    answers=(Answer(200, "The task.", wire.RedriveInfo),),
+    codes=(*_CHANGE, codes.REDRIVE_STATE),
+)
+RESUME = Operation(
+    name="resumeRedrive",
+    tag=_TAG,
+    summary="Let a paused or failed redrive go on from where it was",
+    description="One that runs is left as it is.",
+    answers=(Answer(200, "The task.", wire.RedriveInfo),),
+    codes=(*_CHANGE, codes.REDRIVE_STATE, codes.TOO_MANY_REDRIVES),
+)
 CANCEL = Operation(
     name="cancelRedrive",
     tag=_TAG,
-    summary="Stop a redrive between two transactions",
+    summary="Stop a redrive between two transactions for good",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
+    codes=_CHANGE,
+)
+DISMISS = Operation(
+    name="dismissRedrive",
+    tag=_TAG,
+    summary="Forget a redrive that has ended",
+    answers=(Answer(204, "It is forgotten."),),
+    codes=(*_CHANGE, codes.REDRIVE_STATE),
 )
 
 
@@ -151,6 +178,9 @@ def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route("POST", f"{base}/redrives", redrives.start, START, Scope.REDRIVE),
         route("GET", f"{base}/redrives", redrives.list, LIST, Scope.BROWSE),
         route("GET", f"{base}/redrives/{{redriveId}}", redrives.show, STATUS, Scope.BROWSE),
+        route("DELETE", f"{base}/redrives/{{redriveId}}", redrives.dismiss, DISMISS, Scope.REDRIVE),
+        route("POST", f"{base}/redrives/{{redriveId}}/pause", redrives.pause, PAUSE, Scope.REDRIVE),
+        route("POST", f"{base}/redrives/{{redriveId}}/resume", redrives.resume, RESUME, Scope.REDRIVE),
         route("POST", f"{base}/redrives/{{redriveId}}/cancel", redrives.cancel, CANCEL, Scope.REDRIVE),
         route("GET", f"{base}/{{messageId}}", letters.show, SHOW, Scope.BROWSE),
         route("POST", f"{base}/{{messageId}}/resubmit", letters.resubmit, RESUBMIT, Scope.REDRIVE),

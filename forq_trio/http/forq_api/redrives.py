@@ -1,12 +1,14 @@
-"""Redrives of all dead letters that match: start, list, show, cancel. Our additions to Forq's API."""
+"""Redrives and deletions of all dead letters that match: tasks of the server. Our additions to Forq's API."""
 
 import msgspec
 
 from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.dead_letters import check_target
-from forq_trio.http.message import Request, Response
-from forq_trio.wire.dead_letters import RedriveList, StartRedrive
+from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.wire.dead_letters import RedriveInfo, RedriveList, StartRedrive
 
 _read_start = BodyReader(StartRedrive)
 _encode = msgspec.json.Encoder().encode
@@ -22,23 +24,50 @@ class RedriveEndpoints:
         """202 with the task, which runs on in the server."""
         wanted = _read_start(request.body)
         check_target(request, wanted.target)
-        task = await self._broker.start_redrive(
+        token = request.principal.token
+        return Response(202, _encode(await self._start(queue, wanted, None if token is None else token.name)))
+
+    async def _start(self, queue: str, wanted: StartRedrive, started_by: str | None) -> RedriveInfo:
+        if wanted.action == "redrive":
+            return await self._broker.start_redrive(
+                queue,
+                wanted.filter,
+                target=wanted.target,
+                rate_per_second=wanted.rate_per_second,
+                dry_run=wanted.dry_run,
+                started_by=started_by,
+            )
+        if wanted.target is not None:
+            raise Refused(codes.BODY_INVALID, "What is deleted goes to no target.", field="target")
+        return await self._broker.start_deletion(
             queue,
             wanted.filter,
-            target=wanted.target,
             rate_per_second=wanted.rate_per_second,
             dry_run=wanted.dry_run,
+            started_by=started_by,
         )
-        return Response(202, _encode(task))
 
     async def list(self, request: Request, queue: str) -> Response:
-        """The tasks that run and the latest that ended."""
+        """The tasks that run or are paused and the latest that ended."""
         return Response(200, _encode(RedriveList(await self._broker.redrives(queue))))
 
     async def show(self, request: Request, queue: str, redrive_id: str) -> Response:
         """One task, with its progress."""
         return Response(200, _encode(await self._broker.redrive_info(queue, redrive_id)))
 
+    async def pause(self, request: Request, queue: str, redrive_id: str) -> Response:
+        """Stop a task between two transactions; answered with the task once that is stored."""
+        return Response(200, _encode(await self._broker.pause_redrive(queue, redrive_id)))
+
+    async def resume(self, request: Request, queue: str, redrive_id: str) -> Response:
+        """Let a paused or failed task go on."""
+        return Response(200, _encode(await self._broker.resume_redrive(queue, redrive_id)))
+
     async def cancel(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """Stop a task between two transactions; answered with the task once it has ended."""
+        """Stop a task between two transactions for good; answered with the task once it has ended."""
         return Response(200, _encode(await self._broker.cancel_redrive(queue, redrive_id)))
+
+    async def dismiss(self, request: Request, queue: str, redrive_id: str) -> Response:
+        """204: a task that had ended is forgotten."""
+        await self._broker.dismiss_redrive(queue, redrive_id)
+        return NO_CONTENT

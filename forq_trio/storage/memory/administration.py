@@ -20,6 +20,7 @@ from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, within
+from forq_trio.storage.memory.redrives import take_step
 from forq_trio.storage.memory.state import Row
 from forq_trio.storage.memory.transaction import Transaction
 
@@ -82,10 +83,12 @@ def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
 
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
     _charge(tx, command)
-    return tuple(
+    outcome = tuple(
         _redrive(tx, _at_rest(tx, command.queue, message_id), command.target)
         for message_id in command.message_ids
     )
+    take_step(tx, command.step, sum(outcome))
+    return outcome
 
 
 def _redrive(tx: Transaction, row: Row | None, target: str | None) -> bool:
@@ -106,7 +109,9 @@ def _charge(tx: Transaction, command: Redrive | Delete) -> None:
 
 def delete(tx: Transaction, command: Delete) -> tuple[bool, ...]:
     _charge(tx, command)
-    return tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
+    outcome = tuple(_delete(tx, _at_rest(tx, command.queue, each)) for each in command.message_ids)
+    take_step(tx, command.step, sum(outcome))
+    return outcome
 
 
 def _delete(tx: Transaction, row: Row | None) -> bool:

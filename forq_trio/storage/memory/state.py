@@ -20,6 +20,7 @@ from forq_trio.model.messages import (
     is_dead_letter_queue,
 )
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.preview import preview_of
@@ -148,6 +149,7 @@ class State:
     settings: dict[str, QueueSettings] = field(default_factory=dict)
     tokens: dict[str, AccessToken] = field(default_factory=dict)
     sessions: dict[str, UiSession] = field(default_factory=dict)
+    redrives: dict[str, RedriveTask] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -217,6 +219,7 @@ class Committed:
         self.settings = state.settings
         self.tokens = state.tokens
         self.sessions = state.sessions
+        self.redrives = state.redrives
 
     @property
     def counts(self) -> dict[str, QueueCounts]:

@@ -1,4 +1,4 @@
-"""The engine's cache: counts, settings, tokens, sessions and rounds in memory beside the tables, as of the last commit.
+"""The engine's cache: counts, settings, rounds and all that is few, in memory beside the tables, as of the last commit.
 
 All of it is read from the file again at a start, except the rounds that grouped queues have reached: after a start they
 begin with the first ready message (`rules.group_position`).
@@ -10,6 +10,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.rules import rules_of
@@ -46,6 +47,7 @@ class Cache:
         self.settings: dict[str, QueueSettings] = {}
         self.tokens: dict[str, AccessToken] = {}
         self.sessions: dict[str, UiSession] = {}
+        self.redrives: dict[str, RedriveTask] = {}
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}
 

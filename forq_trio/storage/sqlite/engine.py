@@ -25,6 +25,7 @@ from forq_trio.model.commands import (
     EndSessions,
     Extend,
     ForgetQueue,
+    ForgetRedrive,
     Nack,
     NackById,
     NoteSessionUse,
@@ -40,6 +41,7 @@ from forq_trio.model.commands import (
     Release,
     Resubmit,
     RevokeToken,
+    SaveRedrive,
     SaveSession,
     SaveToken,
     Sweep,
@@ -56,7 +58,7 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import due, moves, queues, send, sessions, settle, tokens
+from forq_trio.storage.sqlite.operations import due, moves, queues, redrives, send, sessions, settle, tokens
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold
 from forq_trio.storage.sqlite.reader import SqliteReader
@@ -101,6 +103,8 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     SaveSession: sessions.save,
     EndSessions: sessions.end,
     NoteSessionUse: sessions.note_use,
+    SaveRedrive: redrives.save,
+    ForgetRedrive: redrives.forget,
     Optimize: _optimize,
     Ping: _ping,
 }

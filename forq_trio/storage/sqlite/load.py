@@ -9,9 +9,11 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
+from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.cache import Cache
+from forq_trio.storage.sqlite.operations.redrives import read_task
 from forq_trio.storage.sqlite.operations.tokens import read_token
 from forq_trio.storage.sqlite.row import read_settings
 from forq_trio.storage.sqlite.transaction import SQL
@@ -41,6 +43,9 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.tokens = {token.name: token for token in tokens}
     sessions = [UiSession(*row) for row in connection.execute(SQL["load_sessions"])]
     cache.sessions = {session.digest: session for session in sessions}
+    cache.redrives = {
+        task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
+    }
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))
@@ -62,3 +67,10 @@ def _token(row: tuple[Any, ...], path: str) -> AccessToken:
         return read_token(row)
     except (msgspec.MsgspecError, TypeError):
         raise StorageOpenError(f"{path} is damaged: the access token {row[0]} cannot be read") from None
+
+
+def _task(task_id: str, text: str, path: str) -> RedriveTask:
+    try:
+        return read_task(text)
+    except (msgspec.MsgspecError, TypeError):
+        raise StorageOpenError(f"{path} is damaged: the redrive {task_id} cannot be read") from None

@@ -18,6 +18,7 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event, SetAside
@@ -50,7 +51,7 @@ class Transaction:
     changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
     rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
-    messages are sent. durations: see BatchResult. tokens, sessions: all of them, as of the last command.
+    messages are sent. durations: see BatchResult. tokens, sessions, redrives: all, as of the last command.
     isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
     failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
     """
@@ -93,6 +94,7 @@ class Transaction:
         self.durations: dict[tuple[str, str], list[int]] = {}
         self.tokens: Changes[AccessToken] = Changes(cache.tokens, {})
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
+        self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
         self._cache = cache
         self._changes: dict[str, list[int]] = {}
         self._forgotten: set[str] = set()
@@ -454,6 +456,8 @@ class Transaction:
             cache.tokens = self.tokens.merged()
         if self.sessions.changed:
             cache.sessions = self.sessions.merged()
+        if self.redrives.changed:
+            cache.redrives = self.redrives.merged()
 
     def savepoint(self) -> dict[str, Any]:
         """What `restore` needs to undo the notes (not the statements) made after this."""

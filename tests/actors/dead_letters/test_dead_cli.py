@@ -134,8 +134,31 @@ def test_redrive_all_that_match(forq: Forq, client: ForqClient) -> None:
     assert (everything["state"], everything["moved"], everything["target"]) == ("done", 1, "repair")
     assert forq("dead", "redrive", DEAD, "--all").code == 5
     tasks = forq("dead", "redrives", DEAD).out.splitlines()
-    assert [line.split("\t")[1] for line in tasks] == ["state", "done", "done", "done", "done (dry run)"]
+    assert [line.split("\t")[2] for line in tasks] == ["state", "done", "done", "done", "done (dry run)"]
     assert forq("dead", "redrives", "other-dlq").code == 5
+
+
+def test_delete_all_that_match(forq: Forq, client: ForqClient) -> None:
+    fail(client, "red 1", "blue", "red 2")
+    dry = forq("dead", "delete", DEAD, "--text", "red", "--dry-run")
+    assert (dry.code, dry.out) == (0, "2 messages would be removed; searched 3 of 3\n")
+    assert forq("dead", "delete", DEAD, "--text", "red").code == 2  # there is nobody to ask
+    done = forq("dead", "delete", DEAD, "--text", "red", "--yes", "--rate", "1000")
+    assert (done.code, done.out) == (0, "2 messages removed; searched 3 of 3\n")
+    assert [message.content for message in client.search_dead_letters(DEAD).messages] == ["blue"]
+    assert forq("dead", "delete", DEAD, UNKNOWN, "--all", "--yes").code == 2
+
+
+def test_a_redrive_is_paused_resumed_cancelled_and_dismissed(forq: Forq, client: ForqClient) -> None:
+    fail(client, "a", "b", "c")
+    task = client.start_redrive(DEAD, rate_per_second=1)
+    for option, state in [("--pause", "paused"), ("--resume", "running"), ("--cancel", "cancelled")]:
+        changed = forq("dead", "redrives", DEAD, option, task.id, "--json")
+        assert (changed.code, json.loads(changed.out)["state"]) == (0, state)
+    assert forq("dead", "redrives", DEAD, "--resume", task.id).code == 1
+    assert forq("dead", "redrives", DEAD, "--pause", task.id, "--cancel", task.id).code == 2
+    assert forq("dead", "redrives", DEAD, "--dismiss", task.id).code == 0
+    assert client.redrives(DEAD) == []
 
 
 def test_redrives_that_make_no_sense(forq: Forq) -> None:

@@ -18,6 +18,7 @@ DEAD = "q-dlq/dead-letters"
 TASK_MEMBERS = {
     "id",
     "queue",
+    "action",
     "state",
     "dryRun",
     "filter",
@@ -29,6 +30,8 @@ TASK_MEMBERS = {
     "skipped",
     "moved",
     "startedAt",
+    "startedBy",
+    "pausedAt",
     "finishedAt",
     "error",
 }
@@ -261,6 +264,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
         "attributes": {},
         "text": "red",
         "error": None,
+        "aboveSequence": None,
     }
     await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
@@ -289,6 +293,32 @@ async def test_cancelled_it_answers_what_it_did(api: Api) -> None:
     assert (ended["state"], ended["moved"]) == ("cancelled", 1)
     assert len(await found(api, "")) == 2
     assert await post(api, f"{DEAD}/redrives/{started['id']}/cancel", b"") == ended
+
+
+async def test_a_deletion_by_a_token_is_paused_resumed_and_dismissed(api: Api) -> None:
+    await fail(api, "a", "b", "c")
+    token = (await api.broker.create_token("ann", (Scope.REDRIVE,), "*")).token
+    body = {"filter": {}, "ratePerSecond": 1, "action": "delete"}
+    headers = {b"x-api-key": token.encode()}
+    started = json_of(await api.call("POST", f"{DEAD}/redrives", body, headers))
+    assert (started["action"], started["startedBy"], started["pausedAt"]) == ("delete", "ann", None)
+    path = f"{DEAD}/redrives/{started['id']}"
+    await until(lambda: api.broker.redrive_tasks.get(started["id"]).moved == 1)
+    assert await api.code("DELETE", path) == (409, "conflict.redrive_state")
+    paused = await post(api, f"{path}/pause", b"")
+    assert (paused["state"], paused["moved"], paused["pausedAt"]) == ("paused", 1, api.clock.ms)
+    assert len(await found(api, "")) == 2
+    assert (await post(api, f"{path}/resume", b""))["state"] == "running"
+    await post(api, f"{path}/cancel", b"")
+    assert await api.code("POST", f"{path}/resume") == (409, "conflict.redrive_state")
+    assert await api.code("POST", f"{path}/pause") == (409, "conflict.redrive_state")
+    assert (await api.call("DELETE", path)).status == 204
+    assert await api.code("GET", path) == (404, "not_found.redrive")
+
+
+async def test_what_is_deleted_goes_nowhere(api: Api) -> None:
+    body = {"filter": {}, "target": "r", "action": "delete"}
+    assert await api.code("POST", f"{DEAD}/redrives", body) == (400, "bad_request.body.invalid")
 
 
 async def test_tasks_of_another_queue_are_not_found(api: Api) -> None:

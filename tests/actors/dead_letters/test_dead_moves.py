@@ -139,7 +139,7 @@ async def test_a_dead_letter_queue_by_setting(bench: Workbench) -> None:
     ids = await bench.fail("a", "b", dead="morgue")
     assert (await broker.message("morgue", ids[0])).source_queue == QUEUE
     assert oks(await broker.redrive("morgue", ids[:1])) == [True]
-    task = broker.redrive_tasks.start("morgue")
+    task = await broker.redrive_tasks.start("morgue")
     await broker.redrive_tasks.wait(task.id)
     assert (bench.count("morgue"), bench.count(QUEUE)) == (0, 2)
 
@@ -154,7 +154,7 @@ async def test_other_queues_are_refused(bench: Workbench) -> None:
     with pytest.raises(DeadLettersOnly):
         await broker.resubmit(QUEUE, sent.id, remove=True)
     with pytest.raises(DeadLettersOnly):
-        broker.redrive_tasks.start(QUEUE, target="repair")
+        await broker.redrive_tasks.start(QUEUE, target="repair")
     assert await bench.ids(QUEUE) == [sent.id]
 
 

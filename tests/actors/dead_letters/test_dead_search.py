@@ -160,7 +160,7 @@ async def test_filters_that_no_message_could_match(bench: Workbench, wanted, err
     with pytest.raises(error):
         await bench.broker.search(DEAD, wanted)
     with pytest.raises(error):
-        bench.broker.redrive_tasks.start(DEAD, wanted)
+        await bench.broker.redrive_tasks.start(DEAD, wanted)
 
 
 @pytest.mark.parametrize("limit", [0, 101])

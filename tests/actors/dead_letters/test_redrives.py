@@ -4,9 +4,9 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio.broker.redrives import RedriveState
 from forq_trio.model.errors import InvalidQueueName, OutOfRange, RedriveNotFound, Stopping, TooManyRedrives
 from forq_trio.model.limits import (
+    REDRIVE_PAGE_MAX,
     REDRIVE_RATE_MAX,
     REDRIVE_RETRIES_MAX,
     REDRIVES_REMEMBERED_MAX,
@@ -14,6 +14,7 @@ from forq_trio.model.limits import (
     SEARCH_PAGE_MAX,
 )
 from forq_trio.model.messages import MessageFilter
+from forq_trio.model.redrives import RedriveState, RedriveTask
 from support.actors import T0, all_idle
 from support.results import oks
 
@@ -71,7 +72,7 @@ async def test_what_cannot_be_moved_is_skipped(bench: Workbench, dry_run: bool) 
     nowhere = await bench.broker.produce("morgue", "from nowhere")
     (delivery,) = await bench.broker.receive("morgue", wait_ms=0)
     assert delivery.id == held
-    task = bench.broker.redrive_tasks.start("morgue", dry_run=dry_run)
+    task = await bench.broker.redrive_tasks.start("morgue", dry_run=dry_run)
     task = await bench.broker.redrive_tasks.wait(task.id)
     assert (task.matched, task.skipped, task.moved) == (1, 2, 0 if dry_run else 1)
     if not dry_run:
@@ -82,7 +83,7 @@ async def test_what_cannot_be_moved_is_skipped(bench: Workbench, dry_run: bool) 
 async def test_a_message_that_fails_again_meanwhile_is_not_driven_round(bench: Workbench) -> None:
     (old,) = await bench.fail("old")
     (new,) = await bench.fail("new")
-    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
+    task = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     await bench.until_seen(task, lambda task: task.moved == 1)
     await bench.nack(await bench.broker.receive(QUEUE, wait_ms=0))
     await bench.all_dead(2)
@@ -95,12 +96,12 @@ async def test_a_message_that_fails_again_meanwhile_is_not_driven_round(bench: W
 async def test_a_message_that_becomes_a_dead_letter_later_is_left(bench: Workbench) -> None:
     """Also one that was sent before all the others, so that the search has yet to come to it."""
     early = await bench.broker.produce("elsewhere", "early", ttl_ms=500, dead_letter_queue=DEAD)
-    await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
-    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=REDRIVE_RATE_MAX)
-    await bench.until_seen(task, lambda task: task.moved == SEARCH_PAGE_MAX)
+    await bench.fail(*map(str, range(REDRIVE_PAGE_MAX + 1)))
+    task = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=REDRIVE_RATE_MAX)
+    await bench.until_seen(task, lambda task: task.moved == REDRIVE_PAGE_MAX)
     await bench.advance(1)
     task = await bench.broker.redrive_tasks.wait(task.id)
-    assert (task.matched, task.moved) == (101, 101)
+    assert (task.matched, task.moved) == (51, 51)
     assert await bench.ids(DEAD) == [early.id]
 
 
@@ -112,7 +113,7 @@ async def test_the_rate_is_kept_to_the_millisecond(
     bench: Workbench, rate: int, step: int, every: float
 ) -> None:
     await bench.fail(*map(str, range(8 * step)))
-    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=rate)
+    task = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=rate)
     await bench.until_seen(task, lambda task: task.moved == step)
     for number in range(2, 9):
         await bench.advance(every - 0.001)
@@ -126,7 +127,7 @@ async def test_the_rate_is_kept_to_the_millisecond(
 
 async def test_a_rate_is_not_made_up_for_after_a_long_delay(bench: Workbench) -> None:
     await bench.fail(*map(str, range(20)))
-    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=10)
+    task = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=10)
     await bench.until_seen(task, lambda task: task.moved == 1)
     await bench.advance(1.0)
     await bench.until_seen(task, lambda task: task.moved >= 2)
@@ -136,12 +137,13 @@ async def test_a_rate_is_not_made_up_for_after_a_long_delay(bench: Workbench) ->
 
 async def test_progress_can_be_read_while_it_runs(bench: Workbench) -> None:
     await bench.fail(*map(str, range(5)))
-    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
+    task = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     assert (task.state, task.total, task.searched) == (RedriveState.RUNNING, 5, 0)
     for moved in range(1, 4):
         await bench.until_seen(task, lambda task, moved=moved: task.moved == moved)
         now = bench.task(task)
-        assert (now.state, now.searched, now.matched, now.finished_at) == (RedriveState.RUNNING, 5, 5, None)
+        assert (now.state, now.searched, now.matched) == (RedriveState.RUNNING, moved, moved)
+        assert now.finished_at is None
         assert bench.broker.redrive_tasks.all(DEAD) == [now]
         assert bench.broker.redrive_tasks.all("other-dlq") == []
         await bench.advance(1)
@@ -149,7 +151,7 @@ async def test_progress_can_be_read_while_it_runs(bench: Workbench) -> None:
 
 async def test_cancelled_midway_moved_and_left_are_all(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(10)))
-    started = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
+    started = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     for moved in (1, 2, 3):
         await bench.until_seen(started, lambda task, moved=moved: task.moved == moved)
         await bench.advance(1)
@@ -163,23 +165,29 @@ async def test_cancelled_midway_moved_and_left_are_all(bench: Workbench) -> None
 
 
 async def test_cancelling_waits_for_the_move_under_way(bench: Workbench) -> None:
-    ids = await bench.fail(*map(str, range(SEARCH_PAGE_MAX + 1)))
-    started = bench.broker.redrive_tasks.start(DEAD)
+    ids = await bench.fail(*map(str, range(REDRIVE_PAGE_MAX + 1)))
+    started = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=REDRIVE_RATE_MAX)
+    cancelled: list[RedriveTask] = []
 
     def cancel() -> None:
         if bench.moves():  # the first one is about to be committed
             bench.engine.before_commit = lambda: None
-            bench.broker.redrive_tasks._find(started.id).scope.cancel()
+            nursery.start_soon(cancel_it)
 
-    bench.engine.before_commit = cancel
-    task = await bench.broker.redrive_tasks.wait(started.id)
-    assert (task.state, task.moved) == (RedriveState.CANCELLED, SEARCH_PAGE_MAX)
+    async def cancel_it() -> None:
+        cancelled.append(await bench.broker.redrive_tasks.cancel(started.id))
+
+    async with trio.open_nursery() as nursery:
+        bench.engine.before_commit = cancel
+        task = await bench.broker.redrive_tasks.wait(started.id)
+    assert cancelled == [task]
+    assert (task.state, task.moved) == (RedriveState.CANCELLED, REDRIVE_PAGE_MAX)
     assert (set(await bench.ids(QUEUE)), await bench.ids(DEAD)) == (set(ids[1:]), ids[:1])
 
 
 async def test_a_cancelled_wait_leaves_the_task_alone(bench: Workbench) -> None:
     await bench.fail("a", "b")
-    task = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
+    task = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
     with trio.CancelScope() as scope:
         scope.cancel()
         await bench.broker.redrive_tasks.wait(task.id)
@@ -190,8 +198,8 @@ async def test_a_cancelled_wait_leaves_the_task_alone(bench: Workbench) -> None:
 
 async def test_what_the_database_refuses_in_passing_is_tried_again(bench: Workbench) -> None:
     await bench.fail(*map(str, range(3)))
+    started = await bench.broker.redrive_tasks.start(DEAD)
     bench.engine.refusals = 2
-    started = bench.broker.redrive_tasks.start(DEAD)
     for _ in range(2):
         await bench.until_refused()
         await bench.advance_without_looking(1)
@@ -202,8 +210,8 @@ async def test_what_the_database_refuses_in_passing_is_tried_again(bench: Workbe
 
 async def test_a_database_that_keeps_refusing_fails_the_task_and_loses_nothing(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(3)))
+    started = await bench.broker.redrive_tasks.start(DEAD)
     bench.engine.refusals = 1_000
-    started = bench.broker.redrive_tasks.start(DEAD)
     for _ in range(REDRIVE_RETRIES_MAX + 1):
         await bench.until_refused()
         await bench.advance_without_looking(1)
@@ -211,12 +219,15 @@ async def test_a_database_that_keeps_refusing_fails_the_task_and_loses_nothing(b
     assert (task.state, task.moved, task.error) == (RedriveState.FAILED, 0, "disk I/O error")
     bench.engine.refusals = 0
     assert await bench.ids(DEAD) == ids[::-1]
+    assert (await bench.broker.redrive_tasks.resume(task.id)).state is RedriveState.RUNNING
+    again = await bench.broker.redrive_tasks.wait(task.id)
+    assert (again.id, again.state, again.moved, again.error) == (task.id, RedriveState.DONE, 3, None)
 
 
 async def test_a_queue_that_takes_no_dead_letters_any_more_fails_the_task(bench: Workbench) -> None:
     await bench.broker.configure(QUEUE, dead_letter_queue="morgue")
     await bench.fail("a", "b", dead="morgue")
-    started = bench.broker.redrive_tasks.start("morgue", rate_per_second=SLOW)
+    started = await bench.broker.redrive_tasks.start("morgue", rate_per_second=SLOW)
     await bench.until_seen(started, lambda task: task.moved == 1)
     await bench.broker.reset_settings(QUEUE)
     await bench.advance(1)
@@ -230,16 +241,16 @@ async def test_a_queue_that_takes_no_dead_letters_any_more_fails_the_task(bench:
 async def test_so_many_run_at_once_and_no_more(bench: Workbench) -> None:
     await bench.fail(*map(str, range(3 * REDRIVES_RUNNING_MAX)))
     redrives = bench.broker.redrive_tasks
-    tasks = [redrives.start(DEAD, rate_per_second=SLOW) for _ in range(REDRIVES_RUNNING_MAX)]
+    tasks = [await redrives.start(DEAD, rate_per_second=SLOW) for _ in range(REDRIVES_RUNNING_MAX)]
     with pytest.raises(TooManyRedrives):
-        redrives.start(DEAD)
+        await redrives.start(DEAD)
     await redrives.cancel(tasks[3].id)
-    redrives.start(DEAD, dry_run=True)
+    await redrives.start(DEAD, dry_run=True)
 
 
 async def test_tasks_of_the_same_queue_move_no_message_twice(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(250)))
-    started = [bench.broker.redrive_tasks.start(DEAD) for _ in range(4)]
+    started = [await bench.broker.redrive_tasks.start(DEAD) for _ in range(4)]
     ended = [await bench.broker.redrive_tasks.wait(task.id) for task in started]
     assert sum(task.moved for task in ended) == 250
     assert sorted(await bench.ids(QUEUE)) == sorted(ids)
@@ -258,14 +269,14 @@ async def test_the_latest_that_ended_are_remembered(bench: Workbench) -> None:
 @pytest.mark.parametrize("rate", [0, REDRIVE_RATE_MAX + 1])
 async def test_bounds_of_the_rate(bench: Workbench, rate: int) -> None:
     with pytest.raises(OutOfRange):
-        bench.broker.redrive_tasks.start(DEAD, rate_per_second=rate)
+        await bench.broker.redrive_tasks.start(DEAD, rate_per_second=rate)
 
 
 async def test_bad_names(bench: Workbench) -> None:
     with pytest.raises(InvalidQueueName):
-        bench.broker.redrive_tasks.start("no queue-dlq")
+        await bench.broker.redrive_tasks.start("no queue-dlq")
     with pytest.raises(InvalidQueueName):
-        bench.broker.redrive_tasks.start(DEAD, target="no queue")
+        await bench.broker.redrive_tasks.start(DEAD, target="no queue")
     with pytest.raises(RedriveNotFound):
         await bench.broker.redrive_tasks.cancel("nonsense")
 
@@ -273,10 +284,10 @@ async def test_bad_names(bench: Workbench) -> None:
 async def test_the_end_of_the_system_ends_tasks_between_two_moves(url: str) -> None:
     async with open_workbench(url) as bench:
         await bench.fail("a", "b")
-        started = bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
+        started = await bench.broker.redrive_tasks.start(DEAD, rate_per_second=SLOW)
         await bench.until_seen(started, lambda task: task.moved == 1)
         redrives = bench.broker.redrive_tasks
     task = await redrives.wait(started.id)
-    assert (task.state, task.moved) == (RedriveState.CANCELLED, 1)
+    assert (task.state, task.moved) == (RedriveState.RUNNING, 1)  # it goes on at the next start
     with pytest.raises(Stopping):
-        redrives.start(DEAD)
+        await redrives.start(DEAD)

@@ -9,9 +9,9 @@ import trio.testing
 
 from faces.running import real_deadline
 from forq_trio.broker.broker import Broker
-from forq_trio.broker.redrives import RedriveTask
 from forq_trio.model.commands import Redrive
 from forq_trio.model.messages import Delivery, MessageFilter, NewMessage, StoredMessage
+from forq_trio.model.redrives import RedriveTask
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.system import System, open_system
@@ -100,7 +100,7 @@ class Workbench:
 
     async def redriven(self, wanted: MessageFilter | None = None, **options: Any) -> RedriveTask:
         """A redrive of all that match, once it has ended."""
-        task = self.broker.redrive_tasks.start(DEAD, wanted, **options)
+        task = await self.broker.redrive_tasks.start(DEAD, wanted, **options)
         return await self.broker.redrive_tasks.wait(task.id)
 
     def task(self, started: RedriveTask) -> RedriveTask:

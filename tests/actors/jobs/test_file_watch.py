@@ -14,7 +14,16 @@ from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.model import limits
-from forq_trio.model.commands import Configure, Delete, EndSessions, Ping, Purge, Redrive, RevokeToken
+from forq_trio.model.commands import (
+    Configure,
+    Delete,
+    EndSessions,
+    ForgetRedrive,
+    Ping,
+    Purge,
+    Redrive,
+    RevokeToken,
+)
 from forq_trio.model.errors import StorageLost
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
@@ -69,6 +78,7 @@ async def test_what_has_to_last_is_refused_until_the_very_file_is_back(
         Purge("q"),
         RevokeToken("name"),
         EndSessions(None),
+        ForgetRedrive("id"),
         Ping(),
     ):
         with pytest.raises(StorageLost):

@@ -56,6 +56,7 @@ ANSWERS = {
     errors.RedriveNotFound: (404, "not_found.redrive"),
     errors.TokenNotFound: (404, "not_found.token"),
     errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
+    errors.RedriveStateConflict: (409, "conflict.redrive_state"),
     errors.TokenExists: (409, "conflict.token_exists"),
     errors.TooManyTokens: (409, "conflict.too_many_tokens"),
     errors.BackupRunning: (409, "conflict.backup_running"),

@@ -42,6 +42,9 @@ EXPECTED = {
     "save_session": "",
     "end_session": "SEARCH ui_sessions USING PRIMARY KEY (digest=?)",
     "note_session_use": "SEARCH ui_sessions USING PRIMARY KEY (digest=?)",
+    "load_redrives": "SCAN redrives",
+    "save_redrive": "",
+    "forget_redrive": "SEARCH redrives USING INDEX sqlite_autoindex_redrives_1 (id=?)",
     "insert_message": "",
     "insert_plain": "",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
@@ -114,6 +117,7 @@ EXPECTED = {
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
 # queues), of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
+    "redrives",
     "forgotten_sequence",
     "queue_counts",
     "queues",

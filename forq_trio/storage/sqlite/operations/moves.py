@@ -9,6 +9,7 @@ from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Statu
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import DEFERRED, REQUEUED, Deferred
 from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user, transfer
+from forq_trio.storage.sqlite.operations.redrives import take_step
 from forq_trio.storage.sqlite.operations.send import send
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -32,6 +33,7 @@ def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ..
                 rows.append(_redriven(tx, found.pop(message_id), str(target)))
             results.append(moved)
         tx.run("redrive", rows)
+        take_step(tx, command.step, len(rows))
         outcomes.append(tuple(results))
     return outcomes
 
@@ -51,7 +53,9 @@ def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...]
             continue
         found = _named(tx, allowance, command.queue, command.message_ids)
         removed = [found.pop(message_id, None) for message_id in command.message_ids]
-        remove_for_user(tx, [message for message in removed if message is not None])
+        present = [message for message in removed if message is not None]
+        remove_for_user(tx, present)
+        take_step(tx, command.step, len(present))
         outcomes.append(tuple(message is not None for message in removed))
     return outcomes
 

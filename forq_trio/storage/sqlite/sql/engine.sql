@@ -84,6 +84,18 @@ DELETE FROM ui_sessions WHERE digest = ?;
 -- Store when a session was last used.
 UPDATE ui_sessions SET last_used_at = ? WHERE digest = ?;
 
+-- name: load_redrives
+-- All tasks over dead letters, in the order in which they were first stored.
+SELECT id, task FROM redrives ORDER BY number;
+
+-- name: save_redrive
+-- Store a task over dead letters, or change it.
+INSERT INTO redrives (id, task) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET task = excluded.task;
+
+-- name: forget_redrive
+-- Forget a task over dead letters.
+DELETE FROM redrives WHERE id = ?;
+
 -- name: insert_plain
 -- Store a message with the plain columns only, in order of arrival: half the bindings of insert_message.
 INSERT INTO messages (seq, id, queue, status, process_after, received_at, updated_at, expires_after, priority, position,

@@ -1,0 +1,126 @@
+"""The walk of a task through a dead-letter queue, from the newest message to the oldest, step by step.
+
+A step searches a page and has the messages moved (or deleted) that can be, in one transaction that also stores how far
+the task is: `RedriveStep`. A step that changes no message stores that at most once in REDRIVE_CURSOR_SECONDS.
+
+Cancelled, a walk ends between two steps: it waits for the transaction under way, which the writer answers also when it
+stops.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+import trio
+
+from forq_trio.broker.dead_letters import DeadLetters
+from forq_trio.broker.redrive_pace import Pace
+from forq_trio.model import limits
+from forq_trio.model.commands import Command, Delete, Redrive, SaveRedrive
+from forq_trio.model.errors import CommandRefused, Overloaded, ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.model.messages import Found, MessageFilter, Status, StoredMessage
+from forq_trio.model.redrives import RedriveAction, RedriveStep, RedriveTask
+from forq_trio.writer_actor import WriterActor
+
+T = TypeVar("T")
+
+TRANSIENT_ERRORS = (Overloaded, StorageUnavailable, CommandRefused, ReadDeadlineExceeded)
+"""Errors that changed nothing and after which the same call may succeed."""
+NOTHING_BELOW = 1
+"""The cursor of a task that came to the end of its queue: the lowest sequence."""
+
+
+class Walk:
+    """Walks on from the task's cursor. task: as of the last step."""
+
+    def __init__(self, task: RedriveTask, letters: DeadLetters, writer: WriterActor) -> None:
+        self.task = task
+        self._letters = letters
+        self._writer = writer
+        self._saved_at = trio.current_time()
+
+    async def run(self) -> None:
+        """Take steps until the end of the queue. Raises what searches and moves raise, DeadLettersOnly besides."""
+        task = self.task
+        pace = Pace(None if task.dry_run else task.rate_per_second, limits.REDRIVE_PAGE_MAX)
+        wanted = _bounded(task)
+        more = True
+        while more:
+            await pace.wait()
+            self._letters.check_dead_letter_queue(task.queue)
+            found = await _retry(partial(self._search, wanted, pace.step))
+            found = _above(found, wanted.above_sequence)
+            pace.charge(await self._step(found))
+            more = found.next_before is not None
+
+    async def _search(self, wanted: MessageFilter, limit: int) -> Found:
+        before = self.task.before_sequence
+        return await self._letters.search(self.task.queue, wanted, before_sequence=before, limit=limit)
+
+    async def _step(self, found: Found) -> int:
+        """Move what can be moved of a page, and note it; returns how many messages were."""
+        task = self.task
+        movable = tuple(message.id for message in found.messages if _can_change(message, task))
+        step = RedriveStep(
+            task.id,
+            found.next_before or NOTHING_BELOW,
+            task.searched + found.searched,
+            task.matched + len(movable),
+            task.skipped + len(found.messages) - len(movable),
+        )
+        moved = 0
+        if movable and not task.dry_run:
+            moved = sum(await _retry(partial(self._execute, _command(task, movable, step))))
+            self._saved_at = trio.current_time()
+        members = {name: getattr(step, name) for name in step.__struct_fields__ if name != "task_id"}
+        self.task = msgspec.structs.replace(task, moved=task.moved + moved, **members)
+        if trio.current_time() - self._saved_at >= limits.REDRIVE_CURSOR_SECONDS:
+            await _retry(partial(self._execute, SaveRedrive(self.task)))
+            self._saved_at = trio.current_time()
+        return moved
+
+    async def _execute(self, command: Command[T]) -> T:
+        with trio.CancelScope(shield=True):
+            outcome = await self._writer.execute(command)
+        return outcome
+
+
+def _bounded(task: RedriveTask) -> MessageFilter:
+    """The filter of a task, without what became a dead letter after its start."""
+    until_ms = task.started_at if task.wanted.until_ms is None else min(task.wanted.until_ms, task.started_at)
+    return msgspec.structs.replace(task.wanted, until_ms=until_ms)
+
+
+def _above(found: Found, sequence: int | None) -> Found:
+    """The part of a page above a sequence; it is the last one where it comes to it."""
+    if sequence is None:
+        return found
+    messages = [message for message in found.messages if message.sequence > sequence]
+    ends = found.next_before is None or found.next_before <= sequence + 1
+    return Found(messages, found.searched, found.total, None if ends else found.next_before)
+
+
+def _can_change(message: StoredMessage, task: RedriveTask) -> bool:
+    """True if the engine would move (or delete) this message now."""
+    if message.status is Status.PROCESSING:
+        return False
+    if task.action is RedriveAction.DELETE:
+        return True
+    return (task.target or message.source_queue) not in (None, message.queue)
+
+
+def _command(task: RedriveTask, message_ids: tuple[str, ...], step: RedriveStep) -> Command[tuple[bool, ...]]:
+    if task.action is RedriveAction.DELETE:
+        return Delete(task.queue, message_ids, step)
+    return Redrive(task.queue, message_ids, task.target, step)
+
+
+async def _retry(work: Callable[[], Awaitable[T]]) -> T:
+    """Return what `work` returns; try again after a pause when it raises a transient error."""
+    for _ in range(limits.REDRIVE_RETRIES_MAX):
+        try:
+            return await work()
+        except TRANSIENT_ERRORS:
+            await trio.sleep(limits.STORAGE_RETRY_SECONDS)
+    return await work()

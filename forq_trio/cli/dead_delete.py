@@ -1,0 +1,78 @@
+"""`forq dead delete`: removing dead letters for good, those with given ids or all that match."""
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
+from forq_trio.cli.dead_redrives import RATE, report_moves, report_task, run_task
+from forq_trio.cli.exits import Failure
+from forq_trio.cli.interrupts import Interrupts
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import count_of
+from forq_trio.model.limits import MOVE_BATCH_MAX
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
+
+
+@click.command(short_help="Remove dead letters for good.")
+@click.argument("queue")
+@click.argument("message_ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="Remove all of them.")
+@filter_options
+@click.option(
+    "--rate", "rate_per_second", type=RATE, metavar="NUMBER", help="Remove at most so many a second."
+)
+@click.option("--dry-run", is_flag=True, help="Only count those that would be removed.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@url_option
+def delete(
+    queue: str,
+    message_ids: tuple[str, ...],
+    everything: bool,
+    rate_per_second: int | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    url: str,
+    **chosen: Any,
+) -> int:
+    """Remove dead letters for good: those with the given IDs, those that match, or --all.
+
+    Asks first. Without a terminal there is nobody to ask, so it takes --yes. Ctrl-C stops.
+    """
+    wanted = filter_of(**chosen)
+    by_filter = chosen_by_filter(message_ids, everything, wanted)
+    if message_ids and (dry_run or rate_per_second is not None):
+        raise click.UsageError("--rate and --dry-run are for --all and for those that match")
+    if not (yes or dry_run):
+        _confirm("all messages that match" if by_filter else count_of(len(message_ids), "message"))
+    with connect(url) as client:
+        if not by_filter:
+            return _delete_named(client, queue, message_ids, as_json)
+        options: Any = {"rate_per_second": rate_per_second, "dry_run": dry_run}
+        start = partial(client.start_deletion, queue, wanted, **options)
+        with Interrupts() as interrupts:
+            return report_task(run_task(client, interrupts, queue, start), as_json)
+
+
+def _delete_named(client: "ForqClient", queue: str, message_ids: tuple[str, ...], as_json: bool) -> int:
+    results = [
+        result
+        for start in range(0, len(message_ids), MOVE_BATCH_MAX)
+        for result in client.delete_dead_letters(queue, message_ids[start : start + MOVE_BATCH_MAX])
+    ]
+    return report_moves(results, "removed", as_json)
+
+
+def _confirm(which: str) -> None:
+    """Return if somebody says yes; raises Failure or UsageError."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("without a terminal to ask on, deleting needs --yes")
+    if not click.confirm(f"Permanently delete {which}? This cannot be undone.", err=True):
+        raise Failure("nothing was removed")

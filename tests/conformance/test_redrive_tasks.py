@@ -1,0 +1,99 @@
+"""Tasks over dead letters: stored whole, and their steps with the messages that are moved."""
+
+from uuid import UUID
+
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Delete, ForgetRedrive, Redrive, SaveRedrive
+from forq_trio.model.errors import TooManyRedrives
+from forq_trio.model.messages import MessageFilter
+from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveStep, RedriveTask
+from forq_trio.storage.engine import Batch
+
+from .script import T0, do, run, send, send_dead_letter
+
+
+def task(number=1, **members):
+    values = {
+        "queue": "q-dlq",
+        "wanted": MessageFilter(text="ö", attributes={"k": "v"}, above_sequence=3),
+        "target": None,
+        "rate_per_second": 5,
+        "dry_run": False,
+        "started_at": T0,
+        "total": 9,
+        **members,
+    }
+    return RedriveTask(id=str(UUID(int=number)), **values)
+
+
+def stored(engine):
+    return list(engine.snapshot().redrives.values())
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        task(),
+        task(
+            action=RedriveAction.DELETE,
+            started_by="ann",
+            state=RedriveState.FAILED,
+            finished_at=T0 + 5,
+            error="why",
+            before_sequence=7,
+        ),
+    ],
+)
+def test_a_task_is_kept_as_it_is(engine, whole):
+    assert do(engine, SaveRedrive(whole)) is None
+    assert stored(engine) == [whole]
+
+
+def test_it_is_changed_in_its_place_and_forgotten(engine):
+    run(engine, SaveRedrive(task(1)), SaveRedrive(task(2)))
+    do(engine, SaveRedrive(task(1, state=RedriveState.PAUSED, paused_at=T0)))
+    assert [each.state for each in stored(engine)] == [RedriveState.PAUSED, RedriveState.RUNNING]
+    assert do(engine, ForgetRedrive(task(1).id)) is True
+    assert do(engine, ForgetRedrive(task(1).id)) is False
+    assert stored(engine) == [task(2)]
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_step_is_stored_with_what_it_changed(engine, deletes):
+    dead = send_dead_letter(engine)
+    do(engine, SaveRedrive(task(moved=2)))
+    step = RedriveStep(task().id, 5, 10, 4, 1)
+    ids = (dead.id, "00000000-0000-7000-8000-000000000000")
+    command = Delete("q-dlq", ids, step) if deletes else Redrive("q-dlq", ids, None, step)
+    assert do(engine, command) == (True, False)
+    assert stored(engine) == [task(before_sequence=5, searched=10, matched=4, skipped=1, moved=3)]
+
+
+def test_a_step_of_a_task_that_is_forgotten_moves_all_the_same(engine):
+    dead = send_dead_letter(engine)
+    assert do(engine, Redrive("q-dlq", (dead.id,), None, RedriveStep("gone", 5, 1, 1, 0))) == (True,)
+    assert stored(engine) == []
+
+
+def test_neither_the_move_nor_the_step_is_there_without_the_commit(engine):
+    dead = send(engine, queue="q-dlq")
+    do(engine, SaveRedrive(task()))
+    engine.execute_batch(Batch([Redrive("q-dlq", (dead.id,), "q", RedriveStep(task().id, 5, 1, 1, 0))], T0))
+    assert stored(engine) == [task()]
+    engine.commit()
+    assert stored(engine)[0].moved == 1
+
+
+def test_there_is_a_bound_and_the_first_that_ended_goes(engine, monkeypatch):
+    monkeypatch.setattr(limits, "REDRIVES_REMEMBERED_MAX", 3)
+    states = (RedriveState.PAUSED, RedriveState.DONE, RedriveState.CANCELLED)
+    for number, state in enumerate(states):
+        do(engine, SaveRedrive(task(number, state=state)))
+    do(engine, SaveRedrive(task(3)))
+    assert [each.id for each in stored(engine)] == [task(number).id for number in (0, 2, 3)]
+    do(engine, SaveRedrive(task(4)))
+    assert isinstance(do(engine, SaveRedrive(task(5))), TooManyRedrives)
+    assert do(engine, SaveRedrive(task(4, moved=1))) is None
+    assert [each.id for each in stored(engine)] == [task(number).id for number in (0, 3, 4)]
