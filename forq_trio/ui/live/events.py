@@ -1,6 +1,7 @@
 """The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 from quart import Blueprint, Response, request
 
@@ -31,10 +32,11 @@ def live_routes(site: Site) -> Blueprint:
 
         async def stream() -> AsyncIterator[bytes]:
             yield b"retry: %d\n\n" % _RETRY_MS
-            async for data in site.hub.follow(key, lambda: view):
-                if site.sessions.find(session_id) is None:
-                    return
-                yield b"data: " + data + b"\n\n"
+            async with aclosing(site.hub.follow(key, lambda: view)) as changes:
+                async for data in changes:
+                    if site.sessions.find(session_id) is None:
+                        return
+                    yield b"data: " + data + b"\n\n"
 
         response = Response(stream(), content_type="text/event-stream")
         response.timeout = None

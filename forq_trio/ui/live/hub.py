@@ -11,7 +11,7 @@ Rules
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from time import perf_counter
 from typing import Protocol
 
@@ -111,12 +111,14 @@ class LiveHub:
         except ForqError as error:
             log(LogEvent.UI_VIEW_FAILED, error=str(error))
             return 0.0
+        if not watched.readers:
+            return 0.0
         started = perf_counter()
         has_changed = watched.update(watched.view.cells())
         spent = perf_counter() - started
         return spent + (watched.readers * limits.LIVE_PUSH_SECONDS if has_changed else 0.0)
 
-    async def follow(self, key: str, make_view: Callable[[], View]) -> AsyncIterator[bytes]:
+    async def follow(self, key: str, make_view: Callable[[], View]) -> AsyncGenerator[bytes, None]:
         """Yield the state of a view, then each change of it, as JSON objects: HTML by the key of a cell.
 
         key: views with the same key are the same. Raises TooManyDashboards. Cancelled or closed, it ends.
