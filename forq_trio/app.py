@@ -98,6 +98,7 @@ async def serve(config: Config, on_listening: Callable[[str], None] | None = Non
             sweep_seconds=_sweep_seconds(config),
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
             backup=_backup_settings(config),
+            monitored=True,
         ) as system:
             server = _build_server(config, system, listeners)
             system.counters.connections = lambda: server.connections
@@ -244,7 +245,13 @@ def _build_handler(config: Config, system: System) -> Handler:
     )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
-        *forq_routes(system.broker, access, backups=system.backups, require_receipt=config.require_receipt),
+        *forq_routes(
+            system.broker,
+            access,
+            system.monitor,
+            backups=system.backups,
+            require_receipt=config.require_receipt,
+        ),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:
