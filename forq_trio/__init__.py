@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
     from forq_trio.wire.messages import MessageInfo as MessageInfo
     from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
+    from forq_trio.wire.queues import QueueHealth as QueueHealth
     from forq_trio.wire.queues import QueueInfo as QueueInfo
     from forq_trio.wire.receipts import ReceiptResult as ReceiptResult
     from forq_trio.wire.tokens import CreatedToken as CreatedToken
@@ -111,7 +112,7 @@ _NAMES = {
     "system": "open_broker",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
     "wire.messages": "MessageInfo",
-    "wire.queues": "QueueConfiguration QueueInfo",
+    "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ReceiptResult",
     "wire.tokens": "CreatedToken TokenInfo",
 }

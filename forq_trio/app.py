@@ -99,6 +99,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             sweep_seconds=_sweep_seconds(config),
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
             backup=_backup_settings(config),
+            monitored=True,
         ) as system:
             server = _build_server(config, system, listeners)
             system.counters.connections = lambda: server.connections
@@ -118,7 +119,9 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
                     pid=os.getpid(),
                 )
                 if on_listening is not None:
-                    ui_url = None if ui is None else _url(config, config.ui_addr, ui.port) + config.ui_base_path
+                    ui_url = (
+                        None if ui is None else _url(config, config.ui_addr, ui.port) + config.ui_base_path
+                    )
                     on_listening(api_url, ui_url)
                 async for number in signals:
                     log.log(LogEvent.SERVER_STOPPING, signal=signal.Signals(number).name)
@@ -246,7 +249,13 @@ def _build_handler(config: Config, system: System) -> Handler:
     )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [
-        *forq_routes(system.broker, access, backups=system.backups, require_receipt=config.require_receipt),
+        *forq_routes(
+            system.broker,
+            access,
+            system.monitor,
+            backups=system.backups,
+            require_receipt=config.require_receipt,
+        ),
         *HealthCheck(system.broker, about).routes(),
     ]
     if config.metrics_enabled and config.metrics_auth_secret is not None:

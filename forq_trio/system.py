@@ -27,6 +27,8 @@ from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
+from forq_trio.jobs.monitor import NAME as SAMPLER
+from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.supervisor import Job, supervise
@@ -35,6 +37,8 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import SweepKind
+from forq_trio.monitor.ages import Ages
+from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
@@ -81,6 +85,8 @@ class System:
             and not self.backups.runs.running,
         )
 
+    monitor: Monitor
+
 
 @asynccontextmanager
 async def open_system(
@@ -92,12 +98,14 @@ async def open_system(
     policy: CommitPolicy | None = None,
     disk_reserve_bytes: int = 0,
     backup: BackupSettings | None = None,
+    monitored: bool = False,
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
     policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
     backup: None for backups only when asked, beside the database.
+    monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
     the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
@@ -112,14 +120,16 @@ async def open_system(
         on_deadline=partial(counters.record_rejection, Cause.READ_TIMEOUT),
     )
     broker = Broker(writer, readers, clock)
-    periodic = _periodic_jobs(
-        broker, QueueGauges(broker, readers, counters, clock), housekeeping, sweep_seconds
-    )
+    ages = Ages(broker, readers, counters, clock)
+    monitor = Monitor(broker, counters, ages, trio.current_time, clock)
+    periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
     guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, broker, clock)
-    system = System(engine, writer, broker, counters, board, backups, clock, clock.now_ms(), checkpointer)
+    system = System(
+        engine, writer, broker, counters, board, backups, clock, clock.now_ms(), checkpointer, monitor
+    )
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
@@ -129,6 +139,8 @@ async def open_system(
                     jobs.start_soon(supervise, job, name=job.name)
                 for each in periodic:
                     jobs.start_soon(supervise, each, each.pause, name=each.name)
+                if monitored:
+                    jobs.start_soon(supervise, Sampler(monitor), name=SAMPLER)
                 await jobs.start(broker.redrive_tasks.run)
                 try:
                     yield system

@@ -41,38 +41,27 @@ from typing import Any
 
 import trio
 
+from forq_trio.command_kinds import CHANGING_TOKENS, LASTING, NOTED, SENDS
 from forq_trio.inbox import Inbox
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import (
     Claim,
     Command,
-    Configure,
-    Delete,
-    EndSessions,
-    ForgetQueue,
-    ForgetRedrive,
-    NoteTokenUse,
+    Nack,
+    NackById,
     OutcomeT,
-    Pause,
-    Ping,
     Produce,
     ProduceEach,
     ProduceMany,
-    Purge,
-    Redrive,
     Release,
-    Resubmit,
-    RevokeToken,
-    SaveRedrive,
-    SaveSession,
-    SaveToken,
     content_bytes,
     message_count,
 )
 from forq_trio.model.errors import (
     OutcomeUnknown,
     Overloaded,
+    QueueFull,
     ServiceError,
     Stopping,
     StorageFull,
@@ -82,31 +71,10 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Batch, BatchResult, Snapshot
 from forq_trio.store import CommitFailed, Store
+from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.waiters import Call, ParkedReceivers, Watches
-
-_SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
-_LASTING: Set[type[Command[Any]]] = _SENDS | {
-    Configure,
-    Pause,
-    Redrive,
-    Delete,
-    Purge,
-    ForgetQueue,
-    SaveToken,
-    RevokeToken,
-    SaveSession,
-    EndSessions,
-    SaveRedrive,
-    ForgetRedrive,
-    Ping,
-}
-"""What a caller must be able to rely on. All else, if it is forgotten, leads to a second delivery at worst."""
-_CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
-
-DLQ_FULL = "dlq_full"
-"""The reason of a message that was deleted because its dead-letter queue was full."""
 
 
 class WriterListener:
@@ -187,9 +155,11 @@ class WriterActor:
             outcome = await call.wait()
         except ServiceError as error:
             self._counters.record_rejection(error)
+            if isinstance(error, QueueFull) and isinstance(command, Produce | ProduceMany):
+                self._counters.record_refused(command.queue)
             raise
         if type(command) is ProduceEach:
-            self._count_rejected(outcome)
+            self._count_rejected(command, outcome)
         return outcome
 
     async def execute_each(self, commands: Sequence[Command[OutcomeT]]) -> list[OutcomeT]:
@@ -223,10 +193,12 @@ class WriterActor:
             self._overload_logged_at = now
             log(LogEvent.WRITER_OVERLOADED, parked=self.parked.total)
 
-    def _count_rejected(self, outcomes: Any) -> None:
-        for outcome in outcomes:
+    def _count_rejected(self, command: ProduceEach, outcomes: Any) -> None:
+        for (queue, _), outcome in zip(command.messages, outcomes, strict=True):
             if isinstance(outcome, ServiceError):
                 self._counters.record_rejection(outcome)
+            if isinstance(outcome, QueueFull):
+                self._counters.record_refused(queue)
 
     def post(self, command: Command[Any]) -> None:
         """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
@@ -312,8 +284,8 @@ class WriterActor:
             elif not call.abandoned and type(call.command) is not _Tick:
                 calls.append(call)
         if self.files_problem is not None:
-            calls = _without(_LASTING, calls, StorageLost)
-        return _without(_SENDS, calls, StorageFull) if self.sends_refused else calls
+            calls = _without(LASTING, calls, StorageLost)
+        return _without(SENDS, calls, StorageFull) if self.sends_refused else calls
 
     def _take_postponed(self) -> list[Call[Any]]:
         """The first postponed calls, up to the bounds of one commit; calls taken now come on top."""
@@ -334,8 +306,8 @@ class WriterActor:
             result = await self._store.run(batch)
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
-            if self.note_storage_full() or any(type(call.command) in _SENDS for call in calls):
-                calls = _without(_SENDS, calls, StorageFull)
+            if self.note_storage_full() or any(type(call.command) in SENDS for call in calls):
+                calls = _without(SENDS, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
             else:
@@ -358,8 +330,8 @@ class WriterActor:
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)
         self.watches.notify(result.woken)
-        if not _CHANGING_TOKENS.isdisjoint(map(type, batch.commands)):
-            self.token_changes += 1
+        if not NOTED.isdisjoint(map(type, batch.commands)):
+            self._note(batch, result.outcomes)
         for receiver, deliveries in result.served:
             self._serve(receiver, deliveries, batch)
         for call, outcome in zip(calls, result.outcomes, strict=True):
@@ -372,6 +344,17 @@ class WriterActor:
             self._counters.record_commit(len(calls), result.commit_seconds, batch.now_ms)
             self._listener.committed()
         _log_losses(result)
+
+    def _note(self, batch: Batch, outcomes: Sequence[Any]) -> None:
+        """Note changes of tokens, and the reasons of nacks."""
+        if not CHANGING_TOKENS.isdisjoint(map(type, batch.commands)):
+            self.token_changes += 1
+        for command, outcome in zip(batch.commands, outcomes, strict=True):
+            if type(command) is Nack and isinstance(outcome, tuple):
+                reasons = self._counters.nack_reasons
+                reasons.add(batch.now_ms, command.queue, command.reason, outcome.count(True))
+            elif type(command) is NackById and outcome is True:
+                self._counters.nack_reasons.add(batch.now_ms, command.queue, None, 1)
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
         """Resolve a parked receiver; release the messages of one that has left."""

@@ -26,7 +26,7 @@ _PEEKED = (
 @json_option
 @url_option
 def queues(as_json: bool, url: str) -> int:
-    """List all queues: their messages by status, and the consumers that wait for one."""
+    """List all queues: their messages by status, the consumers that wait for one, and how well they are."""
     with connect(url) as client:
         found = client.queues()
     if as_json:
@@ -34,9 +34,14 @@ def queues(as_json: bool, url: str) -> int:
             print_json(each)
     elif found:
         print_table(
-            (Column("queue"), *numbers(*_COUNTS), Column("paused")),
+            (Column("queue"), *numbers(*_COUNTS), Column("paused", spare=1), Column("health", Kind.TEXT)),
             [
-                (each.queue, *(getattr(each, name) for name in _COUNTS), "yes" if each.paused else "no")
+                (
+                    each.queue,
+                    *(getattr(each, name) for name in _COUNTS),
+                    "yes" if each.paused else "no",
+                    each.verdict or "",
+                )
                 for each in found
             ],
         )

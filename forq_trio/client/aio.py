@@ -26,6 +26,7 @@ from forq_trio.client.types import (
     NewMessage,
     Produced,
     QueueConfiguration,
+    QueueHealth,
     QueueInfo,
     ReceiptResult,
     RedriveInfo,
@@ -157,6 +158,10 @@ class AsyncForqClient:
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue; zeros for a queue that is not known."""
         return await self._ask("GET", protocol.queue_path(queue), QueueInfo)
+
+    async def queue_health(self, queue: str) -> QueueHealth:
+        """How well one queue is, in words, and what to do about it. Only a server watches its queues."""
+        return await self._ask("GET", f"{protocol.queue_path(queue)}/health", QueueHealth)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it."""

@@ -25,6 +25,7 @@ from forq_trio.client.types import (
     NewMessage,
     Produced,
     QueueConfiguration,
+    QueueHealth,
     QueueInfo,
     ReceiptResult,
     RedriveInfo,
@@ -151,6 +152,10 @@ class ForqClient:
     def queue_stats(self, queue: str) -> QueueInfo:
         """One queue; zeros for a queue that is not known."""
         return self._ask("GET", protocol.queue_path(queue), QueueInfo)
+
+    def queue_health(self, queue: str) -> QueueHealth:
+        """How well one queue is, in words, and what to do about it. Only a server watches its queues."""
+        return self._ask("GET", f"{protocol.queue_path(queue)}/health", QueueHealth)
 
     def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it."""

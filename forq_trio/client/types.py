@@ -21,6 +21,7 @@ from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
 from forq_trio.wire.messages import MessageInfo as MessageInfo
 from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
+from forq_trio.wire.queues import QueueHealth as QueueHealth
 from forq_trio.wire.queues import QueueInfo as QueueInfo
 from forq_trio.wire.receipts import ReceiptResult as ReceiptResult
 from forq_trio.wire.tokens import CreatedToken as CreatedToken

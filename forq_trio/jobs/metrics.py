@@ -1,35 +1,27 @@
 """The gauges of the queues (F13): refreshed every 30 s, so that a scrape never touches the database.
 
-Depths come from the cache. The age of the oldest ready message has to be read: for queues that have ready messages and
-a label in the metrics, through the reader pool, a few queues at a time, and only after a commit. An idle server runs no
-query for it.
+Depths come from the cache. The age of the oldest ready message has to be read (monitor/ages.py): for queues that have
+ready messages, a few queues at a time, and only after a commit. An idle server runs no query for it.
 """
-
-from collections.abc import Sequence
-from functools import partial
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
-from forq_trio.model.clock import Clock
-from forq_trio.readers.ages import claimable_since
-from forq_trio.readers.pool import ReaderPool
+from forq_trio.monitor.ages import Ages
 from forq_trio.telemetry.counters import Counters
 
 GAUGES_INTERVAL_SECONDS = 30.0
 
 
 class QueueGauges:
-    """Refreshes the gauges of `counters`. clock: the wall clock of the messages."""
+    """Refreshes the gauges of `counters`, and the ages that the monitor and the UI read."""
 
-    def __init__(self, broker: Broker, readers: ReaderPool, counters: Counters, clock: Clock) -> None:
+    def __init__(self, broker: Broker, ages: Ages, counters: Counters) -> None:
         self._broker = broker
-        self._readers = readers
+        self._ages = ages
         self._counters = counters
-        self._clock = clock
         self._commits_seen = -1
-        self._claimable_since: dict[str, int] = {}
 
     async def refresh(self) -> str:
         """Refresh all gauges, those from the cache first; says of how many queues.
@@ -46,22 +38,13 @@ class QueueGauges:
             if target:
                 dead_letters[key] = counts[target].total if target in counts else 0
         if commits != self._commits_seen:
-            await self._read([queue for _, queue in named if counts[queue].ready])
+            self._ages.keep(counts)
+            ready = [queue for queue, count in counts.items() if count.ready]
+            await self._ages.read(ready[: limits.SERIES_QUEUES_MAX])
             self._commits_seen = commits
-        now_ms = self._clock.now_ms()
-        self._counters.oldest_seconds = {
-            key: max(0, now_ms - self._claimable_since[queue]) / 1_000
-            for key, queue in named
-            if queue in self._claimable_since
-        }
+        ages = ((key, self._ages.age_ms(queue)) for key, queue in named)
+        self._counters.oldest_seconds = {key: age / 1_000 for key, age in ages if age is not None}
         return counted(len(counts), "queue", "queues")
-
-    async def _read(self, queues: Sequence[str]) -> None:
-        since: dict[str, int] = {}
-        for start in range(0, len(queues), limits.METRIC_QUEUES_READ_MAX):
-            part = queues[start : start + limits.METRIC_QUEUES_READ_MAX]
-            since |= await self._readers.run(partial(claimable_since, part))
-        self._claimable_since = since
 
 
 def gauges_job(gauges: QueueGauges) -> Periodic:

@@ -267,6 +267,14 @@ LIVE_VIEWS_MAX = 200
 LIVE_SHARE_MAX = 0.04  # of the event loop's time
 LIVE_PUSH_SECONDS = 0.000_15  # what handing a change to one dashboard takes
 
+# The monitor. SERIES_QUEUES_MAX: queues that it watches, with history, health and ages. Reasons: of the nacks of a
+# queue in a minute, and for how many minutes. AGES_READ_MAX: queues whose age one call reads.
+SERIES_QUEUES_MAX = 2_000
+NACK_REASONS_MAX = 8
+NACK_REASON_LENGTH_MAX = 200
+NACK_REASONS_MINUTES = 6
+AGES_READ_MAX = 100
+
 # Logs.
 LOG_FIELD_LENGTH_MAX = 2_000
 
@@ -292,7 +300,9 @@ assert min(SEARCH_PAGE_MAX, PART_MESSAGES_MAX) >= REDRIVE_PAGE_MAX  # a step is 
 assert REDRIVES_RUNNING_MAX <= REDRIVES_REMEMBERED_MAX
 assert max(BACKOFF_MS) <= NACK_DELAY_MS_MAX
 assert ATTEMPTS_MAX_DEFAULT <= MAX_ATTEMPTS_MAX
-assert HISTOGRAM_QUEUES_MAX <= METRIC_QUEUES_MAX
+assert HISTOGRAM_QUEUES_MAX <= METRIC_QUEUES_MAX < SERIES_QUEUES_MAX
+assert METRIC_QUEUES_READ_MAX <= AGES_READ_MAX
+assert NACK_REASON_LENGTH_MAX <= REASON_LENGTH_MAX
 assert PRODUCE_BATCH_MAX <= COMMIT_MESSAGES_MAX
 assert COMMIT_CALLS_MAX <= INBOX_CALLS_MAX
 assert RECEIVERS_OFFERED_MAX <= PARKED_RECEIVERS_MAX

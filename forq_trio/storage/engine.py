@@ -152,8 +152,10 @@ class SetAside(NamedTuple):
 
 WAIT = "wait"
 END_TO_END = "end_to_end"
-DURATION_KINDS = (WAIT, END_TO_END)
-"""The durations of messages: from when one could be claimed until it was; from its send until its ack."""
+HANDLING = "handling"
+DURATION_KINDS = (WAIT, END_TO_END, HANDLING)
+"""The durations of messages: from when one could be claimed until it was; from its send until its ack; from its claim
+until its ack, where the ack came within the lease."""
 
 
 class BatchResult(Struct, gc=False):

@@ -2,7 +2,7 @@
 
 The writer records after every commit, so recording is cheap: one dict look-up for an event or for the durations of a
 queue. At most METRIC_QUEUES_MAX queues have a label, first come first served, and the first HISTOGRAM_QUEUES_MAX a
-histogram; all others are summed under "other".
+histogram; all others are summed under "other". What the monitor wants to know of each queue is in `activity.py`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
 from forq_trio.storage.engine import Event
+from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram
 from forq_trio.telemetry.last_hour import LastHour
 from forq_trio.telemetry.rejections import Cause, cause_of
@@ -18,19 +19,6 @@ OTHER = "other"
 
 QueueKey = tuple[str, bool]
 """A queue's name, or "other" past the bound, and whether it is a dead-letter queue."""
-
-
-class Series:
-    """One counter. queue: its name, or "other" past the bound; reason: "" without one."""
-
-    __slots__ = ("count", "is_dlq", "kind", "queue", "reason")
-
-    def __init__(self, kind: str, queue: str, is_dlq: bool, reason: str) -> None:
-        self.kind = kind
-        self.queue = queue
-        self.is_dlq = is_dlq
-        self.reason = reason
-        self.count = 0
 
 
 class Counters:
@@ -52,6 +40,8 @@ class Counters:
         self.connections: Callable[[], int] | None = None
         self.last_backup_at: int | None = None
         self.backup_failed = False
+        self.health: Callable[[], Mapping[str, str]] = dict
+        self.nack_reasons = NackReasons()
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)
         self.commit_seconds = Histogram(DISK_SECONDS)
@@ -61,8 +51,10 @@ class Counters:
         self.checkpoint_pause_seconds = Histogram(DISK_SECONDS)
         self.durations: dict[tuple[str, QueueKey], Histogram] = {}
         self._by_event: dict[tuple[str, str, str], Series] = {}
+        self._by_kind: dict[str, dict[Series, None]] = {}
         self._others: dict[tuple[str, bool, str], Series] = {}
         self._by_duration: dict[tuple[str, str], Histogram] = {}
+        self._activities: dict[str, Activity] = {}
         self._queues: set[str] = set()
         self._timed_queues: set[str] = set()
 
@@ -84,11 +76,41 @@ class Counters:
         self.hour_of_commit_calls.add(at_ms, calls)
         self.hour_of_commit_seconds.add(at_ms, seconds)
 
+    def record_refused(self, queue: str) -> None:
+        """Count a send that was refused because its queue was full."""
+        activity = self._activity(queue)
+        if activity is not None:
+            activity.refused += 1
+
     def record_rejection(self, rejected: Cause | BaseException) -> None:
         """Count a rejection by its cause or by its error; an error that is no rejection is ignored."""
         cause = rejected if isinstance(rejected, Cause) else cause_of(rejected)
         if cause is not None:
             self.rejections[cause] += 1
+
+    def activity(self, queue: str) -> Activity | None:
+        """What happened in a queue since the start; None past SERIES_QUEUES_MAX queues."""
+        found = self._activities.get(queue)
+        if found is None and len(self._activities) < limits.SERIES_QUEUES_MAX:
+            return NO_ACTIVITY
+        return found
+
+    def histogram(self, kind: str, queue: str) -> Histogram | None:
+        """The durations of a queue that has a histogram of its own and got some."""
+        return self._by_duration.get((kind, queue))
+
+    def total(self, kind: str) -> int:
+        """How many messages of all queues the events of a kind told of since the start."""
+        return sum([series.count for series in self._by_kind.get(kind, {})])
+
+    def forget(self, queue: str) -> None:
+        """A queue is gone: its place is free for another, unless it has a label in /metrics."""
+        if queue in self._queues or queue not in self._activities:
+            return
+        for kind, series in self._activities.pop(queue).all:
+            del self._by_event[kind, queue, series.reason]
+            del self._by_kind[kind][series]
+            self._other(kind, series.is_dlq, series.reason).count += series.count
 
     def refresh_counts(self, counts: Mapping[str, QueueCounts]) -> None:
         """Replace the counts of all queues; queues that are not in `counts` are forgotten."""
@@ -125,16 +147,33 @@ class Counters:
         return waiting
 
     def _admit(self, event: Event) -> Series:
-        """The counter of an event that is new, or of a queue past the bound."""
-        queue, is_dlq = self.key(event.queue)
-        if self.has_label(event.queue):
-            series = Series(event.kind, queue, is_dlq, event.reason)
-            self._by_event[event.kind, queue, event.reason] = series
-            return series
-        key = event.kind, is_dlq, event.reason
-        if key not in self._others:
-            self._others[key] = Series(event.kind, OTHER, is_dlq, event.reason)
-        return self._others[key]
+        """The counter of an event that is new, or of a queue past all bounds."""
+        label, is_dlq = self.key(event.queue)
+        activity = self._activity(event.queue)
+        if activity is None:
+            return self._other(event.kind, is_dlq, event.reason)
+        series = self._note(Series(event.kind, label, is_dlq, event.reason))
+        self._by_event[event.kind, event.queue, event.reason] = series
+        activity.add(series)
+        return series
+
+    def _other(self, kind: str, is_dlq: bool, reason: str) -> Series:
+        """The counter of all queues past the bounds."""
+        series = self._others.get((kind, is_dlq, reason))
+        if series is None:
+            series = self._others[kind, is_dlq, reason] = self._note(Series(kind, OTHER, is_dlq, reason))
+        return series
+
+    def _note(self, series: Series) -> Series:
+        self._by_kind.setdefault(series.kind, {})[series] = None
+        return series
+
+    def _activity(self, queue: str) -> Activity | None:
+        """The activity of a queue, which it gets if there is a place; a queue with a label has one."""
+        found = self._activities.get(queue)
+        if found is None and (self.has_label(queue) or len(self._activities) < limits.SERIES_QUEUES_MAX):
+            found = self._activities[queue] = Activity()
+        return found
 
     def _admit_duration(self, kind: str, queue: str) -> Histogram:
         """The histogram of a queue that is new, or past the bound."""

@@ -98,6 +98,12 @@ WAITING = Family(
     QUEUE_LABELS,
     "Consumers that wait for a message of a queue, now.",
 )
+HEALTH = Family(
+    "forq_queue_health",
+    "gauge",
+    (*QUEUE_LABELS, "level"),
+    "1 for the level of a queue's health; among other queues, how many have it.",
+)
 INBOX = Family("forq_inbox_calls", "gauge", (), "Calls that wait to be taken into a commit, now.")
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
 WAIT = Family(
@@ -111,6 +117,12 @@ END_TO_END = Family(
     "histogram",
     QUEUE_LABELS,
     "From when a message was sent until it was acknowledged.",
+)
+HANDLING = Family(
+    "forq_message_handling_seconds",
+    "histogram",
+    QUEUE_LABELS,
+    "From when a message was claimed until it was acknowledged within its lease.",
 )
 COMMIT_CALLS = Family("forq_commit_batch_calls", "histogram", (), "Calls that shared a commit.")
 COMMIT_SECONDS = Family(
@@ -141,10 +153,12 @@ FAMILIES = (
     DEAD_LETTERS,
     OLDEST_AGE,
     WAITING,
+    HEALTH,
     INBOX,
     REJECTIONS,
     WAIT,
     END_TO_END,
+    HANDLING,
     COMMIT_CALLS,
     COMMIT_SECONDS,
     CHECKPOINT_SECONDS,

@@ -5,12 +5,13 @@ long. So label texts are made once, and the text of a histogram only when it has
 (they are letters, digits, dots, dashes and underscores).
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
 from forq_trio.telemetry import metric_names as names
-from forq_trio.telemetry.counters import Counters, QueueKey, Series
+from forq_trio.telemetry.activity import Series
+from forq_trio.telemetry.counters import Counters, QueueKey
 from forq_trio.telemetry.histogram import Histogram
 from forq_trio.telemetry.metric_names import COUNTERS, QUEUE_LABELS, STATES, Family
 
@@ -22,7 +23,6 @@ class Exposition:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._series_labels: dict[Series, str] = {}
         self._queue_labels: dict[QueueKey, str] = {}
         self._message_histograms: dict[tuple[str, QueueKey], _HistogramText] = {}
         of_the_writer = (
@@ -48,12 +48,14 @@ class Exposition:
         yield from self._by_queue(names.DEAD_LETTERS, counters.dead_letters)
         yield from self._by_queue(names.OLDEST_AGE, counters.oldest_seconds)
         yield from self._by_queue(names.WAITING, counters.waiting())
+        yield from self._health()
         yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
         yield _heading(names.REJECTIONS)
         for cause, count in counters.rejections.items():
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
         yield from self._durations(names.WAIT, "wait")
         yield from self._durations(names.END_TO_END, "end_to_end")
+        yield from self._durations(names.HANDLING, "handling")
         for family, histogram in self._writer_histograms:
             yield _heading(family)
             yield histogram.text()
@@ -70,9 +72,9 @@ class Exposition:
             yield _heading(counter.family)
             sums: dict[str, int] = {}
             for series in by_kind[counter.kind]:
-                labels = self._series_labels.get(series)
-                if labels is None:
-                    labels = self._series_labels[series] = _labels(counter.labels, series)
+                labels = series.text
+                if not labels:
+                    labels = series.text = _labels(counter.labels, series)
                 sums[labels] = sums.get(labels, 0) + series.count
             for labels, count in sums.items():
                 yield f"{counter.name}{{{labels}}} {count}\n"
@@ -89,6 +91,14 @@ class Exposition:
             start = f'{names.MESSAGES.name}{{{self._labels(key)},state="'
             for state in STATES:
                 yield f'{start}{state}"}} {getattr(count, state)}\n'
+
+    def _health(self) -> Iterator[str]:
+        """Queues by label and level: one series for a queue, so that only the present level has one."""
+        yield _heading(names.HEALTH)
+        key = self._counters.key
+        counted = Counter((key(queue), level) for queue, level in self._counters.health().items())
+        for (queue_key, level), count in counted.items():
+            yield f'{names.HEALTH.name}{{{self._labels(queue_key)},level="{level}"}} {count}\n'
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)

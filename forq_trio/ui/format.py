@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from forq_trio.telemetry import words
+
 NOTHING = "–"
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _MS_A_SECOND = 1_000
@@ -37,29 +39,7 @@ def rate(per_second: float | None) -> str:
 
 def duration(ms: float | None) -> str:
     """`12 ms`, `1.4 s`, `31 s`, `8 min 12 s`, `26 min`, `1 h 12 min`, `6 d 23 h`; None is "–"."""
-    if ms is None:
-        return NOTHING
-    seconds = ms / _MS_A_SECOND
-    if seconds < 0.9995:
-        return f"{ms:.1f} ms" if 0 < ms < 9.95 and round(ms, 1) % 1 else f"{ms:.0f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole_seconds = round(seconds)
-    if whole_seconds < _MINUTE:
-        return f"{whole_seconds} s"
-    for size, unit, smaller, smaller_unit in (
-        (_MINUTE, "min", 1, "s"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_DAY, "d", _HOUR, "h"),
-    ):
-        limit = {_MINUTE: _HOUR, _HOUR: _DAY, _DAY: None}[size]
-        if limit is not None and whole_seconds >= limit:
-            continue
-        count, rest = divmod(whole_seconds, size)
-        parts = rest // smaller
-        shows_rest = parts and (count < 10 or size != _MINUTE)
-        return f"{count} {unit} {parts} {smaller_unit}" if shows_rest else f"{count} {unit}"
-    raise AssertionError(ms)
+    return NOTHING if ms is None else words.duration(ms)
 
 
 def setting(ms: int) -> str:

@@ -11,6 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.config.settings import Config
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
+from forq_trio.monitor.monitor import Monitor
 from forq_trio.system import System
 from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
@@ -29,7 +30,7 @@ class Site:
     """broker: for reads and commands; monitor, counters: what was measured; api_url: where clients find the API."""
 
     broker: Broker
-    monitor: Any
+    monitor: Monitor
     counters: Counters
     clock: Clock
     config: Config

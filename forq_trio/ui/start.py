@@ -58,13 +58,10 @@ def build_ui(
     clock = SystemClock()
     assets = Assets()
     hub = LiveHub()
-    from forq_trio.ui.interim import Mon
-
-    monitor = Mon()
-    summaries = Summaries(system, monitor, clock.now_ms)
+    summaries = Summaries(system, clock.now_ms)
     site = Site(
         broker=system.broker,
-        monitor=monitor,
+        monitor=system.monitor,
         counters=system.counters,
         clock=clock,
         config=config,

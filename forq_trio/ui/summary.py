@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import trio
 from msgspec import Struct
@@ -51,10 +51,10 @@ class SystemVerdict(NamedTuple):
 class Summaries:
     """Counts for each kind of viewer at most once a second, letting other tasks run now and then."""
 
-    def __init__(self, system: System, monitor: Any, now_ms: Callable[[], int]) -> None:
+    def __init__(self, system: System, now_ms: Callable[[], int]) -> None:
         self._system = system
         self._broker = system.broker
-        self._monitor = monitor
+        self._monitor = system.monitor
         self._now_ms = now_ms
         self._known: OrderedDict[str, tuple[float, Summary]] = OrderedDict()
         self._verdict = SystemVerdict("fine", "")

@@ -1,19 +1,50 @@
 """Queues: their counts, settings and rules. The settings themselves are the model's types."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
 from forq_trio.model.queue_settings import SettingsChange as SettingsChange
-from forq_trio.wire.values import Count
+from forq_trio.wire.values import Count, EpochMs
+
+Level = Literal["broken", "attention", "paused", "fine"]
+Remedy = Literal[
+    "change_limit",
+    "show_oldest",
+    "show_in_flight",
+    "resume",
+    "show_failed",
+    "set_lease",
+    "show_consumers",
+    "open_workbench",
+]
+
+
+class QueueHealth(Struct, frozen=True, gc=False, rename="camel"):
+    """How well a queue is, in words.
+
+    explanation: the counts behind the verdict, and what it means; empty where all is fine. remedy: what to do about it;
+    null for nothing. remedyValue: with set_lease, the lease in milliseconds. since: from when on the cause was there;
+    null where that is not known.
+    """
+
+    level: Level
+    verdict: str
+    explanation: str = ""
+    remedy: Remedy | None = None
+    remedy_value: int | None = None
+    since: EpochMs | None = None
 
 
 class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     """How many messages a queue has by status, and how many consumers wait for one.
 
     held: messages whose group is at the group limit. bytes: of content and attributes. oldestReadyAgeMs: how long ago
-    the oldest ready message was received; null without one, and in the list of all queues.
+    the oldest ready message was received; null without one, and in the list of all queues. level, verdict: of its
+    health; null where nobody watches, in an application that embeds the queue.
     """
 
     queue: str
@@ -27,6 +58,8 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     waiting: Count
     paused: bool
     oldest_ready_age_ms: Count | None = None
+    level: Level | None = None
+    verdict: str | None = None
 
     @property
     def total(self) -> int:

@@ -96,10 +96,10 @@ def one_received(alone: Forq) -> Forq:
 
 def test_queues_into_a_pipe(one_received: Forq):
     assert one_received("queues").out == (
-        "queue\tready\tdelayed\tprocessing\theld\tfailed\twaiting\tpaused\norders\t0\t0\t1\t0\t0\t0\tno\n"
+        "queue\tready\tdelayed\tprocessing\theld\tfailed\twaiting\tpaused\thealth\norders\t0\t0\t1\t0\t0\t0\tno\tHealthy\n"
     )
     one_received("queue", "pause", "orders")
-    assert one_received("queues").out.endswith("\tyes\n")
+    assert one_received("queues").out.splitlines()[1].split("\t")[7] == "yes"
 
 
 def test_queues_on_a_terminal(one_received: Forq):
@@ -122,6 +122,8 @@ def test_queues_as_json(one_received: Forq):
         "held": 0,
         "bytes": 1,
         "paused": False,
+        "level": "fine",
+        "verdict": "Healthy",
     }
 
 

@@ -6,6 +6,7 @@ from forq_trio.model.commands import (
     Ack,
     AckById,
     Configure,
+    Extend,
     Nack,
     Pause,
     Produce,
@@ -15,7 +16,7 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.storage.engine import END_TO_END, WAIT
+from forq_trio.storage.engine import END_TO_END, HANDLING, WAIT
 
 from .script import T0, ack, claim, nack, receipts, receive, receive_one, run, send
 
@@ -49,21 +50,42 @@ def test_an_ack_measures_from_the_send(engine, queue):
     for _ in range(2):
         send(engine)
     command = Ack(queue, receipts(receive(engine, 2, now=T0 + 10)))
-    assert run(engine, command, command, now=T0 + 25).durations == {(END_TO_END, "q"): [25, 25]}
+    assert run(engine, command, command, now=T0 + 25).durations == {
+        (END_TO_END, "q"): [25, 25],
+        (HANDLING, "q"): [15, 15],
+    }
 
 
 def test_so_does_an_ack_by_id(engine):
     produced = send(engine)
     receive(engine)
     result = run(engine, AckById("q", produced.id), AckById("q", produced.id), now=T0 + 9)
-    assert result.durations == {(END_TO_END, "q"): [9]}
+    assert result.durations == {(END_TO_END, "q"): [9], (HANDLING, "q"): [9]}
+
+
+def test_an_ack_after_the_lease_has_no_time_of_handling(engine):
+    send(engine)
+    _, receipt = receive_one(engine, lease_ms=10)
+    run(engine, now=T0 + 11)
+    assert run(engine, Ack("q", (receipt,)), now=T0 + 20).durations == {(END_TO_END, "q"): [20]}
+
+
+def test_an_extended_message_is_handled_from_its_claim(engine):
+    send(engine)
+    _, receipt = receive_one(engine, lease_ms=10)
+    run(engine, Extend("q", (receipt,), 1_000), now=T0 + 5)
+    durations = run(engine, Ack("q", (receipt,)), now=T0 + 20).durations
+    assert durations[HANDLING, "q"] == [20]
 
 
 def test_a_clock_that_was_set_back_measures_nothing(engine):
     send(engine)
     assert run(engine, claim(), now=T0 - 10).durations == {(WAIT, "q"): [0]}
     (message,) = engine.open_reader().browse("q", None, 1)
-    assert run(engine, AckById("q", message.id), now=T0 - 10).durations == {(END_TO_END, "q"): [0]}
+    assert run(engine, AckById("q", message.id), now=T0 - 10).durations == {
+        (END_TO_END, "q"): [0],
+        (HANDLING, "q"): [0],
+    }
 
 
 def test_nothing_else_is_measured(engine):

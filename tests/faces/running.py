@@ -50,7 +50,7 @@ async def _http(system: System) -> AsyncIterator[HttpFace]:
     """A server on the loopback, and the clients that reach it."""
     errors: list[Exception] = []
     access = Access(SECRET, system.broker, Throttle())
-    handler = make_handler(forq_routes(system.broker, access), answer_error)
+    handler = make_handler(forq_routes(system.broker, access, system.monitor), answer_error)
     server = Server(handler, await open_listeners("127.0.0.1", 0), PATIENT, on_error=errors.append)
     url = f"http://127.0.0.1:{server.ports[0]}"
     transport = httpx.AsyncHTTPTransport(

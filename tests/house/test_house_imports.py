@@ -1,4 +1,4 @@
-"""Imports run one way: cli -> app -> ui -> system, http -> jobs -> broker -> actors -> storage.engine -> model.
+"""Imports run one way: cli -> app -> ui -> system, http -> jobs -> monitor -> broker -> actors -> engine -> model.
 
 Every module belongs to a group, and a group imports itself and the groups named for it here, no other.
 """
@@ -14,8 +14,9 @@ GROUPS = {
     "config": {"config"},
     "seam": {"storage.engine"},
     "storage": {"storage"},
-    "actors": {"writer_actor", "waiters", "inbox", "store", "commit_policy", "readers"},
+    "actors": {"writer_actor", "command_kinds", "waiters", "inbox", "store", "commit_policy", "readers"},
     "broker": {"broker"},
+    "monitor": {"monitor"},
     "jobs": {"jobs"},
     "facts": {"facts"},
     "wire": {"wire"},
@@ -40,13 +41,14 @@ MAY_IMPORT = {
     "files": {"model", "storage"},
     "actors": {"model", "telemetry", "seam"},
     "broker": {"model", "telemetry", "seam", "actors", "wire"},
-    "jobs": {"model", "telemetry", "seam", "actors", "broker", "wire"},
+    "monitor": {"model", "telemetry", "seam", "actors", "broker", "wire"},
+    "jobs": {"model", "telemetry", "seam", "actors", "broker", "monitor", "wire"},
     "facts": {"model", "telemetry", "seam", "actors", "jobs"},
     "wire": {"model"},
-    "http": {"model", "telemetry", "broker", "jobs", "wire"},
-    "ui": {"model", "telemetry", "config", "broker", "jobs", "facts", "http", "wire", "system"},
+    "http": {"model", "telemetry", "broker", "monitor", "jobs", "wire"},
+    "ui": {"model", "telemetry", "config", "broker", "monitor", "jobs", "facts", "http", "wire", "system"},
     "engines": {"model", "seam", "storage"},
-    "system": {"model", "telemetry", "seam", "actors", "broker", "jobs", "facts", "engines"},
+    "system": {"model", "telemetry", "seam", "actors", "broker", "monitor", "jobs", "facts", "engines"},
     "app": {
         "model",
         "telemetry",

@@ -104,7 +104,7 @@ def test_commands_can_be_pasted_whatever_the_port(installed, root) -> None:
         commands = [line for line in printed.splitlines() if line.startswith("  ")]
         outcome = run(installed, "bash", "-ec", "\n".join(commands))
         assert outcome.returncode == 0, outcome.stderr
-        assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\n")
+        assert outcome.stdout.endswith("\nemails\t0\t0\t1\t0\t0\t0\tno\tHealthy\n")
 
 
 def test_server_tells_that_a_secret_of_ones_own_has_to_be_set(installed) -> None:

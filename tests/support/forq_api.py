@@ -18,6 +18,8 @@ from forq_trio.http.router import Route, make_handler
 from forq_trio.http.throttle import Throttle
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.model import limits
+from forq_trio.monitor.ages import Ages
+from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -107,6 +109,8 @@ class Api:
         self.counters = counters
         self.seconds = Seconds()
         self.throttle = Throttle(self.seconds)
+        ages = Ages(self.broker, readers, counters, clock)
+        self.monitor = Monitor(self.broker, counters, ages, self.seconds, clock)
         self.routes: list[Route] = []
         self.handler = self.serve()
 
@@ -115,7 +119,9 @@ class Api:
         access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
-            *forq_routes(self.broker, access, backups=self.backups, require_receipt=require_receipt),
+            *forq_routes(
+                self.broker, access, self.monitor, backups=self.backups, require_receipt=require_receipt
+            ),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.counters).routes(metrics_gate),
         ]

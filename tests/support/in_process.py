@@ -99,6 +99,6 @@ class _InProcessServer:
         access = Access(SECRET, system.broker, throttle)
         about = About("test", "sqlite", system.engine.durability)
         return [
-            *forq_routes(system.broker, access),
+            *forq_routes(system.broker, access, system.monitor),
             *HealthCheck(system.broker, about).routes(),
         ]

@@ -62,11 +62,15 @@ WIDER = {
 }
 
 
+OVER_HTTP = {"queue_health": "only a server watches its queues"}
+"""What only the clients have, with the reason."""
+
+
 def methods(face: type) -> dict[str, Callable[..., Any]]:
     return {name: each for name, each in inspect.getmembers(face, inspect.isfunction) if name[0] != "_"}
 
 
-SHARED = sorted(methods(AsyncForqClient).keys() - {"aclose"})
+SHARED = sorted(methods(AsyncForqClient).keys() - {"aclose"} - OVER_HTTP.keys())
 
 
 def shape(method: Callable[..., Any]) -> dict[str, tuple[object, ...]]:
@@ -81,7 +85,7 @@ def shape(method: Callable[..., Any]) -> dict[str, tuple[object, ...]]:
 
 
 def test_all_have_the_same_methods() -> None:
-    assert methods(ForqClient).keys() == {*SHARED, "close"}
+    assert methods(ForqClient).keys() == {*SHARED, *OVER_HTTP, "close"}
     assert methods(Broker).keys() == {*SHARED, *FOR_DIALECTS}
     assert FOR_DIALECTS.keys().isdisjoint(SHARED)
 
@@ -95,6 +99,8 @@ def test_a_method_is_called_alike_and_returns_the_same(name: str) -> None:
 
 
 def test_every_exception_to_the_shape_is_one() -> None:
+    for name in OVER_HTTP:
+        assert shape(methods(AsyncForqClient)[name]) == shape(methods(ForqClient)[name])
     for name, parameter in MORE_PARAMETERS:
         assert parameter in inspect.signature(methods(Broker)[name]).parameters
         assert parameter not in inspect.signature(methods(AsyncForqClient)[name]).parameters
@@ -118,6 +124,7 @@ def our_types(hint: object, seen: set[type]) -> Iterator[type]:
 
 def test_every_type_of_a_public_signature_is_exported() -> None:
     calls = [*(methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient) for name in SHARED)]
+    calls += [methods(face)[name] for face in (AsyncForqClient, ForqClient) for name in OVER_HTTP]
     calls += [AsyncForqClient.__init__, ForqClient.__init__, inspect.unwrap(open_broker)]
     seen: set[type] = set()
     found = {

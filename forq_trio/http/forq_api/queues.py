@@ -1,6 +1,7 @@
 """Queues and messages, read without changing them. Our additions to Forq's API."""
 
 import msgspec
+from msgspec.structs import replace
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
@@ -8,26 +9,40 @@ from forq_trio.http.forq_api.reading import query_number, query_page, query_shuf
 from forq_trio.http.message import Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
+from forq_trio.model.messages import check_queue_name
+from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.messages import MessageList
-from forq_trio.wire.queues import QueueList
+from forq_trio.wire.queues import QueueInfo, QueueList
 
 _encode = msgspec.json.Encoder().encode
 
 
 class QueueEndpoints:
-    """Reads only: from the cache, or through the pool of readers."""
+    """Reads only: from the cache, from the monitor, or through the pool of readers."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, monitor: Monitor) -> None:
         self._broker = broker
+        self._monitor = monitor
 
     async def list(self, request: Request) -> Response:
         """A page of the queues that the key covers, by name, from the cache: fast with thousands of them."""
         page, last = page_of(self._broker.counts(), request.principal, *query_page(request.query))
-        return Response(200, _encode(QueueList(self._broker.queues_named(page), last)))
+        return Response(
+            200, _encode(QueueList([self._judged(info) for info in self._broker.queues_named(page)], last))
+        )
 
     async def show(self, request: Request, queue: str) -> Response:
         """One queue; a queue that is not known has zeros."""
-        return Response(200, _encode(await self._broker.queue_stats(queue)))
+        return Response(200, _encode(self._judged(await self._broker.queue_stats(queue))))
+
+    async def health(self, request: Request, queue: str) -> Response:
+        """How well one queue is; one that is not known is healthy."""
+        return Response(200, _encode(self._monitor.health(check_queue_name(queue))))
+
+    def _judged(self, info: QueueInfo) -> QueueInfo:
+        """What the broker says of a queue, with the verdict on it."""
+        health = self._monitor.health(info.queue)
+        return replace(info, level=health.level, verdict=health.verdict)
 
     async def message(self, request: Request, queue: str, message_id: str) -> Response:
         """One message, whatever its status."""

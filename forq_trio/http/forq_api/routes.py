@@ -16,6 +16,7 @@ from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
 from forq_trio.jobs.backup import Backups
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
+from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
     MessageInfo,
@@ -27,7 +28,7 @@ from forq_trio.wire.messages import (
     ReceiveRequest,
     SendResults,
 )
-from forq_trio.wire.queues import QueueInfo, QueueList
+from forq_trio.wire.queues import QueueHealth, QueueInfo, QueueList
 from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
 
 PREFIX = "/api/v1"
@@ -234,6 +235,15 @@ SHOW_QUEUE = Operation(
     answers=(Answer(200, "The queue.", QueueInfo),),
     codes=(*_QUEUE, *_READER),
 )
+SHOW_HEALTH = Operation(
+    name="showHealth",
+    tag="Queues",
+    summary="How well a queue is",
+    description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
+    "is shown once it lasted one minute (broken) or five (attention). A queue that is not known is healthy.",
+    answers=(Answer(200, "The verdict.", QueueHealth),),
+    codes=(*_QUEUE, codes.INTERNAL),
+)
 SHOW_MESSAGE = Operation(
     name="showMessage",
     tag="Queues",
@@ -252,7 +262,12 @@ PEEK = Operation(
 
 
 def forq_routes(
-    broker: Broker, access: Access, *, backups: Backups | None = None, require_receipt: bool = False
+    broker: Broker,
+    access: Access,
+    monitor: Monitor,
+    *,
+    backups: Backups | None = None,
+    require_receipt: bool = False,
 ) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`.
 
@@ -278,7 +293,7 @@ def forq_routes(
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
-    queues = QueueEndpoints(broker)
+    queues = QueueEndpoints(broker, monitor)
     return [
         route("POST", "/queues/{queue}/messages", messages.send, SEND, Scope.PRODUCE),
         route(
@@ -307,6 +322,7 @@ def forq_routes(
         route("POST", "/queues/{queue}/messages/release", batches.release, RELEASE_BATCH, Scope.CONSUME),
         route("GET", "/queues", queues.list, LIST_QUEUES, Scope.BROWSE),
         route("GET", "/queues/{queue}", queues.show, SHOW_QUEUE, Scope.BROWSE),
+        route("GET", "/queues/{queue}/health", queues.health, SHOW_HEALTH, Scope.BROWSE),
         route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *administration_routes(route, broker),

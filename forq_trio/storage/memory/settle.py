@@ -83,6 +83,8 @@ def _ack(tx: Transaction, row: Row | None) -> bool:
         return False
     tx.transition(engine.ACKED, row, None)
     tx.measure(engine.END_TO_END, row.queue, max(tx.now_ms - row.received_at, 0))
+    if row.processing_started_at is not None:
+        tx.measure(engine.HANDLING, row.queue, max(tx.now_ms - row.processing_started_at, 0))
     return True
 
 

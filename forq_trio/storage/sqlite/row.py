@@ -36,6 +36,7 @@ class Row(NamedTuple):
     dead_letter_queue: str | None
     source_queue: str | None
     ttl_ms: int | None
+    processing_started_at: int | None
 
     def expired(self, now_ms: int) -> bool:
         """True past its time to live, unless it is processing: its consumer may finish it (F7)."""

@@ -10,6 +10,8 @@ from quart import Blueprint, Response, request
 
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import QueueCounts
+from forq_trio.monitor.history import Range
+from forq_trio.monitor.watched import Metric
 from forq_trio.ui import format
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
@@ -192,22 +194,39 @@ def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
             "Messages a second",
             "rate",
             [
-                Line("ln-a", "Sent", history.total("sent", range_), format.rate(now.sent_per_second)),
-                Line("ln-b", "Acked", history.total("acked", range_), format.rate(now.acked_per_second)),
+                Line(
+                    "ln-a",
+                    "Sent",
+                    history.total(Metric.SENT, Range(range_)),
+                    format.rate(now.sent_per_second),
+                ),
+                Line(
+                    "ln-b",
+                    "Acked",
+                    history.total(Metric.ACKED, Range(range_)),
+                    format.rate(now.acked_per_second),
+                ),
             ],
         ),
         make_chart(
             "ready",
             "Ready messages",
             "count",
-            [Line("ln-a", "Ready", history.total("ready", range_), format.figure(summary.ready))],
+            [Line("ln-a", "Ready", history.total(Metric.READY, Range(range_)), format.figure(summary.ready))],
             filled=True,
         ),
         make_chart(
             "oldest",
             "Oldest to claim",
             "seconds",
-            [Line("ln-a", oldest, history.total("oldest", range_), format.duration(summary.oldest_ms))],
+            [
+                Line(
+                    "ln-a",
+                    oldest,
+                    history.total(Metric.OLDEST_SECONDS, Range(range_)),
+                    format.duration(summary.oldest_ms),
+                )
+            ],
             filled=True,
         ),
     ]

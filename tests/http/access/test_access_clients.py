@@ -31,7 +31,7 @@ async def client_of(tmp_path) -> AsyncIterator[Client]:
     errors: list[Exception] = []
     async with open_system(open_engine(url, EngineSettings(), "normal"), SystemClock()) as system:
         access = Access(SECRET, system.broker, Throttle())
-        handler = make_handler(forq_routes(system.broker, access), answer_error)
+        handler = make_handler(forq_routes(system.broker, access, system.monitor), answer_error)
         listeners = await open_listeners("127.0.0.1", 0)
         server = Server(handler, listeners, TransportConfig(), on_error=errors.append)
         transport = httpx.AsyncHTTPTransport(verify=False)

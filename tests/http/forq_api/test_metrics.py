@@ -98,7 +98,7 @@ def test_what_is_kept_is_bounded():
     counters = Counters()
     for number in range(3 * limits.METRIC_QUEUES_MAX):
         counters.record([Event("produced", f"q{number}", 1)])
-    assert len(list(counters.series())) == limits.METRIC_QUEUES_MAX + 1
+    assert len(list(counters.series())) == limits.SERIES_QUEUES_MAX + 1
     assert len(counters._queues) == limits.METRIC_QUEUES_MAX
 
 

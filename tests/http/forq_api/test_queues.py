@@ -32,6 +32,8 @@ async def test_the_list_of_queues(api: Api):
         "waiting": 0,
         "paused": False,
         "oldestReadyAgeMs": None,
+        "level": "fine",
+        "verdict": "Healthy",
     }
     assert json_of(await api.call("GET", "/api/v1/queues")) == {
         "queues": [
@@ -61,6 +63,8 @@ async def test_one_queue(api: Api):
         "waiting": 0,
         "paused": False,
         "oldestReadyAgeMs": 1_234,
+        "level": "fine",
+        "verdict": "Healthy",
     }
     await api.broker.pause("q")
     assert json_of(await api.call("GET", "q"))["paused"] is True
@@ -208,3 +212,30 @@ async def test_the_list_with_thousands_of_queues(api: Api):
 
 def test_the_view_has_every_field_of_a_message():
     assert MessageInfo.__struct_fields__ == StoredMessage.__struct_fields__
+
+
+async def test_how_well_a_queue_is(api: Api):
+    healthy = {
+        "level": "fine",
+        "verdict": "Healthy",
+        "explanation": "",
+        "remedy": None,
+        "remedyValue": None,
+        "since": None,
+    }
+    assert json_of(await api.call("GET", "q/health")) == healthy
+    await api.send("1")
+    await api.broker.pause("q")
+    for _ in range(20):
+        api.seconds.value += 1
+        api.monitor.sample()
+    found = json_of(await api.call("GET", "q/health"))
+    assert found == healthy | {
+        "level": "paused",
+        "verdict": "Paused",
+        "explanation": "1 message can be received once it is resumed. It takes messages and delivers none.",
+        "remedy": "resume",
+    }
+    (listed,) = json_of(await api.call("GET", "/api/v1/queues"))["queues"]
+    assert (listed["level"], listed["verdict"]) == ("paused", "Paused")
+    assert (await api.code("GET", "not%20a%20name/health"))[0] == 400

@@ -17,6 +17,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.model.messages import NewMessage
+from forq_trio.monitor.ages import Ages
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Reader
 from forq_trio.store import Store
@@ -89,7 +90,8 @@ async def open_queues(engine) -> AsyncIterator[Queues]:
     broker = Broker(writer, readers, clock)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        yield Queues(broker, readers, counters, clock, QueueGauges(broker, readers, counters, clock))
+        gauges = QueueGauges(broker, Ages(broker, readers, counters, clock), counters)
+        yield Queues(broker, readers, counters, clock, gauges)
         readers.close()
         writer.stop()
 

@@ -48,10 +48,12 @@ OURS = {
     "forq_queue_dead_letters": ("gauge", "queue_name", "queue_type"),
     "forq_queue_oldest_claimable_age_seconds": ("gauge", "queue_name", "queue_type"),
     "forq_queue_waiting_consumers": ("gauge", "queue_name", "queue_type"),
+    "forq_queue_health": ("gauge", "queue_name", "queue_type", "level"),
     "forq_inbox_calls": ("gauge",),
     "forq_rejections_total": ("counter", "cause"),
     "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
+    "forq_message_handling_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_commit_batch_calls": ("histogram",),
     "forq_commit_duration_seconds": ("histogram",),
     "forq_checkpoint_duration_seconds": ("histogram",),
@@ -92,7 +94,8 @@ def full_tally() -> Counters:
     counters.refresh_counts({"q": QueueCounts(1, 2, 3, 4, 5, 600)})
     counters.dead_letters[counters.key("q")] = 9
     counters.oldest_seconds[counters.key("q")] = 1.5
-    counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2]})
+    counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2], ("handling", "q"): [1]})
+    counters.health = lambda: {"q": "fine"}
     counters.record_commit(3, 0.001, 0)
     counters.last_backup_at = 1_700_000_000_000
     return counters

@@ -28,6 +28,8 @@ from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.messages import NewMessage
+from forq_trio.monitor.ages import Ages
+from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -55,16 +57,19 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
     """Made anew for each input, so that an input alone says what happens; without the document, which takes time."""
     clock = SetClock()
     engine = MemoryEngine(EngineSettings())
-    writer = WriterActor(Store(engine), clock, Counters())
+    counters = Counters()
+    writer = WriterActor(Store(engine), clock, counters)
     readers = ReaderPool(engine.open_reader, size=1, deadline_seconds=math.inf)
     broker = Broker(writer, readers, clock)
+    ages = Ages(broker, readers, counters, clock)
+    monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
             await tasks.start(broker.redrive_tasks.run)
             access = Access(SECRET, broker, Throttle())
             routes = [
-                *forq_routes(broker, access),
+                *forq_routes(broker, access, monitor),
                 *sasquatch_routes(broker, clock, SasquatchOptions(), access, "1"),
             ]
             yield await _filled(broker, routes)

@@ -109,7 +109,7 @@ async def serving(url: str, mock: trio.testing.MockClock) -> AsyncIterator[Shop]
     engine = open_engine(url, EngineSettings(), "normal")
     async with open_system(engine, clock, policy=on_the_loop()) as system:
         access = Access(SECRET, system.broker, Throttle())
-        handler = make_handler(forq_routes(system.broker, access), answer_error)
+        handler = make_handler(forq_routes(system.broker, access, system.monitor), answer_error)
         config = TransportConfig(idle_seconds=1e9)
         server = Server(handler, await open_listeners("127.0.0.1", 0), config, on_error=errors.append)
         base = f"http://127.0.0.1:{server.ports[0]}/api/v1/queues"

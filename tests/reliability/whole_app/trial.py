@@ -137,7 +137,7 @@ class Trial:
             tell_answers(engine, system.writer)
             engine.after_answers = lambda: self._check_parked(system, engine.more_at_once)
             access = Access(SECRET, system.broker, Throttle())
-            handler = make_handler(forq_routes(system.broker, access), answer_error)
+            handler = make_handler(forq_routes(system.broker, access, system.monitor), answer_error)
             front = Front(self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)
             yield App(system, front, engine, clients)

@@ -14,7 +14,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
-from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, NACKED, RELEASED, Deferred
+from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, NACKED, RELEASED, Deferred
 from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after_release, uncounted
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.dead_letters import remove
@@ -158,6 +158,8 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
 def _remove(tx: Transaction, messages: Sequence[Row]) -> None:
     for message in messages:
         tx.measured(END_TO_END, message.queue).append(max(tx.now_ms - message.received_at, 0))
+        if message.processing_started_at is not None:
+            tx.measured(HANDLING, message.queue).append(max(tx.now_ms - message.processing_started_at, 0))
     remove(tx, messages, ACKED)
 
 

@@ -128,13 +128,13 @@ SELECT priority FROM messages WHERE queue = ? AND status = 0 AND priority > ? OR
 -- name: ready_newest_last
 -- The ready messages of a priority, by position.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position, seq;
 
 -- name: ready_newest_first
 -- The ready messages of a priority, by position backwards.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC;
 
 -- name: find_dedup
@@ -213,14 +213,14 @@ WHERE seq = ?;
 -- name: find_by_sequence
 -- The columns of `Row`, of messages named by their receipts.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_one_by_sequence
 -- What find_by_sequence returns, of one message: faster than a list of one.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages WHERE seq = ?;
 
 -- name: find_default_max_receives
@@ -230,7 +230,7 @@ SELECT default_max_receives FROM messages WHERE seq = ?;
 -- name: find_by_id
 -- The columns of `Row`, of messages named by their ids.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages
 WHERE id IN (SELECT value FROM json_each(?));
 
@@ -272,14 +272,14 @@ ORDER BY due_at LIMIT ?;
 -- name: select_due
 -- Due messages: delayed ones to promote, leases that ended, messages that expired.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
 
 -- name: select_due_but
 -- Due messages, but these.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, seq LIMIT ?;
 
@@ -290,13 +290,13 @@ UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 -- name: select_failed
 -- Failed messages of standard (0) or dead-letter (1) queues.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages WHERE status = 2 AND is_dlq = ? LIMIT ?;
 
 -- name: select_failed_but
 -- Failed messages of standard (0) or dead-letter (1) queues, but these.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages WHERE status = 2 AND is_dlq = ? AND seq NOT IN (SELECT value FROM json_each(?)) LIMIT ?;
 
 -- name: dead_letter
@@ -320,7 +320,7 @@ SELECT priority, default_max_receives, attributes, content FROM messages WHERE s
 -- name: select_purged
 -- The first messages of a queue, up to a sequence.
 SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms
+       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
 FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 
 -- name: ping

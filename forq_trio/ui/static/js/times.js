@@ -60,18 +60,19 @@ function setText(element, text) {
 
 // As the server says it: 12 ms, 1.4 s, 31 s, 8 min 12 s, 26 min, 1 h 12 min, 6 d 23 h.
 export function duration(ms) {
-  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
   const seconds = ms / 1000;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  const all = Math.round(seconds);
+  if (seconds < 10) return `${Math.floor(seconds * 10) / 10} s`;
+  const all = Math.floor(seconds);
   if (all < 60) return `${all} s`;
-  if (all < 600) return two(all, 60, "min", 1, "s");
-  if (all < 3600) return `${Math.floor(all / 60)} min`;
+  if (all < 3600) return two(all, 60, "min", 1, "s");
   if (all < 86400) return two(all, 3600, "h", 60, "min");
   return two(all, 86400, "d", 3600, "h");
 }
 
+// The second unit only below ten of the first.
 function two(all, size, unit, smaller, smallerUnit) {
+  const whole = Math.floor(all / size);
   const rest = Math.floor((all % size) / smaller);
-  return `${Math.floor(all / size)} ${unit}${rest ? ` ${rest} ${smallerUnit}` : ""}`;
+  return `${whole} ${unit}${rest && whole < 10 ? ` ${rest} ${smallerUnit}` : ""}`;
 }

@@ -1,0 +1,49 @@
+"""Kinds of commands that the writer treats alike."""
+
+from collections.abc import Set
+from typing import Any
+
+from forq_trio.model.commands import (
+    Command,
+    Configure,
+    Delete,
+    EndSessions,
+    ForgetQueue,
+    ForgetRedrive,
+    Nack,
+    NackById,
+    NoteTokenUse,
+    Pause,
+    Ping,
+    Produce,
+    ProduceEach,
+    ProduceMany,
+    Purge,
+    Redrive,
+    Resubmit,
+    RevokeToken,
+    SaveRedrive,
+    SaveSession,
+    SaveToken,
+)
+
+SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
+LASTING: Set[type[Command[Any]]] = SENDS | {
+    Configure,
+    Pause,
+    Redrive,
+    Delete,
+    Purge,
+    ForgetQueue,
+    SaveToken,
+    RevokeToken,
+    SaveSession,
+    EndSessions,
+    SaveRedrive,
+    ForgetRedrive,
+    Ping,
+}
+"""What a caller must be able to rely on. All else, if it is forgotten, leads to a second delivery at worst."""
+CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
+NOTED = CHANGING_TOKENS | {Nack, NackById}
+"""Of which the writer notes more than the engine's events tell."""

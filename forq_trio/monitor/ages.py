@@ -1,0 +1,84 @@
+"""Since when the oldest ready messages could have been claimed, by queue.
+
+That has to be read from the database, so it is known as of the last look: the job that refreshes the gauges looks every
+30 s, and who shows a queue has it looked at before. Where nothing was committed since, there is nothing to read.
+"""
+
+from collections.abc import Container, Sequence
+from functools import partial
+
+from msgspec import Struct
+
+from forq_trio.broker.broker import Broker
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
+from forq_trio.readers.ages import claimable_since
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.telemetry.counters import Counters
+
+
+class _Look(Struct, frozen=True, gc=False):
+    """since: None if no message was ready. commits, delivered: how many there had been when it was read."""
+
+    since: int | None
+    read_at: int
+    commits: int
+    delivered: int
+
+
+class Ages:
+    """What was read, of at most SERIES_QUEUES_MAX queues. clock: the wall clock of the messages."""
+
+    def __init__(self, broker: Broker, readers: ReaderPool, counters: Counters, clock: Clock) -> None:
+        self._broker = broker
+        self._readers = readers
+        self._counters = counters
+        self._clock = clock
+        self._looks: dict[str, _Look] = {}
+
+    def age_ms(self, queue: str) -> int | None:
+        """How long the oldest ready message could have been claimed; None without one, or if that is not known.
+
+        Messages were delivered since it was read: it may have been among them, so its age is the one at that time.
+        """
+        look = self._looks.get(queue)
+        if look is None or look.since is None or not self._broker.counts_of(queue).ready:
+            return None
+        until = self._clock.now_ms() if self._delivered(queue) == look.delivered else look.read_at
+        return max(0, until - look.since)
+
+    async def refresh(self, queues: Sequence[str], max_age_seconds: float) -> None:
+        """Read the ages of those queues that have ready messages and were read longer ago than `max_age_seconds`.
+
+        Reads AGES_READ_MAX queues at the most. Raises what reads raise; cancelled, the read is interrupted.
+        """
+        read_before = self._clock.now_ms() - max_age_seconds * limits.SECOND_MS
+        commits = self._counters.commit_calls.count
+        stale = []
+        for queue in queues:
+            look = self._looks.get(queue)
+            if look is None or (look.read_at < read_before and look.commits != commits):
+                stale.append(queue)
+        await self.read(stale[: limits.AGES_READ_MAX])
+
+    async def read(self, queues: Sequence[str]) -> None:
+        """Read the ages of those of these queues that have ready messages, a few at a time."""
+        wanted = [queue for queue in queues if self._broker.counts_of(queue).ready]
+        for start in range(0, len(wanted), limits.METRIC_QUEUES_READ_MAX):
+            part = wanted[start : start + limits.METRIC_QUEUES_READ_MAX]
+            commits = self._counters.commit_calls.count
+            delivered = {queue: self._delivered(queue) for queue in part}
+            read_at = self._clock.now_ms()
+            since = await self._readers.run(partial(claimable_since, part))
+            for queue in part:
+                if queue in self._looks or len(self._looks) < limits.SERIES_QUEUES_MAX:
+                    look = _Look(since.get(queue), read_at, commits, delivered[queue])
+                    self._looks[queue] = look
+
+    def keep(self, queues: Container[str]) -> None:
+        """Forget all queues but these."""
+        self._looks = {queue: look for queue, look in self._looks.items() if queue in queues}
+
+    def _delivered(self, queue: str) -> int:
+        activity = self._counters.activity(queue)
+        return 0 if activity is None else activity.delivered.count

@@ -1,0 +1,194 @@
+"""The monitor: samples the counters once a second, and judges the queues by what it saw.
+
+Rules
+- `sample` runs no query and reads no clock but the one it was given. It does a fixed share of its work each second:
+  a fifth of the queues are sampled, and of these the ones that were judged longest ago, or in which something happened.
+- At most SERIES_QUEUES_MAX queues are watched, first come first served; a queue that is gone leaves its place.
+- The first fifth of a queue's seconds is its slice: each step of 5 s has one sample of each queue. Seconds that were
+  missed, because the loop was busy, are made up for; a gap of more than a step is a gap in the charts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from forq_trio.broker.broker import Broker
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
+from forq_trio.model.messages import is_dead_letter_queue
+from forq_trio.monitor.ages import Ages
+from forq_trio.monitor.health import FactGatherer, Holding
+from forq_trio.monitor.history import History
+from forq_trio.monitor.rings import Values
+from forq_trio.monitor.totals import Now, Totals
+from forq_trio.monitor.verdicts import HEALTHY
+from forq_trio.monitor.watched import STEP_SECONDS, Watched
+from forq_trio.telemetry.counters import Counters
+from forq_trio.wire.queues import QueueHealth
+
+JUDGED_SECONDS = 15.0
+JUDGED_SECONDS_STILL = 60.0
+
+NOT_WATCHED = QueueHealth("fine", f"Not watched, there are more than {limits.SERIES_QUEUES_MAX:,} queues")
+
+
+class _Judged:
+    """The verdict on a queue, and what it was like at that moment."""
+
+    __slots__ = ("at", "health", "holding", "paused", "snapshot")
+
+    def __init__(self) -> None:
+        self.at = float("-inf")
+        self.health = HEALTHY
+        self.holding = Holding()
+        self.snapshot: Values | None = None
+        self.paused = False
+
+    def is_due(self, watched: Watched, now: float) -> bool:
+        """A queue that is empty and in which nothing happens is judged less often, one that was paused at once."""
+        if watched.paused != self.paused:
+            return True
+        passed = now - self.at
+        if passed < JUDGED_SECONDS:
+            return False
+        is_still = watched.is_empty and watched.snapshot == self.snapshot and not self.holding.causes
+        return not is_still or passed >= JUDGED_SECONDS_STILL
+
+
+class Monitor:
+    """seconds: a clock that only goes forward; clock: the wall's. history: what charts draw."""
+
+    def __init__(
+        self, broker: Broker, counters: Counters, ages: Ages, seconds: Callable[[], float], clock: Clock
+    ) -> None:
+        self._broker = broker
+        self._counters = counters
+        self._ages = ages
+        self._seconds = seconds
+        self._clock = clock
+        self._gatherer = FactGatherer(broker, counters, ages, clock)
+        self._watched: dict[str, Watched] = {}
+        self._slices: list[dict[str, Watched]] = [{} for _ in range(STEP_SECONDS)]
+        self._judged: dict[str, _Judged] = {}
+        self._levels: dict[str, str] = {}
+        self._started_at = seconds()
+        self._second = int(self._started_at)
+        self._totals = Totals(counters, self._started_at)
+        self._oldest = [0.0] * STEP_SECONDS
+        self.history = History(self._watched, seconds, clock)
+        counters.health = self._levels_now
+
+    # What is known
+
+    def now(self, queue: str) -> Now:
+        """What happens in a queue now; zeros for one that is not watched."""
+        watched = self._watched.get(queue)
+        activity = self._counters.activity(queue)
+        sent = 0 if activity is None else activity.sent.count
+        if watched is None:
+            return Now(0.0, 0.0, 0.0, None, None, None, sent)
+        p50 = p99 = p90 = None
+        if watched.waits is not None:
+            p50, p99 = watched.waits.quantile(0.5), watched.waits.quantile(0.99)
+        if watched.handling is not None:
+            p90 = watched.handling.quantile(0.9)
+        return Now(*watched.rates, p50, p99, p90, sent)
+
+    def total_now(self) -> Now:
+        """What happens in all queues now."""
+        return self._totals.now()
+
+    def health(self, queue: str) -> QueueHealth:
+        """The verdict on a queue; a queue that is not known is healthy."""
+        judged = self._judged.get(queue)
+        if judged is not None:
+            return judged.health
+        return HEALTHY if self._counters.activity(queue) is not None else NOT_WATCHED
+
+    def healths(self) -> Mapping[str, QueueHealth]:
+        """The verdict on each queue that is watched."""
+        return {queue: judged.health for queue, judged in self._judged.items()}
+
+    def oldest_age_ms(self, queue: str) -> int | None:
+        """How long the oldest ready message of a queue could have been claimed; None without one.
+
+        It was read at most 30 s ago, or by `refresh_ages`.
+        """
+        return self._ages.age_ms(queue)
+
+    async def refresh_ages(self, queues: Sequence[str], max_age_seconds: float) -> None:
+        """Read the ages of those of these queues that were read longer ago than that, 100 at the most.
+
+        Raises ReadDeadlineExceeded, StorageUnavailable or Stopping. Cancelled, the read is interrupted.
+        """
+        await self._ages.refresh(queues, max_age_seconds)
+
+    def _levels_now(self) -> Mapping[str, str]:
+        return self._levels
+
+    # Sampling
+
+    def sample(self) -> int:
+        """Note what happened since the last call; returns how many queues were looked at.
+
+        To be called once a second, soon after the second began.
+        """
+        now = self._seconds()
+        second = int(now)
+        if second <= self._second:
+            return 0
+        looked_at = 0
+        for due in range(max(self._second + 1, second - STEP_SECONDS + 1), second + 1):
+            if due % STEP_SECONDS == 0:
+                self._find_queues(now)
+            looked_at += self._sample_slice(due, now)
+        self._second = second
+        values = self._totals.sample(now, self._broker, max(self._oldest))
+        self.history.add_total(second, values)
+        return looked_at
+
+    def _find_queues(self, now: float) -> None:
+        """Watch queues that are new, and forget those that are gone."""
+        counts = self._broker.counts()
+        for queue in [queue for queue in self._watched if queue not in counts]:
+            watched = self._watched.pop(queue)
+            del self._slices[watched.slice][queue]
+            del self._judged[queue]
+            self._levels.pop(queue, None)
+            self._counters.forget(queue)
+        for queue in counts:
+            if len(self._watched) >= limits.SERIES_QUEUES_MAX:
+                break
+            if queue not in self._watched and self._counters.activity(queue) is not None:
+                place = min(range(STEP_SECONDS), key=lambda each: len(self._slices[each]))
+                watched = Watched(queue, self._counters, max(self._started_at, now - STEP_SECONDS), place)
+                self._watched[queue] = self._slices[place][queue] = watched
+                self._judged[queue] = _Judged()
+
+    def _sample_slice(self, second: int, now: float) -> int:
+        """Sample the queues whose turn this second is."""
+        place, step = second % STEP_SECONDS, second // STEP_SECONDS
+        broker, age_ms = self._broker, self._ages.age_ms
+        oldest = 0
+        takers: set[str] | None = None
+        for queue, watched in self._slices[place].items():
+            age = age_ms(queue)
+            counts = broker.counts_of(queue)
+            watched.sample(now, step, counts, age, paused=broker.rules(queue).paused)
+            if age is not None and age > oldest:
+                oldest = age
+            judged = self._judged[queue]
+            if judged.is_due(watched, now):
+                takers = self._takers() if takers is None else takers
+                self._judge(watched, judged, now, queue in takers or is_dead_letter_queue(queue))
+        self._oldest[place] = oldest / limits.SECOND_MS
+        return len(self._slices[place])
+
+    def _takers(self) -> set[str]:
+        """The queues that settings name as a dead-letter queue."""
+        return {settings.dead_letter_queue or "" for settings in self._broker.all_settings().values()}
+
+    def _judge(self, watched: Watched, judged: _Judged, now: float, dead_letters: bool) -> None:
+        facts = self._gatherer.facts(watched, now, dead_letters=dead_letters)
+        judged.health = judged.holding.judge(facts, now, self._clock.now_ms())
+        judged.at = now
+        judged.snapshot, judged.paused = watched.snapshot, bool(watched.paused)
+        self._levels[watched.name] = judged.health.level

@@ -1,0 +1,106 @@
+"""What happens now: in one queue, or in all of them together."""
+
+from array import array
+from collections import deque
+from math import nan
+
+from msgspec import Struct
+
+from forq_trio.broker.broker import Broker
+from forq_trio.model import limits
+from forq_trio.monitor.quantiles import added, quantile
+from forq_trio.monitor.rings import Values
+from forq_trio.monitor.watched import STEP_SECONDS
+from forq_trio.storage.engine import ACKED, CONSUMED, HANDLING, PRODUCED, STALE_RECOVERED, WAIT
+from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.histogram import MESSAGE_MS
+
+_MARKS = 5
+_COUNTED = (PRODUCED, CONSUMED, ACKED, STALE_RECOVERED)
+
+
+class Now(Struct, frozen=True, gc=False):
+    """What happens now. Waits and times to ack are of the last minutes, None where they are not known.
+
+    sent_total: messages sent since the start.
+    """
+
+    sent_per_second: float
+    delivered_per_second: float
+    acked_per_second: float
+    wait_p50_ms: float | None
+    wait_p99_ms: float | None
+    ack_p90_ms: float | None
+    sent_total: int
+
+
+class Totals:
+    """The rates of all queues together."""
+
+    def __init__(self, counters: Counters, now: float) -> None:
+        self._counters = counters
+        self._at = now
+        self._commits = -1
+        self._counts = [0, 0, 0, 0]
+        self._rates = [0.0] * STEP_SECONDS * 3
+        self._ready = 0
+        self._ready_at = float("-inf")
+        self._handled = [0] * (len(MESSAGE_MS) + 1)
+        self._marks: deque[dict[str, list[int]]] = deque([self._durations()], maxlen=_MARKS)
+        self._minute = int(now // 60)
+
+    def sample(self, now: float, broker: Broker, oldest_seconds: float) -> Values:
+        """The values of the rings' columns. Where nothing was committed nothing happened, and nothing is summed."""
+        elapsed = max(now - self._at, 0.001)
+        commits = self._counters.commit_calls.count
+        counts, p90 = self._counts, nan
+        if commits != self._commits:
+            counts = [self._counters.total(kind) for kind in _COUNTED]
+            if counts[2] != self._counts[2]:
+                handled = self.sums(HANDLING)
+                found = quantile(MESSAGE_MS, added(handled, self._handled), 0.9)
+                p90 = nan if found is None else found / limits.SECOND_MS
+                self._handled = handled
+            self._count_ready(now, broker)
+        sent, delivered, acked, ended = [
+            (new - old) / elapsed for new, old in zip(counts, self._counts, strict=True)
+        ]
+        self._rates = [*self._rates[3:], sent, delivered, acked]
+        self._at, self._commits, self._counts = now, commits, counts
+        if now // 60 > self._minute:
+            self._minute = int(now // 60)
+            self._marks.append(self._durations())
+        return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90))
+
+    def _count_ready(self, now: float, broker: Broker) -> None:
+        """Count the ready messages: each second for SERIES_QUEUES_MAX queues, less often for more."""
+        counts = broker.counts()
+        if now - self._ready_at >= len(counts) / limits.SERIES_QUEUES_MAX:
+            self._ready = sum([each.ready for each in counts.values()])
+            self._ready_at = now
+
+    def sums(self, kind: str) -> list[int]:
+        """The buckets of a duration, of all queues together."""
+        found = [
+            each.counts for (each_kind, _), each in self._counters.durations.items() if each_kind == kind
+        ]
+        return list(map(sum, zip(*found, strict=True))) or [0] * (len(MESSAGE_MS) + 1)
+
+    def _durations(self) -> dict[str, list[int]]:
+        return {kind: self.sums(kind) for kind in (WAIT, HANDLING)}
+
+    def now(self) -> Now:
+        """The rates of the last five seconds, the times of the last five minutes."""
+        sent, delivered, acked = [sum(self._rates[place::3]) / STEP_SECONDS for place in range(3)]
+        before, durations = self._marks[0], self._durations()
+        waits = added(durations[WAIT], before[WAIT])
+        handled = added(durations[HANDLING], before[HANDLING])
+        return Now(
+            sent,
+            delivered,
+            acked,
+            quantile(MESSAGE_MS, waits, 0.5),
+            quantile(MESSAGE_MS, waits, 0.99),
+            quantile(MESSAGE_MS, handled, 0.9),
+            self._counters.total(PRODUCED),
+        )

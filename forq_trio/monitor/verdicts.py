@@ -1,0 +1,288 @@
+"""How well a queue is: from facts to a verdict, its explanation and what to do about it. Pure functions, no clock.
+
+The table is `ROWS`: the first row whose condition holds is the verdict. "Lately" is the last five minutes. Rows of the
+levels broken and attention have to hold for a while before they are shown (health.py). docs/queues.md has the table for
+people, and a test compares the two.
+
+Dead-letter queues wait for somebody to look at them, so a backlog without consumers is nothing wrong there, and what
+counts is whether they grow. A queue that has both is judged as one of them.
+"""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.telemetry import words
+from forq_trio.wire.queues import Level, QueueHealth, Remedy
+
+OLD_MS = 60 * limits.SECOND_MS
+NACKS_MIN = 10
+SAME_REASON_SHARE = 0.95
+NACKED_SHARE = 0.5
+ENDED_MIN = 5
+ENDED_SHARE = 0.01
+FALLING_BEHIND = 1.2
+IDLE_MS = limits.HOUR_MS
+DRAINED_MS_MIN = limits.MINUTE_MS
+DRAINED_MS_MAX = limits.DAY_MS
+
+
+class Facts(Struct, frozen=True, kw_only=True, gc=False):
+    """What is known of a queue. Counts are of the last five minutes where nothing else is said.
+
+    seconds: how long that was, less after a start. messages, bytes: what it holds. rejects: a full queue refuses sends.
+    oldest_ms: how long the oldest ready message could have been claimed; None without one. lost: messages deleted
+    because their dead-letter queue was full. nacks: those of the latest minutes, reason: the most frequent of theirs,
+    None without one, same_reason: how many gave it. ready_grew: by how many messages in ten minutes, ready_fell: in
+    five; None where it was not watched for so long. grew: by how many messages in an hour. paused_ms: for how long,
+    quiet_ms: since a message was last sent or delivered, unchanged_ms: since it last got more messages; None for longer
+    than watched_ms, how long it has been watched. handling_p99_ms: from claim to ack, None if it is not known.
+    """
+
+    dead_letters: bool = False
+    seconds: float = 300.0
+    ready: int = 0
+    in_flight: int = 0
+    waiting: int = 0
+    messages: int = 0
+    bytes: int = 0
+    max_messages: int | None = None
+    max_bytes: int | None = None
+    rejects: bool = True
+    paused: bool = False
+    paused_ms: int | None = None
+    oldest_ms: int | None = None
+    sent: int = 0
+    delivered: int = 0
+    acked: int = 0
+    ended: int = 0
+    lost: int = 0
+    refused: int = 0
+    nacks: int = 0
+    reason: str | None = None
+    same_reason: int = 0
+    ready_grew: int | None = None
+    ready_fell: int | None = None
+    grew: int = 0
+    quiet_ms: int | None = None
+    unchanged_ms: int | None = None
+    watched_ms: int = 0
+    lease_ms: int = limits.LEASE_MS_DEFAULT
+    handling_p99_ms: float | None = None
+
+    @property
+    def is_old(self) -> bool:
+        """The oldest ready message has waited for more than a minute."""
+        return self.oldest_ms is not None and self.oldest_ms > OLD_MS
+
+    @property
+    def is_full(self) -> bool:
+        return (self.max_messages is not None and self.messages >= self.max_messages) or (
+            self.max_bytes is not None and self.bytes >= self.max_bytes
+        )
+
+    @property
+    def drained_ms(self) -> float:
+        """When it will be empty if it goes on like this, in ms from now; infinity for never."""
+        out = self.acked - self.sent
+        return self.ready * self.seconds * limits.SECOND_MS / out if out > 0 else float("inf")
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A row of the table. says: the verdict. why: its two sentences. value: the remedy's."""
+
+    level: Level
+    holds: Callable[[Facts], bool]
+    says: Callable[[Facts], str]
+    why: Callable[[Facts], str] = lambda _: ""
+    remedy: Remedy | None = None
+    value: Callable[[Facts], int | None] = lambda _: None
+
+
+def judge(facts: Facts, rows: "Sequence[Row] | None" = None) -> QueueHealth:
+    """The verdict: of the first row that holds. rows: of the table; all of them if None."""
+    for row in ROWS if rows is None else rows:
+        if row.holds(facts):
+            return said(row, facts)
+    raise AssertionError("the last row always holds")
+
+
+def said(row: Row, facts: Facts) -> QueueHealth:
+    """What a row says of these facts."""
+    return QueueHealth(row.level, row.says(facts), row.why(facts), row.remedy, row.value(facts))
+
+
+def _is_full(f: Facts) -> bool:
+    return f.rejects and f.is_full and f.refused > 0
+
+
+def _has_no_consumers(f: Facts) -> bool:
+    nobody = f.waiting == f.delivered == f.in_flight == 0
+    return nobody and f.ready > 0 and f.is_old and not f.dead_letters
+
+
+def _acks_nothing(f: Facts) -> bool:
+    has_consumers = f.delivered > 0 or (f.waiting > 0 and f.in_flight > 0)
+    return has_consumers and f.acked == 0 and f.is_old
+
+
+def _nacks_alike(f: Facts) -> bool:
+    alike = f.nacks >= NACKS_MIN and f.same_reason >= SAME_REASON_SHARE * f.nacks
+    return alike and bool(f.reason) and f.nacks >= NACKED_SHARE * f.delivered
+
+
+def _outlives_leases(f: Facts) -> bool:
+    return f.ended >= ENDED_MIN and f.ended >= ENDED_SHARE * f.delivered
+
+
+def _falls_behind(f: Facts) -> bool:
+    return f.sent > FALLING_BEHIND * f.acked and f.ready_grew is not None and f.ready_grew > 0 and f.is_old
+
+
+def _drains(f: Facts) -> bool:
+    falls = f.ready_fell is not None and f.ready_fell > 0
+    return falls and DRAINED_MS_MIN <= f.drained_ms < DRAINED_MS_MAX
+
+
+def _is_idle(f: Facts) -> bool:
+    quiet_ms = f.watched_ms if f.quiet_ms is None else f.quiet_ms
+    return quiet_ms >= IDLE_MS and not f.dead_letters
+
+
+def _lease_needed(f: Facts) -> int:
+    """Twice the 99th percentile. More than one in a hundred took longer than the lease, so it is at least that."""
+    return min(2 * max(round(f.handling_p99_ms or 0), f.lease_ms), limits.LEASE_MS_MAX)
+
+
+def _ago(ms: int | None, watched_ms: int) -> str:
+    """How long; of what was before the start only that it is more."""
+    return f"more than {words.about(watched_ms)}" if ms is None else words.about(ms)
+
+
+def _lately(f: Facts) -> str:
+    return f"In the last {words.about(f.seconds * limits.SECOND_MS)}"
+
+
+def _full_why(f: Facts) -> str:
+    return (
+        f"It holds {words.counted(f.messages, 'message')}, as much as it may, and {words.counted(f.refused, 'send')} "
+        f"{'was' if f.refused == 1 else 'were'} refused. Senders get an error until messages are consumed."
+    )
+
+
+def _no_consumers_why(f: Facts) -> str:
+    return (
+        f"{words.counted(f.ready, 'message')} can be received, the oldest for {words.duration(f.oldest_ms or 0)}, and "
+        "no consumer waits for one. Nothing of it is done until a consumer is there."
+    )
+
+
+def _acks_nothing_why(f: Facts) -> str:
+    return (
+        f"{_lately(f)} {words.counted(f.delivered, 'message')} {'was' if f.delivered == 1 else 'were'} delivered and "
+        f"none acked; {words.count(f.in_flight)} {'is' if f.in_flight == 1 else 'are'} in flight. "
+        "Consumers take messages and finish none of them."
+    )
+
+
+def _nacks_why(f: Facts) -> str:
+    return (
+        f"{words.count(f.same_reason)} of the latest {words.counted(f.nacks, 'nack')} gave this reason. "
+        "Messages that fail at every attempt become dead letters."
+    )
+
+
+def _leases_why(f: Facts) -> str:
+    p99 = (
+        ""
+        if f.handling_p99_ms is None
+        else f", and acks take up to {words.duration(f.handling_p99_ms)} (p99)"
+    )
+    return (
+        f"{_lately(f)} {words.counted(f.ended, 'lease')} of {words.duration(f.lease_ms)} ended before the ack{p99}. "
+        "Their messages were delivered again, so work may be done twice."
+    )
+
+
+def _behind_why(f: Facts) -> str:
+    return (
+        f"{_lately(f)} {words.counted(f.sent, 'message')} {'was' if f.sent == 1 else 'were'} sent and "
+        f"{words.count(f.acked)} acked; the oldest has waited for {words.duration(f.oldest_ms or 0)}. "
+        "Messages wait longer and longer until there are more consumers."
+    )
+
+
+def _grew_why(f: Facts) -> str:
+    return (
+        f"It holds {words.counted(f.messages, 'message')} now. "
+        "Messages fail or expire in the queues whose dead letters come here."
+    )
+
+
+def _lost_why(f: Facts) -> str:
+    return (
+        f"{_lately(f)} {words.counted(f.lost, 'message')} that failed or expired "
+        f"{'was' if f.lost == 1 else 'were'} deleted, because the dead-letter queue holds as much as it may. "
+        "They cannot be had back."
+    )
+
+
+def _paused_says(f: Facts) -> str:
+    return "Paused" if f.paused_ms is None else f"Paused {words.about(f.paused_ms)} ago"
+
+
+def _paused_why(f: Facts) -> str:
+    return (
+        f"{words.counted(f.ready, 'message')} can be received once it is resumed. "
+        "It takes messages and delivers none."
+    )
+
+
+def _behind_says(f: Facts) -> str:
+    return f"Falling behind, {words.rounded_rate((f.sent - f.acked) / f.seconds)} /s more in than out"
+
+
+ROWS: Sequence[Row] = (
+    Row("broken", _is_full, lambda _: "Full, sends are refused", _full_why, "change_limit"),
+    Row("broken", _has_no_consumers, lambda _: "Backlog and no consumers", _no_consumers_why, "show_oldest"),
+    Row(
+        "broken", _acks_nothing, lambda _: "Consumers but nothing acked", _acks_nothing_why, "show_in_flight"
+    ),
+    Row("paused", lambda f: f.paused, _paused_says, _paused_why, "resume"),
+    Row("attention", _nacks_alike, lambda f: f"All nacks say “{f.reason}”", _nacks_why, "show_failed"),
+    Row(
+        "attention",
+        _outlives_leases,
+        lambda _: "Acks slower than the lease",
+        _leases_why,
+        "set_lease",
+        _lease_needed,
+    ),
+    Row("attention", _falls_behind, _behind_says, _behind_why, "show_consumers"),
+    Row(
+        "attention",
+        lambda f: f.dead_letters and f.grew > 0,
+        lambda f: f"{words.count(f.grew)} more in the last hour",
+        _grew_why,
+        "open_workbench",
+    ),
+    Row(
+        "attention",
+        lambda f: f.lost > 0,
+        lambda _: "Dead letters are lost, their queue is full",
+        _lost_why,
+        "change_limit",
+    ),
+    Row("fine", _drains, lambda f: f"Draining, empty in about {words.about(f.drained_ms)}"),
+    Row("fine", _is_idle, lambda f: f"Idle, last message {_ago(f.quiet_ms, f.watched_ms)} ago"),
+    Row(
+        "fine",
+        lambda f: f.dead_letters,
+        lambda f: f"Nothing new for {_ago(f.unchanged_ms, f.watched_ms)}",
+    ),
+    Row("fine", lambda _: True, lambda _: "Healthy"),
+)
+"""The verdicts, the first that holds counts."""
+
+HEALTHY = QueueHealth("fine", "Healthy")

@@ -1,0 +1,104 @@
+"""What happens in each queue, for who watches it: counts that only grow, and the latest reasons of nacks.
+
+It costs the writer nothing beyond what it records for /metrics: an `Activity` holds the very counters that are counted
+up there. Reasons are noted for batches with nacks only. At most SERIES_QUEUES_MAX queues have an activity.
+"""
+
+from collections import Counter, deque
+
+from forq_trio.model import limits
+from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, NACKED, PRODUCED, STALE_RECOVERED
+
+DLQ_FULL = "dlq_full"
+"""The reason of a message that was deleted because its dead-letter queue was full."""
+
+
+class Series:
+    """One counter. queue: the label, the queue's name or "other" past the bound; reason: "" without one.
+
+    text: its labels in /metrics, made when they are first written.
+    """
+
+    __slots__ = ("count", "is_dlq", "kind", "queue", "reason", "text")
+
+    def __init__(self, kind: str, queue: str, is_dlq: bool, reason: str) -> None:
+        self.kind = kind
+        self.queue = queue
+        self.is_dlq = is_dlq
+        self.reason = reason
+        self.count = 0
+        self.text = ""
+
+
+_NOTHING = Series("", "", False, "")
+
+
+class Activity:
+    """The counters of one queue since the start: messages sent, delivered, acked and nacked, leases that ended.
+
+    lost: messages deleted because the dead-letter queue was full. refused: sends refused because the queue was full.
+    """
+
+    __slots__ = ("acked", "all", "delivered", "ended", "lost", "nacked", "refused", "sent")
+
+    def __init__(self) -> None:
+        self.all: list[tuple[str, Series]] = []
+        self.sent = self.delivered = self.acked = self.nacked = self.ended = self.lost = _NOTHING
+        self.refused = 0
+
+    def add(self, series: Series) -> None:
+        """A counter of this queue that is new."""
+        self.all.append((series.kind, series))
+        name = _NAMES.get((series.kind, series.reason))
+        if name is not None:
+            setattr(self, name, series)
+
+
+_NAMES = {
+    (PRODUCED, ""): "sent",
+    (CONSUMED, ""): "delivered",
+    (ACKED, ""): "acked",
+    (NACKED, ""): "nacked",
+    (STALE_RECOVERED, ""): "ended",
+    (CLEANED_UP, DLQ_FULL): "lost",
+}
+
+NO_ACTIVITY = Activity()
+"""Of a queue in which nothing happened yet."""
+
+
+class NackReasons:
+    """How many nacks gave which reason, by queue, in buckets of a minute.
+
+    A bucket has at most SERIES_QUEUES_MAX queues with NACK_REASONS_MAX reasons each; what is beyond has the reason "".
+    """
+
+    def __init__(self) -> None:
+        self._buckets: deque[tuple[int, dict[str, Counter[str]]]] = deque(maxlen=limits.NACK_REASONS_MINUTES)
+
+    def add(self, now_ms: int, queue: str, reason: str | None, count: int) -> None:
+        """Note `count` nacks. reason: None for none. A time before the latest one counts as the latest."""
+        if not count:
+            return
+        minute = now_ms // limits.MINUTE_MS
+        if not self._buckets or minute > self._buckets[-1][0]:
+            self._buckets.append((minute, {}))
+        queues = self._buckets[-1][1]
+        reasons = queues.get(queue)
+        if reasons is None:
+            if len(queues) >= limits.SERIES_QUEUES_MAX:
+                return
+            reasons = queues[queue] = Counter()
+        text = (reason or "")[: limits.NACK_REASON_LENGTH_MAX]
+        if text not in reasons and len(reasons) >= limits.NACK_REASONS_MAX:
+            text = ""
+        reasons[text] += count
+
+    def latest(self, now_ms: int, queue: str) -> Counter[str]:
+        """The nacks of the running minute and of those before it, by reason."""
+        oldest = now_ms // limits.MINUTE_MS - limits.NACK_REASONS_MINUTES
+        found: Counter[str] = Counter()
+        for minute, queues in self._buckets:
+            if minute > oldest and queue in queues:
+                found.update(queues[queue])
+        return found

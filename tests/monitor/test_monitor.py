@@ -1,0 +1,169 @@
+"""The monitor over a running queue on simulated time: what it knows, what it costs, and that it stays bounded."""
+
+import gc
+import sys
+
+import pytest
+import trio
+
+from forq_trio.model import limits
+from forq_trio.monitor.ages import Ages
+from forq_trio.monitor.history import Range
+from forq_trio.monitor.monitor import Monitor
+from forq_trio.monitor.watched import Metric
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.engine import EngineSettings, Event
+from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.system import open_system
+from forq_trio.telemetry.counters import Counters
+from forq_trio.wire.queues import QueueHealth
+from support.actors import TrioClock, elapse, on_the_loop
+from support.forq_api import Seconds, SetClock
+
+
+def opened(*, monitored: bool = True):
+    return open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop(), monitored=monitored)
+
+
+async def test_rates_counts_and_gaps(autojump_clock) -> None:
+    async with opened() as system:
+        await elapse(60)
+        for _ in range(20):
+            await system.broker.produce("q", "x")
+        await elapse(10.5)
+        history = system.monitor.history
+        sent = history.queue("q", Metric.SENT, Range.TEN_MINUTES)
+        assert (len(sent.values), sent.step_ms) == (120, 5_000)
+        assert sum(value * 5 for value in sent.values if value is not None) == pytest.approx(20, rel=0.3)
+        assert sent.values[0] is None
+        total = history.total(Metric.SENT, Range.TEN_MINUTES)
+        assert sum(value or 0 for value in total.values) * 5 == pytest.approx(20, rel=0.3)
+        assert 0 < history.total(Metric.READY, Range.DAY).values[-1] < 20
+        assert history.sparkline("q")[-1] == 20
+        assert len(history.sparkline("q")) == 60
+        assert set(history.queue("unknown", Metric.SENT, Range.DAY).values) == {None}
+        last = history.queue("q", Metric.READY, Range.TEN_MINUTES)
+        end_ms = last.start_ms + 120 * last.step_ms
+        assert abs(end_ms - TrioClock().now_ms()) <= 2 * last.step_ms
+        assert system.monitor.now("q").sent_total == 20
+
+
+async def test_a_backlog_becomes_broken_and_a_consumer_mends_it() -> None:
+    """On the real clock, because reads run in threads; the monitor's time is what the test says."""
+    engine, clock, seconds = MemoryEngine(EngineSettings()), SetClock(), Seconds()
+    async with open_system(engine, clock, policy=on_the_loop()) as system:
+        readers = ReaderPool(engine.open_reader, size=1)
+        ages = Ages(system.broker, readers, system.counters, clock)
+        monitor = Monitor(system.broker, system.counters, ages, seconds, clock)
+
+        async def watch(duration: int) -> QueueHealth:
+            for second in range(duration):
+                clock.ms += 1_000
+                seconds.value += 1
+                monitor.sample()
+                if second % 30 == 0:
+                    await monitor.refresh_ages(["q"], 0)
+            return monitor.health("q")
+
+        for _ in range(3):
+            await system.broker.produce("q", "x")
+        assert (await watch(40)).verdict == "Healthy"
+        health = await watch(160)
+        assert (health.level, health.verdict) == ("broken", "Backlog and no consumers")
+        assert monitor.oldest_age_ms("q") == 200_000
+        for _ in range(3):
+            (delivery,) = await system.broker.receive("q", wait_ms=0)
+            await system.broker.ack("q", [delivery.receipt])
+        assert (await watch(100)).level == "fine"
+        await system.broker.pause("q")
+        assert (await watch(70)).verdict == "Paused 1 min ago"
+        readers.close()
+
+
+async def test_nacks_of_one_reason_need_attention(autojump_clock) -> None:
+    async with opened() as system:
+        await system.broker.configure("q", max_attempts=1_000)
+        await system.broker.produce("q", "bad")
+        await system.broker.produce("q", "good")
+        for _ in range(40):
+            for delivery in await system.broker.receive("q", max_messages=2, wait_ms=0):
+                await system.broker.nack("q", [delivery.receipt], delay_ms=0, reason="no stock")
+            await elapse(10)
+        assert system.monitor.health("q").verdict == "All nacks say “no stock”"
+
+
+async def test_refused_sends_are_noted(autojump_clock) -> None:
+    async with opened() as system:
+        await system.broker.configure("q", max_messages=1)
+        await system.broker.produce("q", "x")
+        for _ in range(10):
+            await system.broker.produce_many("q", [])
+            with pytest.raises(Exception, match="holds as many"):
+                await system.broker.produce("q", "y")
+            await elapse(10)
+        health = system.monitor.health("q")
+        assert (health.level, health.remedy) == ("broken", "change_limit")
+        assert {queue: each.level for queue, each in system.monitor.healths().items()} == {"q": "broken"}
+
+
+async def test_without_a_watcher_nothing_is_sampled(autojump_clock) -> None:
+    async with opened(monitored=False) as system:
+        await system.broker.produce("q", "x")
+        await elapse(300)
+        assert system.monitor.healths() == {}
+        assert set(system.monitor.history.total(Metric.READY, Range.HOUR).values) == {None}
+
+
+async def test_a_second_looks_at_a_fifth_of_the_queues(autojump_clock) -> None:
+    async with opened(monitored=False) as system:
+        for number in range(50):
+            await system.broker.produce(f"q{number}", "x")
+        await elapse(5 - trio.current_time() % 5)
+        looked = []
+        for _ in range(15):
+            await elapse(1)
+            looked.append(system.monitor.sample())
+        assert system.monitor.sample() == 0
+        assert looked[5:] == [10] * 10
+        assert set(system.monitor.healths()) == {f"q{number}" for number in range(50)}
+
+
+async def test_queues_that_come_and_go_leave_nothing(autojump_clock) -> None:
+    async with opened(monitored=False) as system:
+        monitor, counters = system.monitor, system.counters
+        for number in range(limits.METRIC_QUEUES_MAX):
+            counters.has_label(f"taken{number}")
+        sizes = []
+        for number in range(60):
+            queue = f"q{number}"
+            await system.broker.produce(queue, "x")
+            await elapse(6)
+            monitor.sample()
+            await system.broker.purge(queue)
+            await system.broker.delete_queue(queue)
+            await elapse(6)
+            monitor.sample()
+            assert len(monitor.healths()) <= 1
+            if number % 20 == 19:
+                gc.collect()
+                sizes.append((len(list(counters.series())), len(counters._activities), len(monitor._watched)))
+        assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_counters_and_reasons_are_bounded() -> None:
+    counters = Counters()
+    for number in range(limits.SERIES_QUEUES_MAX + 50):
+        counters.record([Event("produced", f"q{number}", 1)])
+        for minute in range(12):
+            for reason in range(12):
+                counters.nack_reasons.add(minute * 60_000, f"q{number}", f"{reason}" * 300, 1)
+    assert counters.total("produced") == limits.SERIES_QUEUES_MAX + 50
+    assert counters.activity("q-new") is None
+    assert len(counters._activities) == limits.SERIES_QUEUES_MAX
+    buckets = counters.nack_reasons._buckets
+    assert len(buckets) == limits.NACK_REASONS_MINUTES
+    assert max(len(queues) for _, queues in buckets) == limits.SERIES_QUEUES_MAX
+    reasons = counters.nack_reasons.latest(11 * 60_000, "q1")
+    assert len(reasons) <= limits.NACK_REASONS_MAX + 1
+    assert max(map(len, reasons)) <= limits.NACK_REASON_LENGTH_MAX
+    assert sys.getsizeof(reasons) < 10_000
