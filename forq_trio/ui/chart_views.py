@@ -12,7 +12,7 @@ from forq_trio.ui import charts, format
 RANGES = {"10m": "10 min", "1h": "1 h", "24h": "24 h"}
 RANGE_DEFAULT = "1h"
 _UNITS: dict[str, tuple[Callable[[float], str], float]] = {
-    "rate": (lambda value: format.rate(value), 4.0),
+    "rate": (lambda value: f"{value:,g}", 4.0),
     "count": (lambda value: _short_count(value), 4.0),
     "seconds": (lambda value: _axis_time(value), 2.0),
 }

@@ -141,7 +141,9 @@ def focused(page: Page) -> str:
 
 def without_cache(page: Page) -> Page:
     """The page as somebody sees it who was never here before: nothing it loads comes from the cache."""
-    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     return page
 
 

@@ -67,7 +67,7 @@ def test_a_chart_has_its_values_for_the_readout():
     values = json.loads(view.values)
     assert values["start"] == 1_000
     assert values["lines"][0][1][60:62] == [1.23, 7.0]
-    assert view.axis == ("8.0", "4.0", "0")
+    assert view.axis == ("8", "4", "0")
     assert view.since == 1_000 + 60 * 5_000
 
 
