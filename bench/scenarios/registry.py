@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bench.scenarios import (
     backlog,
     closed,
+    dashboards,
     embedded,
     features,
     handoff,
@@ -50,6 +51,7 @@ SCENARIOS: dict[str, Scenario] = {
     "protocols": Scenario(protocols.protocols),
     "batch": Scenario(closed.batch),
     "idle": Scenario(idle.idle),
+    "dashboards": Scenario(dashboards.dashboards, needs_own=True),
     "backlog": Scenario(backlog.backlog),
     "restart": Scenario(restart.restart, needs_own=True),
     "embedded": Scenario(embedded.embedded, needs_own=True),

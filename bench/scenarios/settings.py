@@ -23,6 +23,9 @@ class Settings:
     producer_rate: int = 100
     handoff_seconds: float = 10.0
 
+    dashboards: int = 500
+    dashboard_queues: int = 100
+
     idle_connections: int = 1_000
     idle_settle_seconds: float = 2.0
     idle_seconds: float = 10.0
@@ -59,6 +62,7 @@ QUICK = Settings(
     connections=(1, 32),
     paced_rates=(1_000,),
     handoff_seconds=1.0,
+    dashboards=500,
     idle_connections=500,
     idle_settle_seconds=0.5,
     idle_seconds=1.0,
@@ -95,6 +99,8 @@ TINY = Settings(
     idle_settle_seconds=0.2,
     idle_seconds=0.2,
     idle_wakes=3,
+    dashboards=3,
+    dashboard_queues=3,
     backlog_ready=300,
     backlog_delayed=300,
     backlog_in_flight=100,

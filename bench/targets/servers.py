@@ -31,13 +31,17 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """A running server. pid: None when it is not known; durability: what its answers promise, in its own words."""
+    """A running server. pid: None when it is not known; durability: what its answers promise, in its own words.
+
+    ui: the address of its admin UI, None where there is none.
+    """
 
     name: str
     api: Api
     pid: int | None
     durability: str
     metrics_key: str | None = None
+    ui: str | None = None
 
 
 class _Process:
@@ -73,6 +77,13 @@ class _Process:
         if not self._address:
             raise ServerError(f"the server did not say where it listens; it wrote: {self.last_words()}")
         return self._address
+
+    def started(self, member: str) -> str | None:
+        """What Forq's log line `server.started` says about a member."""
+        for line in self.lines:
+            if '"server.started"' in line:
+                return json.loads(line).get(member)
+        return None
 
     def last_words(self) -> str:
         return "\n".join(self.lines) or "nothing"
@@ -155,7 +166,7 @@ def forq_server_on(database: Path, durability: str, *, kill: bool = False) -> It
     try:
         api = Api(f"http://{process.address()}", KEY)
         said = check_health(api) or durability
-        yield Server("forq-trio", api, process.child.pid, f"fsync={said}", METRICS_KEY)
+        yield Server("forq-trio", api, process.child.pid, f"fsync={said}", METRICS_KEY, process.started("ui"))
     finally:
         if kill:
             process.kill()
