@@ -1,0 +1,59 @@
+"""The curl command that sends a message again.
+
+The content stands in JSON in which a single quote, and what cannot be seen, is an escape (\\u0027): so nothing in it can
+end the quoting of a shell, and nothing is lost in a terminal. A body longer than one argument may be comes from a
+here-document; it is one line that begins with a brace, so it cannot be mistaken for the document's end.
+"""
+
+import json
+import shlex
+from typing import Any
+
+from forq_trio.model import limits
+from forq_trio.wire.messages import MessageInfo
+
+_ARGUMENT_BYTES_MAX = 100_000
+
+
+def curl_command(message: MessageInfo, queue: str, api_url: str, now_ms: int) -> str:
+    """For a POSIX shell in which FORQ_AUTH_SECRET is set; sends to `queue`. A delay that is not over is kept."""
+    body = quotable(json.dumps(_members(message, now_ms), ensure_ascii=False, separators=(",", ":")))
+    url = shlex.quote(f"{api_url}/api/v1/queues/{queue}/messages")
+    head = f"curl --fail-with-body -H \"X-API-Key: $FORQ_AUTH_SECRET\" -H 'Content-Type: application/json' {url}"
+    if len(body.encode()) <= _ARGUMENT_BYTES_MAX:
+        return f"{head} \\\n  --data-raw '{body}'\n"
+    return f"{head} --data-binary @- <<'END'\n{body}\nEND\n"
+
+
+def quotable(text: str) -> str:
+    """JSON with escapes for single quotes and for all that is not printable."""
+    if text.isascii() and text.isprintable() and "'" not in text:
+        return text
+    return "".join(each if each.isprintable() and each != "'" else _escape(each) for each in text)
+
+
+def _escape(character: str) -> str:
+    return "".join(
+        f"\\u{int.from_bytes(pair, 'big'):04x}" for pair in _pairs(character.encode("utf-16-be", "surrogatepass"))
+    )
+
+
+def _pairs(data: bytes) -> list[bytes]:
+    return [data[place : place + 2] for place in range(0, len(data), 2)]
+
+
+def _members(message: MessageInfo, now_ms: int) -> dict[str, Any]:
+    """What `NewMessage` has in JSON, without what is the default."""
+    members: dict[str, Any] = {"content": message.content}
+    if message.priority != limits.PRIORITY_DEFAULT:
+        members["priority"] = message.priority
+    if message.attempts == 0 and not message.failures and message.process_after > now_ms:
+        members["processAfter"] = message.process_after
+    optional = {
+        "attributes": message.attributes or None,
+        "group": message.group,
+        "maxAttempts": message.max_attempts,
+        "ttlMs": message.ttl_ms,
+        "deadLetterQueue": message.dead_letter_queue,
+    }
+    return members | {name: value for name, value in optional.items() if value is not None}

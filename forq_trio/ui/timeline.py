@@ -1,0 +1,140 @@
+"""What happened to a message, from what is stored of it: a list of entries, newest first.
+
+Stored are the latest failures, the latest delivery, when it was sent, falls due, and was dead-lettered. Attempts are
+counted anew after a redrive: such a round begins where the number of the attempt does not grow. Of a round with more
+than ATTEMPTS_SHOWN_MAX failed attempts the older ones are folded.
+"""
+
+from msgspec import Struct
+
+from forq_trio.model.limits import FAILURES_PER_MESSAGE_MAX
+from forq_trio.model.messages import (
+    LEASE_ENDED,
+    REASON_EXPIRED,
+    REASON_MAX_ATTEMPTS,
+    REASON_OVERFLOW,
+    Failure,
+)
+from forq_trio.ui import format
+from forq_trio.wire.messages import MessageInfo
+
+ATTEMPTS_SHOWN_MAX = 4
+_ATTEMPTS_KEPT = 2
+_REASONS = {
+    REASON_MAX_ATTEMPTS: "attempts used up",
+    REASON_EXPIRED: "expired before it was delivered",
+    REASON_OVERFLOW: "its queue was full",
+}
+
+
+class Entry(Struct, frozen=True):
+    """One thing that happened at a moment (epoch ms). shape: its symbol; reason: as somebody else gave it."""
+
+    at: int
+    shape: str
+    what: str
+    detail: str = ""
+    reason: str | None = None
+
+
+class Step(Struct, frozen=True):
+    """An entry, or several that are folded. after_ms: since the entry before it, None for the first one."""
+
+    entry: Entry | None
+    after_ms: int | None = None
+    folded: tuple["Step", ...] = ()
+    words: str = ""
+
+
+def reason_words(reason: str | None) -> str:
+    """Why a message is a dead letter; what is not ours stands as it is."""
+    return _REASONS.get(reason or "", reason or "")
+
+
+def timeline(message: MessageInfo, now_ms: int) -> list[Step]:
+    """The steps of a message, newest first."""
+    failures = _failures(message)
+    others = _others(message, now_ms)
+    entries = sorted([*failures, *others], key=lambda entry: entry.at)
+    after = {
+        id(entry): None if place == 0 else max(0, entry.at - entries[place - 1].at)
+        for place, entry in enumerate(entries)
+    }
+    folded = _folded(message.failures, failures)
+    steps: list[Step] = []
+    hidden: list[Step] = []
+    for entry in reversed(entries):
+        words = folded.get(id(entry))
+        if words is None:
+            steps.append(Step(entry, after[id(entry)]))
+            continue
+        hidden.append(Step(entry, after[id(entry)]))
+        if words:
+            steps.append(Step(None, None, tuple(hidden), words))
+            hidden = []
+    return steps
+
+
+def forgotten(message: MessageInfo) -> bool:
+    """True if it may have failed more often than is stored."""
+    return len(message.failures) >= FAILURES_PER_MESSAGE_MAX
+
+
+def _failures(message: MessageInfo) -> list[Entry]:
+    entries = []
+    for failure in message.failures:
+        by_lease = failure.reason == LEASE_ENDED
+        what = "Lease ended" if by_lease else "Nack"
+        reason = None if by_lease else failure.reason
+        entries.append(Entry(failure.at, "failed", what, f"attempt {failure.attempt}", reason))
+    return entries
+
+
+def _folded(failures: tuple[Failure, ...], entries: list[Entry]) -> dict[int, str]:
+    """Entries that are folded, by id; the oldest of a fold has its words, the others ""."""
+    folded: dict[int, str] = {}
+    start = 0
+    for place in range(1, len(failures) + 1):
+        if place < len(failures) and failures[place].attempt > failures[place - 1].attempt:
+            continue
+        end = place - _ATTEMPTS_KEPT
+        if place - start > ATTEMPTS_SHOWN_MAX:
+            first, last = failures[start].attempt, failures[end - 1].attempt
+            for each in range(start, end):
+                folded[id(entries[each])] = ""
+            folded[id(entries[start])] = f"{end - start} more, attempts {first} to {last}"
+        start = place
+    return folded
+
+
+def _others(message: MessageInfo, now_ms: int) -> list[Entry]:
+    """All but the failures."""
+    entries = [Entry(message.received_at, "sent", "Sent")]
+    last_failure = message.failures[-1] if message.failures else None
+    due = message.process_after
+    first = message.first_received_at
+    if last_failure is None and message.dead_lettered_at is None and due > message.received_at:
+        delay = format.duration(due - message.received_at)
+        if due <= now_ms:
+            entries.append(Entry(due, "ready", "Due", f"delay of {delay} over"))
+        else:
+            entries.append(Entry(message.received_at, "delayed", f"Delay of {delay}", _due_words(due, now_ms)))
+    if first is not None and first != message.processing_started_at:
+        entries.append(Entry(first, "processing", "Delivered for the first time"))
+    if message.processing_started_at is not None and message.status == "processing":
+        entries.append(
+            Entry(message.processing_started_at, "processing", "Delivered", f"attempt {message.attempts}")
+        )
+    if last_failure and message.dead_lettered_at is None and due > last_failure.at:
+        wait = format.duration(due - last_failure.at)
+        entries.append(Entry(last_failure.at, "delayed", f"Back-off of {wait}", _due_words(due, now_ms)))
+    if message.dead_lettered_at is not None:
+        detail = reason_words(message.failure_reason)
+        if message.source_attempts:
+            detail = ", ".join(filter(None, (detail, format.plural(message.source_attempts, "attempt"))))
+        entries.append(Entry(message.dead_lettered_at, "dead", f"Moved to {message.queue}", detail))
+    return entries
+
+
+def _due_words(due: int, now_ms: int) -> str:
+    return f"due again in {format.duration(due - now_ms)}" if due > now_ms else "over"
