@@ -48,6 +48,7 @@ def make_app(site: Site, assets: Assets) -> QuartTrio:
     """The application for a site; an ASGI app that needs trio."""
     app = QuartTrio("forq_trio.ui", static_folder=None, template_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = limits.UI_BODY_BYTES_MAX
+    app.config["MAX_FORM_MEMORY_SIZE"] = limits.UI_BODY_BYTES_MAX
     app.config["BODY_TIMEOUT"] = limits.UI_BODY_SECONDS_MAX
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     hosts = csrf.Hosts(tuple(site.config.ui_hosts))

@@ -22,7 +22,7 @@ def from_text(text: str) -> dict[str, str]:
         try:
             return msgspec.json.decode(text, type=dict[str, str])
         except msgspec.MsgspecError as error:
-            raise InvalidAttributes(f"the attributes are no JSON object of texts: {error}", field="attributes") from None
+            raise InvalidAttributes(f"this is no JSON object of texts: {error}", field="attributes") from None
     attributes: dict[str, str] = {}
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if not line.strip():

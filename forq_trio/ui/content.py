@@ -1,12 +1,12 @@
 """The content of a message as people see it: JSON with indentation, text, or a hex dump.
 
 Rules
-- At most CONTENT_SHOWN_BYTES_MAX are shown, of a hex dump HEX_BYTES_MAX, and what was cut is said; the download has all.
+- At most CONTENT_SHOWN_BYTES_MAX are shown, of a hex dump HEX_BYTES_MAX; what was cut is said, the download has all.
 - JSON is not parsed into values: its tokens are shown as they were sent, so numbers, escapes, the order of members and
   duplicate keys stay. Reading it takes one step for each member or value, at most STEPS_MAX, without recursion; what is
   nested deeper than DEPTH_MAX, or is no JSON, is text.
-- Content is binary, and its first view a hex dump, if more than one in BINARY_SHARE of its first characters is a control
-  character other than tab, line feed and carriage return.
+- Content is binary, and its first view a hex dump, if more than one in BINARY_SHARE of its first characters is a
+  control character other than tab, line feed and carriage return.
 - What cannot be seen, or changes how its surroundings are seen, is shown as a symbol in every view: control characters,
   marks of direction, zero-width characters, lone surrogates.
 
@@ -25,7 +25,7 @@ from forq_trio.ui import format
 
 CONTENT_SHOWN_BYTES_MAX = 64 * KIB
 HEX_BYTES_MAX = 16 * KIB
-STEPS_MAX = 5_000
+STEPS_MAX = 4_000
 DEPTH_MAX = 64
 INDENT_BYTES_MAX = 128 * KIB
 MARKS_MAX = 1_000
@@ -75,11 +75,15 @@ def show(content: str, view: str = "", text: str = "") -> Shown:
     if view == "hex":
         return Shown(kind, view, hex_dump(data[:HEX_BYTES_MAX]), len(data), min(len(data), HEX_BYTES_MAX))
     if view == "pretty" and json.is_json:
-        shown_bytes = min(len(data), len(to_bytes(html.unescape(json.read))))
+        shown_bytes = min(len(data), len(to_bytes(_unescape(json.read))))
         return Shown(kind, view, _finish(json.html, text), len(data), shown_bytes)
     shown_bytes = len(data) if len(source) == len(content) else len(to_bytes(source))
     note = json.note if view == "pretty" else ""
     return Shown(kind, view, _finish(html.escape(source, quote=False), text), len(data), shown_bytes, note)
+
+
+def _unescape(escaped: str) -> str:
+    return escaped.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def to_bytes(content: str) -> bytes:
@@ -133,11 +137,11 @@ _SYMBOLS = {code: _symbol(code) for code in _members(_UNSEEN)}
 
 def _finish(escaped: str, text: str) -> Markup:
     """Escaped text with tags of ours as it is shown: hits marked, and what cannot be seen as symbols."""
-    if text:
+    if text and html.escape(text, quote=False) in escaped:
         wanted = re.compile(f"({re.escape(html.escape(text, quote=False))})|<[^>]*>|&[a-z]+;")
         marks = iter(range(MARKS_MAX))
         escaped = wanted.sub(lambda match: _marked(match, marks), escaped)
-    return Markup(visible(escaped.replace("\r\n", "\n")))  # noqa: S704 (escaped before)
+    return Markup(visible(escaped.replace("\r\n", "\n")))
 
 
 def _marked(match: re.Match[str], marks: Iterator[int]) -> str:
@@ -151,7 +155,7 @@ def hex_dump(data: bytes) -> Markup:
         line = data[start : start + _BYTES_A_LINE]
         numbers = f"{line[:8].hex(' ')}  {line[8:].hex(' ')}"
         lines.append(f"{start:06x}  {numbers:<49} {line.translate(_AS_TEXT).decode()}")
-    return Markup(html.escape("\n".join(lines), quote=False))  # noqa: S704 (escaped)
+    return Markup(html.escape("\n".join(lines), quote=False))
 
 
 _AS_TEXT = bytes(each if 0x20 <= each < 0x7F else ord(".") for each in range(256))
@@ -176,7 +180,9 @@ _CLOSER = {"[": "]", "{": "}"}
 
 
 class Json(Struct, frozen=True):
-    """What was read. html: with indentation, if it `is_json`; read: the part of the source it shows; steps: how many it took."""
+    """What was read. html: with indentation, if it `is_json`; read: the part of the source it shows; steps: how many
+    it took; note: why it is shown as text.
+    """
 
     is_json: bool
     html: str = ""

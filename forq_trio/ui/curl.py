@@ -1,8 +1,9 @@
 """The curl command that sends a message again.
 
-The content stands in JSON in which a single quote, and what cannot be seen, is an escape (\\u0027): so nothing in it can
-end the quoting of a shell, and nothing is lost in a terminal. A body longer than one argument may be comes from a
-here-document; it is one line that begins with a brace, so it cannot be mistaken for the document's end.
+The content stands in JSON in which a single quote, and what cannot be seen, is an escape (\\u0027): so nothing in it
+can end the quoting of a shell, and nothing is lost in a terminal. A body longer than one argument may be comes from a
+here-document; it is one line that begins with a brace, so it cannot be mistaken for the document's end, and there an
+exclamation mark, which an interactive shell might take for its history, is an escape, too.
 """
 
 import json
@@ -19,10 +20,11 @@ def curl_command(message: MessageInfo, queue: str, api_url: str, now_ms: int) ->
     """For a POSIX shell in which FORQ_AUTH_SECRET is set; sends to `queue`. A delay that is not over is kept."""
     body = quotable(json.dumps(_members(message, now_ms), ensure_ascii=False, separators=(",", ":")))
     url = shlex.quote(f"{api_url}/api/v1/queues/{queue}/messages")
-    head = f"curl --fail-with-body -H \"X-API-Key: $FORQ_AUTH_SECRET\" -H 'Content-Type: application/json' {url}"
+    head = f"curl -i -H \"X-API-Key: $FORQ_AUTH_SECRET\" -H 'Content-Type: application/json' {url}"
     if len(body.encode()) <= _ARGUMENT_BYTES_MAX:
         return f"{head} \\\n  --data-raw '{body}'\n"
-    return f"{head} --data-binary @- <<'END'\n{body}\nEND\n"
+    line = body.replace("!", "\\u0021")
+    return f"{head} --data-binary @- <<'END'\n{line}\nEND\n"
 
 
 def quotable(text: str) -> str:

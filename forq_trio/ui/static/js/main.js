@@ -26,22 +26,34 @@ document.addEventListener("click", (event) => {
   if (act) act(button, event);
 });
 
-// Copies the text of the element that data-copy names, or the text of data-copy-text.
+// Copies the text of data-copy-text, what data-copy-url answers, or the text of the element that data-copy names.
 async function copyText(button) {
-  const text = button.dataset.copyText ?? document.querySelector(button.dataset.copy)?.textContent ?? "";
+  const source = button.dataset.copy ? document.querySelector(button.dataset.copy) : null;
+  let text = button.dataset.copyText ?? source?.textContent ?? "";
+  if (button.dataset.copyUrl) {
+    const answer = await fetch(button.dataset.copyUrl, { headers: { "HX-Request": "true" } });
+    if (!answer.ok) return showToast("It is not there any more");
+    text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(await answer.arrayBuffer());
+  }
   try {
     await navigator.clipboard.writeText(text);
     showToast("Copied");
   } catch {
-    const range = document.createRange();
-    const source = document.querySelector(button.dataset.copy);
-    if (source) {
-      range.selectNodeContents(source);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-    }
-    showToast("The browser does not let pages copy here: press Ctrl+C");
+    showToast(copySelected(button, text) ? "Copied" : "The browser does not let pages copy here");
   }
+}
+
+// The way of pages that have no https: through the selection of a field.
+function copySelected(button, text) {
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "sr-only";
+  (button.closest("dialog") ?? document.body).append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  button.focus();
+  return done;
 }
 
 // A tab shows the panel that it controls, and hides those of its neighbours.

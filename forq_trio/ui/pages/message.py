@@ -1,0 +1,214 @@
+"""One message: as a page, in place below its row, and its content as a file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from quart import Blueprint, Response, request
+
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import MalformedMessageId, MessageNotFound
+from forq_trio.ui import content, timeline
+from forq_trio.ui.cells import Cells
+from forq_trio.ui.curl import curl_command
+from forq_trio.ui.pages.message_actions import add_actions
+from forq_trio.ui.site import Site
+from forq_trio.ui.viewer import Viewer
+from forq_trio.wire.messages import MessageInfo
+
+_FILE_POLICY = "default-src 'none'; sandbox"
+
+
+class Allowed(Struct, frozen=True):
+    """What may be done with a message. redrive, edit, delete: of a dead letter; copy: send an edited copy.
+
+    home: the queue that a copy is for by default, None where that is not known. note: why something is missing.
+    """
+
+    redrive: bool
+    edit: bool
+    delete: bool
+    copy: bool
+    home: str | None
+    note: str
+
+
+def home_of(site: Site, message: MessageInfo) -> str | None:
+    """The queue that a copy of a message goes to: its own; of a dead letter, the one it came from."""
+    return message.source_queue if site.broker.takes_dead_letters(message.queue) else message.queue
+
+
+def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
+    """What the viewer may do with a message in its present state."""
+    home = home_of(site, message)
+    is_dead = site.broker.takes_dead_letters(message.queue)
+    in_flight = message.status == "processing"
+    may_redrive = viewer.may(Scope.REDRIVE, message.queue)
+    may_send = home is not None and viewer.may(Scope.PRODUCE, home)
+    note = ""
+    if in_flight:
+        note = "A message in flight cannot be moved or deleted."
+    elif is_dead and not may_redrive:
+        note = "Redriving and deleting take the scope redrive."
+    elif not is_dead and not may_send:
+        note = "Sending a copy takes the scope produce."
+    elif is_dead and home is None:
+        note = "It is not known where it came from: an edited copy can be sent to any queue."
+    changes = is_dead and may_redrive and not in_flight
+    return Allowed(
+        redrive=changes and home is not None,
+        edit=changes,
+        delete=changes,
+        copy=may_send and not changes,
+        home=home,
+        note=note,
+    )
+
+
+def message_context(site: Site, viewer: Viewer, message: MessageInfo, args: Mapping[str, str]) -> dict[str, Any]:
+    """What the templates of a message need."""
+    now_ms = site.clock.now_ms()
+    home = home_of(site, message)
+    text = args.get("q", "")[: limits.SEARCH_TEXT_LENGTH_MAX]
+    content_bytes = len(content.to_bytes(message.content))
+    return {
+        "message": message,
+        "path": f"/queue/{message.queue}/message/{message.id}",
+        "is_dead": site.broker.takes_dead_letters(message.queue),
+        "shown": content.show(message.content, args.get("view", ""), text),
+        "views": content.VIEWS,
+        "text": text,
+        "steps": timeline.timeline(message, now_ms),
+        "forgotten": timeline.forgotten(message),
+        "reason_words": timeline.reason_words,
+        "visible": content.visible,
+        "attempts_max": message.max_attempts or site.broker.rules(message.queue).max_attempts,
+        "damaged_attributes": not message.attributes and message.bytes > content_bytes,
+        "allowed": allowed(site, viewer, message),
+        "may_see_home": home is not None and viewer.may_see(home),
+    }
+
+
+class MessageView:
+    """The live part of a message's page: its state, and whether it is another one than the page shows, or gone."""
+
+    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._queue = args.get("queue", "")
+        self._id = args.get("id", "")
+        self._since = args.get("since", "")
+        viewer.require(Scope.BROWSE, self._queue)
+        self._message: MessageInfo | None = None
+        self._context: dict[str, Any] = {}
+
+    async def refresh(self) -> None:
+        site = self._site
+        try:
+            self._message = await site.broker.message(self._queue, self._id)
+        except (MessageNotFound, MalformedMessageId):
+            self._message = None
+        self._context = {
+            "summary": await site.summaries.of(self._viewer),
+            "system_verdict": site.summaries.system_verdict(),
+            "now_ms": site.clock.now_ms(),
+            "is_dead": site.broker.takes_dead_letters(self._queue),
+            "reason_words": timeline.reason_words,
+            "visible": content.visible,
+        }
+
+    def cells(self) -> Mapping[str, str]:
+        cells = Cells()
+        message = self._message
+        changed = message is not None and version_of(message) != self._since
+        self._site.templates.render(
+            "message/live.html", cells, message=message, gone=message is None, changed=changed, **self._context
+        )
+        return cells.html
+
+
+def version_of(message: MessageInfo) -> str:
+    """Another text after each change that the page would have to show; an extended lease is none."""
+    return f"{message.status}-{message.attempts}-{len(message.failures)}-{message.process_after}"
+
+
+def message_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("message", __name__)
+    base = "/queue/<queue>/message/<message_id>"
+
+    async def find(queue: str, message_id: str) -> MessageInfo:
+        site.viewer.require(Scope.BROWSE, queue)
+        return await site.broker.message(queue, message_id)
+
+    @blueprint.get(base)
+    async def message(queue: str, message_id: str) -> Response:
+        """A page; with part=1 the same in place, with part=content only the content in another view."""
+        part = request.args.get("part", "")
+        try:
+            found = await find(queue, message_id)
+        except MessageNotFound:
+            return await gone(queue, message_id, part)
+        context = message_context(site, site.viewer, found, request.args)
+        if part:
+            in_place = part == "1" or request.args.get("in") == "place"
+            template = "message/content.html" if part == "content" else "message/part.html"
+            return site.part(template, in_place=in_place, **context)
+        live = site.url("/live/message", queue=queue, id=found.id, since=version_of(found))
+        here = "dead" if context["is_dead"] else "queues"
+        return await site.page(
+            "message/page.html", here, live=live, in_place=False, gone=False, changed=False, **context
+        )
+
+    async def gone(queue: str, message_id: str, part: str) -> Response:
+        """404, with a link to where it went if that is where such messages go."""
+        is_dead = site.broker.takes_dead_letters(queue)
+        moved_to = ""
+        target = "" if is_dead else site.broker.rules(queue).dead_letter_queue
+        if target and site.viewer.may_see(target):
+            try:
+                moved_to = (await site.broker.message(target, message_id)).queue
+            except MessageNotFound:
+                moved_to = ""
+        context: dict[str, Any] = {
+            "queue": queue,
+            "message_id": message_id,
+            "moved_to": moved_to,
+            "is_dead": is_dead,
+        }
+        if part:
+            return site.part("message/gone_part.html", 404, **context)
+        return await site.page("message/gone.html", "dead" if is_dead else "queues", status=404, **context)
+
+    @blueprint.get(f"{base}/content")
+    async def file(queue: str, message_id: str) -> Response:
+        """The content as a file, as it was sent."""
+        found = await find(queue, message_id)
+        data = content.to_bytes(found.content)
+        if content.is_binary(found.content):
+            return _attachment(data, "application/octet-stream", f"message-{found.sequence}.bin")
+        is_json = found.content.lstrip()[:1] in ("{", "[")
+        return _attachment(
+            data, "text/plain; charset=utf-8", f"message-{found.sequence}.{'json' if is_json else 'txt'}"
+        )
+
+    @blueprint.get(f"{base}/curl")
+    async def curl(queue: str, message_id: str) -> Response:
+        """The command that sends it again."""
+        found = await find(queue, message_id)
+        target = home_of(site, found) or found.queue.removesuffix("-dlq")
+        command = curl_command(found, target, site.api_url, site.clock.now_ms())
+        return _attachment(
+            content.to_bytes(command), "text/plain; charset=utf-8", f"message-{found.sequence}.sh"
+        )
+
+    add_actions(blueprint, site, base, home_of)
+    return blueprint
+
+
+def _attachment(data: bytes, content_type: str, name: str) -> Response:
+    """A file that no browser shows or runs. name: of letters, digits, dots and hyphens."""
+    response = Response(data, content_type=content_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Content-Security-Policy"] = _FILE_POLICY
+    return response

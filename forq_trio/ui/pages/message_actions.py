@@ -1,0 +1,222 @@
+"""What can be done with one message: redrive it, edit and redrive it, send an edited copy, delete it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from quart import Blueprint, Response, request
+
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import CallerError, InvalidAttributes, MessageNotFound
+from forq_trio.model.messages import NewMessage, Produced, check_queue_name
+from forq_trio.ui import attributes as attribute_texts
+from forq_trio.ui.site import Site
+from forq_trio.ui.viewer import Viewer
+from forq_trio.wire.messages import MessageInfo
+
+HomeOf = Callable[[Site, MessageInfo], str | None]
+
+
+class Edit(Struct):
+    """A form of an edited copy. content, attributes: None where the original's is kept."""
+
+    target: str
+    content: str | None
+    attributes: dict[str, str] | None
+
+
+def can_edit(content: str) -> bool:
+    """False for content that a text field would change: it cannot hold NUL, and makes one kind of all line ends."""
+    if "\0" in content:
+        return False
+    lone_returns = content.replace("\r\n", "")
+    return "\r" not in lone_returns and ("\r" not in content or "\n" not in lone_returns)
+
+
+def edited(original: str, text: str) -> str | None:
+    """What was typed, with the line ends of the original; None if it is the original."""
+    typed = text.replace("\r\n", "\n")
+    if "\r\n" in original:
+        typed = typed.replace("\n", "\r\n")
+    return None if typed == original else typed
+
+
+def read_edit(form: Mapping[str, str], original: MessageInfo) -> tuple[Edit, dict[str, str]]:
+    """The form, and what is wrong with it by field."""
+    errors: dict[str, str] = {}
+    edit = Edit(form.get("target", "").strip(), None, None)
+    try:
+        check_queue_name(edit.target)
+    except CallerError as error:
+        errors["target"] = error.message
+    if "content" in form and can_edit(original.content):
+        edit.content = edited(original.content, form["content"])
+    if "attributes" in form:
+        try:
+            read = attribute_texts.from_text(form["attributes"].replace("\r\n", "\n"))
+            edit.attributes = None if read == original.attributes else read
+        except InvalidAttributes as error:
+            errors["attributes"] = error.message
+    return edit, errors
+
+
+def require_target(viewer: Viewer, target: str, home: str | None) -> None:
+    """Raise Forbidden unless the viewer may put an edited dead letter there: as the API has it."""
+    if target == home and viewer.may(Scope.PRODUCE, target):
+        return
+    viewer.require(Scope.REDRIVE, target)
+
+
+def copy_of(message: MessageInfo, edit: Edit) -> NewMessage:
+    """A message to send that is like this one, as edited, and due at once."""
+    return NewMessage(
+        message.content if edit.content is None else edit.content,
+        priority=message.priority,
+        ttl_ms=message.ttl_ms,
+        attributes=(message.attributes if edit.attributes is None else edit.attributes) or None,
+        group=message.group,
+        max_attempts=message.max_attempts,
+        dead_letter_queue=message.dead_letter_queue,
+    )
+
+
+class _Actions:
+    """The handlers. home_of: the queue that a copy of a message is for."""
+
+    def __init__(self, site: Site, home_of: HomeOf) -> None:
+        self._site = site
+        self._home_of = home_of
+
+    async def form(self, queue: str, message_id: str, *, moves: bool) -> Response:
+        """The dialog. moves: the original is removed."""
+        self._require(queue, moves)
+        message = await self._site.broker.message(queue, message_id)
+        return self._dialog(message, moves, {}, {})
+
+    async def submit(self, queue: str, message_id: str, *, moves: bool) -> Response:
+        self._require(queue, moves)
+        form = (await request.form).to_dict()
+        message = await self._site.broker.message(queue, message_id)
+        edit, errors = read_edit(form, message)
+        if not errors:
+            try:
+                produced = await (self._move(message, edit) if moves else self._copy(message, edit))
+            except MessageNotFound:
+                raise
+            except CallerError as error:
+                errors[_field(error)] = error.message
+            else:
+                words = f"{'Edited and redriven' if moves else 'Edited copy sent'} to {edit.target}"
+                return self._moved(words, edit.target, produced.id, go=moves and _on_page(form))
+        return self._dialog(message, moves, form, errors)
+
+    async def _move(self, message: MessageInfo, edit: Edit) -> Produced:
+        require_target(self._site.viewer, edit.target, self._home_of(self._site, message))
+        return await self._site.broker.resubmit(
+            message.queue,
+            message.id,
+            content=edit.content,
+            attributes=edit.attributes,
+            target=edit.target,
+            remove=True,
+        )
+
+    async def _copy(self, message: MessageInfo, edit: Edit) -> Produced:
+        viewer = self._site.viewer
+        viewer.require(Scope.PRODUCE, edit.target)
+        copy = copy_of(message, edit)
+        if copy.dead_letter_queue:
+            viewer.require(Scope.PRODUCE, copy.dead_letter_queue)
+        return await self._site.broker.produce_message(edit.target, copy)
+
+    def _require(self, queue: str, moves: bool) -> None:
+        self._site.viewer.require(Scope.REDRIVE if moves else Scope.BROWSE, queue)
+
+    def _dialog(
+        self, message: MessageInfo, moves: bool, form: Mapping[str, str], errors: Mapping[str, str]
+    ) -> Response:
+        site = self._site
+        values: dict[str, Any] = {
+            "target": self._home_of(site, message) or "",
+            "content": message.content,
+            "attributes": attribute_texts.to_text(message.attributes),
+        }
+        return site.part(
+            "message/edit.html",
+            400 if errors else 200,
+            message=message,
+            moves=moves,
+            values=values | dict(form),
+            errors=errors,
+            on_page=(form or request.args).get("in") == "page",
+            can_edit=can_edit(message.content),
+            action=f"/queue/{message.queue}/message/{message.id}/{'edit' if moves else 'copy'}",
+        )
+
+    def _moved(self, words: str, target: str, message_id: str, *, go: bool) -> Response:
+        """Done, with a link to the message in `target`, or there at once if `go`."""
+        site = self._site
+        href = site.url(f"/queue/{target}/message/{message_id}") if site.viewer.may_see(target) else None
+        if go and href:
+            return site.done(words, go=href)
+        return site.done(words, link="Show it" if href else None, href=href)
+
+    async def redrive(self, queue: str, message_id: str) -> Response:
+        site = self._site
+        site.viewer.require(Scope.REDRIVE, queue)
+        message = await site.broker.message(queue, message_id)
+        (result,) = await site.broker.redrive(queue, [message_id])
+        if not result.ok:
+            raise MessageNotFound(result.message or "")
+        home = self._home_of(site, message) or ""
+        return self._moved(f"Redriven to {home}", home, message.id, go=_on_page(await request.form))
+
+    async def delete(self, queue: str, message_id: str) -> Response:
+        site = self._site
+        site.viewer.require(Scope.REDRIVE, queue)
+        message = await site.broker.message(queue, message_id)
+        (result,) = await site.broker.delete_dead_letters(queue, [message_id])
+        if not result.ok:
+            raise MessageNotFound(result.message or "")
+        go = site.url(f"/dead/{queue}") if _on_page(await request.form) else None
+        return site.done(f"Deleted message {message.sequence:,}", go=go)
+
+
+def _on_page(form: Mapping[str, str]) -> bool:
+    """True if the message's own page asks, which has nothing to show any more; False for a list."""
+    return form.get("in") == "page"
+
+
+def _field(error: CallerError) -> str:
+    """The field of the form that an error is about; "" for all of it."""
+    name = (getattr(error, "field", None) or "").partition(".")[0]
+    return {"queue": "target"}.get(name, name) if name in ("content", "attributes", "target", "queue") else ""
+
+
+def add_actions(blueprint: Blueprint, site: Site, base: str, home_of: HomeOf) -> None:
+    """Add the routes below a message's path."""
+    actions = _Actions(site, home_of)
+
+    @blueprint.get(f"{base}/edit")
+    async def edit(queue: str, message_id: str) -> Response:
+        return await actions.form(queue, message_id, moves=True)
+
+    @blueprint.post(f"{base}/edit")
+    async def edit_and_redrive(queue: str, message_id: str) -> Response:
+        return await actions.submit(queue, message_id, moves=True)
+
+    @blueprint.get(f"{base}/copy")
+    async def copy(queue: str, message_id: str) -> Response:
+        return await actions.form(queue, message_id, moves=False)
+
+    @blueprint.post(f"{base}/copy")
+    async def send_copy(queue: str, message_id: str) -> Response:
+        return await actions.submit(queue, message_id, moves=False)
+
+    @blueprint.post(f"{base}/redrive")
+    async def redrive(queue: str, message_id: str) -> Response:
+        return await actions.redrive(queue, message_id)
+
+    @blueprint.post(f"{base}/delete")
+    async def delete(queue: str, message_id: str) -> Response:
+        return await actions.delete(queue, message_id)
