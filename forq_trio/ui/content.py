@@ -5,8 +5,8 @@ Rules
 - JSON is not parsed into values: its tokens are shown as they were sent, so numbers, escapes, the order of members and
   duplicate keys stay. Reading it takes one step for each member or value, at most STEPS_MAX, without recursion; what is
   nested deeper than DEPTH_MAX, or is no JSON, is text.
-- Content is binary, and its first view a hex dump, if more than one in BINARY_SHARE of its first characters is a
-  control character other than tab, line feed and carriage return.
+- Content is binary, and its first view a hex dump, if more than one in BINARY_SHARE of its first characters, and more
+  than BINARY_CONTROLS_MIN of them, are control characters other than tab, line feed and carriage return.
 - What cannot be seen, or changes how its surroundings are seen, is shown as a symbol in every view: control characters,
   marks of direction, zero-width characters, lone surrogates.
 
@@ -30,6 +30,7 @@ DEPTH_MAX = 64
 INDENT_BYTES_MAX = 128 * KIB
 MARKS_MAX = 1_000
 BINARY_SHARE = 20
+BINARY_CONTROLS_MIN = 3
 _BINARY_SAMPLE = 4_096
 _ONE_LINE_MAX = 60
 _BYTES_A_LINE = 16
@@ -102,7 +103,8 @@ def _beginning(data: bytes, bytes_max: int) -> str:
 def is_binary(content: str) -> bool:
     """True if it has too many control characters to be text."""
     sample = content[:_BINARY_SAMPLE]
-    return len(_CONTROLS.findall(sample)) * BINARY_SHARE > len(sample)
+    controls = len(_CONTROLS.findall(sample))
+    return controls > BINARY_CONTROLS_MIN and controls * BINARY_SHARE > len(sample)
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
