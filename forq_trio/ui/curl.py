@@ -36,7 +36,8 @@ def quotable(text: str) -> str:
 
 def _escape(character: str) -> str:
     return "".join(
-        f"\\u{int.from_bytes(pair, 'big'):04x}" for pair in _pairs(character.encode("utf-16-be", "surrogatepass"))
+        f"\\u{int.from_bytes(pair, 'big'):04x}"
+        for pair in _pairs(character.encode("utf-16-be", "surrogatepass"))
     )
 
 

@@ -118,7 +118,9 @@ def _others(message: MessageInfo, now_ms: int) -> list[Entry]:
         if due <= now_ms:
             entries.append(Entry(due, "ready", "Due", f"delay of {delay} over"))
         else:
-            entries.append(Entry(message.received_at, "delayed", f"Delay of {delay}", _due_words(due, now_ms)))
+            entries.append(
+                Entry(message.received_at, "delayed", f"Delay of {delay}", _due_words(due, now_ms))
+            )
     if first is not None and first != message.processing_started_at:
         entries.append(Entry(first, "processing", "Delivered for the first time"))
     if message.processing_started_at is not None and message.status == "processing":

@@ -66,7 +66,9 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
     )
 
 
-def message_context(site: Site, viewer: Viewer, message: MessageInfo, args: Mapping[str, str]) -> dict[str, Any]:
+def message_context(
+    site: Site, viewer: Viewer, message: MessageInfo, args: Mapping[str, str]
+) -> dict[str, Any]:
     """What the templates of a message need."""
     now_ms = site.clock.now_ms()
     home = home_of(site, message)
@@ -123,7 +125,12 @@ class MessageView:
         message = self._message
         changed = message is not None and version_of(message) != self._since
         self._site.templates.render(
-            "message/live.html", cells, message=message, gone=message is None, changed=changed, **self._context
+            "message/live.html",
+            cells,
+            message=message,
+            gone=message is None,
+            changed=changed,
+            **self._context,
         )
         return cells.html
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from quart import Blueprint, Response, request
 
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import CallerError, InvalidAttributes, MessageNotFound
+from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound
 from forq_trio.model.messages import NewMessage, Produced, check_queue_name
 from forq_trio.ui import attributes as attribute_texts
 from forq_trio.ui.site import Site
@@ -98,17 +98,20 @@ class _Actions:
         form = (await request.form).to_dict()
         message = await self._site.broker.message(queue, message_id)
         edit, errors = read_edit(form, message)
+        status = 400
         if not errors:
             try:
                 produced = await (self._move(message, edit) if moves else self._copy(message, edit))
             except MessageNotFound:
                 raise
+            except Forbidden as error:
+                status, errors["target"] = 403, error.message
             except CallerError as error:
                 errors[_field(error)] = error.message
             else:
                 words = f"{'Edited and redriven' if moves else 'Edited copy sent'} to {edit.target}"
                 return self._moved(words, edit.target, produced.id, go=moves and _on_page(form))
-        return self._dialog(message, moves, form, errors)
+        return self._dialog(message, moves, form, errors, status)
 
     async def _move(self, message: MessageInfo, edit: Edit) -> Produced:
         require_target(self._site.viewer, edit.target, self._home_of(self._site, message))
@@ -133,7 +136,12 @@ class _Actions:
         self._site.viewer.require(Scope.REDRIVE if moves else Scope.BROWSE, queue)
 
     def _dialog(
-        self, message: MessageInfo, moves: bool, form: Mapping[str, str], errors: Mapping[str, str]
+        self,
+        message: MessageInfo,
+        moves: bool,
+        form: Mapping[str, str],
+        errors: Mapping[str, str],
+        status: int = 200,
     ) -> Response:
         site = self._site
         values: dict[str, Any] = {
@@ -143,7 +151,7 @@ class _Actions:
         }
         return site.part(
             "message/edit.html",
-            400 if errors else 200,
+            status,
             message=message,
             moves=moves,
             values=values | dict(form),
