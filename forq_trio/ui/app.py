@@ -96,6 +96,8 @@ def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
             )
         if request.path.startswith("/static/"):
             return None
+        if request.method not in SAFE_METHODS:
+            await request.form  # read also where it is refused: else the connection would not be reused
         at_login = request.path == "/login"
         session_id = request.cookies.get(COOKIE, "")
         viewer = site.sessions.find(session_id)

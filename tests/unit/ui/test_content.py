@@ -112,7 +112,8 @@ def test_content_is_never_markup() -> None:
 @pytest.mark.parametrize(
     ("sent", "wanted", "marks"),
     [("sofa and sofa", "sofa", ["sofa", "sofa"]), ('{"a":"sofa"}', "sofa", ["sofa"]),
-     ("a<b & c", "<b &", ["&lt;b &amp;"]), ("<&>", "lt", []), ('{"a":1}', "span", []), ("a.c abc", "a.c", ["a.c"]), ("x", "", [])],
+     ("a<b & c", "<b &", ["&lt;b &amp;"]), ("<&>", "lt", []),
+     ('{"a":1}', "span", []), ("a.c abc", "a.c", ["a.c"]), ("x", "", [])],
 )  # fmt: skip
 def test_hits_of_a_search_are_marked(sent, wanted, marks) -> None:
     assert re.findall("<mark>(.*?)</mark>", show(sent, "", wanted).html) == marks
