@@ -1,0 +1,38 @@
+"""A message's page in a browser: views, copies, a button that asks, and what happens to it while it is open."""
+
+from playwright.sync_api import expect
+
+from support.browser import axe, sideways_pixels
+
+ENEMY = '{"<img src=x onerror=alert(1)>": "</pre><script>window.hacked = true</script>"}'
+
+
+def test_a_dead_letter_is_looked_at_copied_edited_and_watched(ui, page, client) -> None:
+    client.configure("orders", max_attempts=1)
+    ids = []
+    for content in (ENEMY, "second"):
+        ids.append(client.produce("orders", content).id)
+        (delivery,) = client.receive("orders", wait_ms=0)
+        client.nack("orders", [delivery.receipt], reason=ENEMY)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"/queue/orders-dlq/message/{ids[0]}")
+    axe(page)
+    page.get_by_role("link", name="Raw").click()
+    expect(page.locator("pre.code.wrap")).to_have_text(ENEMY)
+    assert page.url.endswith("?view=raw")
+    page.get_by_role("button", name="Copy content").click()
+    expect(page.locator("#toast")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == ENEMY
+    page.get_by_role("button", name="Edit and redrive").click()
+    field = page.locator("textarea[name=content]")
+    expect(field).to_have_value(ENEMY)
+    axe(page)
+    field.fill("edited")
+    page.get_by_role("button", name="Redrive edited message").click()
+    expect(page.locator("pre.code")).to_contain_text("edited")
+    expect(page.locator("h1")).to_contain_text("Message")
+    page.goto(f"/queue/orders-dlq/message/{ids[1]}")
+    client.redrive("orders-dlq", [ids[1]])
+    expect(page.locator(".notice")).to_contain_text("not there any more")
+    assert sideways_pixels(page) <= 0
+    assert page.evaluate("window.hacked") is None
