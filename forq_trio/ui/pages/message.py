@@ -1,6 +1,6 @@
 """One message: as a page, in place below its row, and its content as a file."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -187,6 +187,16 @@ def message_routes(site: Site) -> Blueprint:
             return site.part("message/gone_part.html", 404, **context)
         return await site.page("message/gone.html", "dead" if is_dead else "queues", status=404, **context)
 
+    _add_files(blueprint, site, base, find)
+    add_actions(blueprint, site, base, home_of)
+    return blueprint
+
+
+def _add_files(
+    blueprint: Blueprint, site: Site, base: str, find: Callable[[str, str], Awaitable[MessageInfo]]
+) -> None:
+    """Add what is given as a file."""
+
     @blueprint.get(f"{base}/content")
     async def file(queue: str, message_id: str) -> Response:
         """The content as a file, as it was sent."""
@@ -208,9 +218,6 @@ def message_routes(site: Site) -> Blueprint:
         return _attachment(
             content.to_bytes(command), "text/plain; charset=utf-8", f"message-{found.sequence}.sh"
         )
-
-    add_actions(blueprint, site, base, home_of)
-    return blueprint
 
 
 def _attachment(data: bytes, content_type: str, name: str) -> Response:
