@@ -19,6 +19,7 @@ from forq_trio.ui.cells import Cells
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.rendering import Templates, html_response
 from forq_trio.ui.sessions import Sessions
+from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
 from forq_trio.ui.viewer import Viewer
 
@@ -40,6 +41,7 @@ class Site:
     sessions: Sessions
     summaries: Summaries
     hub: LiveHub
+    sparklines: Sparklines
     system: System
     server_connections: Callable[[], int]
 

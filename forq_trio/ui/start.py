@@ -15,6 +15,7 @@ from forq_trio.ui.rendering import Assets, Templates
 from forq_trio.ui.server import UiServer
 from forq_trio.ui.sessions import Sessions
 from forq_trio.ui.site import Site
+from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
 
 
@@ -71,6 +72,7 @@ def build_ui(
         sessions=Sessions(system.broker, config.auth_secret),
         summaries=summaries,
         hub=hub,
+        sparklines=Sparklines(system.monitor.history),
         system=system,
         server_connections=lambda: server.connections,
     )

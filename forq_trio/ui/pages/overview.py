@@ -19,7 +19,7 @@ from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
 
-ROWS_A_PAGE = 100
+ROWS_A_PAGE = 50
 FILTER_LENGTH_MAX = 100
 AGES_SECONDS_MAX = 5.0
 _IN_THREAD_MIN = 2_000
@@ -291,7 +291,7 @@ def overview_context(site: Site, viewer: Viewer, wanted: Wanted, summary: Summar
         "headline": headline(summary),
         "refused": site.counters.rejections,
         "charts_shown": total_charts(site, wanted.range, summary),
-        "sparkline": site.monitor.history.sparkline,
+        "sparkline": site.sparklines.of,
         "range_words": f"last {RANGES[wanted.range]}",
         "system_verdict": site.summaries.system_verdict(),
         "show_groups": wanted.sort == "health" and not wanted.descending,

@@ -1,0 +1,31 @@
+"""The small lines in the list of queues: drawn anew every half minute, for they show an hour in steps of a minute."""
+
+import trio
+from markupsafe import Markup
+
+from forq_trio.model import limits
+from forq_trio.monitor.history import History
+from forq_trio.ui import charts
+
+_SECONDS = 30.0
+_LABEL = "ready messages in the last hour"
+
+
+class Sparklines:
+    """Draws the line of a queue, and keeps it for a while."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._drawn: dict[str, tuple[float, Markup]] = {}
+
+    def of(self, queue: str) -> Markup:
+        """The line of a queue, at most half a minute old."""
+        now = trio.current_time()
+        known = self._drawn.get(queue)
+        if known is not None and now - known[0] < _SECONDS:
+            return known[1]
+        if len(self._drawn) >= limits.SERIES_QUEUES_MAX:
+            self._drawn.clear()
+        drawing = charts.sparkline(self._history.sparkline(queue), _LABEL)
+        self._drawn[queue] = now, drawing
+        return drawing
