@@ -7,6 +7,7 @@ from forq_trio.model.messages import (
     ErrorGroups,
     FoundRows,
     ListedState,
+    MatchCount,
     MessageFilter,
     MessagePage,
     check_queue_name,
@@ -54,6 +55,22 @@ class Lists:
         wanted = check_filter(wanted)
         return await self._readers.run(
             lambda reader: reader.find_messages(queue, wanted, before_sequence, limit, scan_max)
+        )
+
+    async def count_messages(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        *,
+        before_sequence: int | None = None,
+        scan_max: int = limits.SEARCH_SCAN_MAX,
+    ) -> MatchCount:
+        """How many of the next `scan_max` messages, newest first, match. Raises like `search`."""
+        check_queue_name(queue)
+        check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
+        wanted = check_filter(wanted)
+        return await self._readers.run(
+            lambda reader: reader.count_messages(queue, wanted, before_sequence, scan_max)
         )
 
     async def error_groups(

@@ -348,6 +348,20 @@ class FoundRows(Struct, frozen=True, gc=False):
     oldest_at: int | None
 
 
+class MatchCount(Struct, frozen=True, gc=False):
+    """How many of the messages that were looked at match, and how many of these are in process.
+
+    searched, total, next_before, oldest_at: as in `FoundRows`.
+    """
+
+    count: int
+    processing: int
+    searched: int
+    total: int
+    next_before: int | None
+    oldest_at: int | None
+
+
 class ErrorGroup(Struct, frozen=True, gc=False):
     """Messages with the same reason why they were dead-lettered and the same last error; None: they have none.
 

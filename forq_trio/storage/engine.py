@@ -60,6 +60,7 @@ from forq_trio.model.messages import (
     Found,
     FoundRows,
     ListedState,
+    MatchCount,
     MessageFilter,
     MessagePage,
     QueueCounts,
@@ -274,6 +275,12 @@ class Reader(Protocol):
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
     ) -> FoundRows:
         """`search`, with rows: the same messages, however long they are."""
+        ...
+
+    def count_messages(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, scan_max: int
+    ) -> MatchCount:
+        """How many `find_messages` without a limit would find."""
         ...
 
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:

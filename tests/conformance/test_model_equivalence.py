@@ -189,12 +189,13 @@ class Side:
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids))
 
     def search(self, queue: str, wanted: MessageFilter, before: int | None, limit: int, scan_max: int) -> Any:
-        """A search, the same with rows, and the errors of what it may look at."""
+        """A search, the same with rows and counted, and the errors of what it may look at."""
         found = self.reader.search(queue, wanted, before, limit, scan_max)
         rows = self.reader.find_messages(queue, wanted, before, limit, scan_max)
+        count = self.reader.count_messages(queue, wanted, before, scan_max)
         groups = self.reader.error_groups(queue, before, scan_max)
         found = msgspec.structs.replace(found, messages=_anonymous(found.messages))
-        return found, msgspec.structs.replace(rows, rows=_anonymous(rows.rows)), groups
+        return found, msgspec.structs.replace(rows, rows=_anonymous(rows.rows)), count, groups
 
     def lists(self, queue: str, limit: int) -> list[Any]:
         """Every list of a queue, read page by page."""

@@ -12,6 +12,8 @@ from support.real_server import SECRET
 
 LINKS = ("href", "src", "hx-get", "action", "data-live-path")
 ENEMYS = r"guestbook(?:-dlq)?"
+TEXTS = ("value", "title", "alt", "placeholder", "aria-label")
+"""Attributes that a browser shows and never follows, whatever an enemy's text in them begins with."""
 MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 OTHER_QUEUE = re.compile(rf"^(/(?:live/)?(?:queue|dead)/)(?!{ENEMYS}(?:/|$))[^/]+")
@@ -37,7 +39,9 @@ class Markup(HTMLParser):
             self.hidden[named["name"]] = named.get("value", "")
         executed = [name for name in named if name.startswith(("on", "hx-on")) or name == "style"]
         executed += [
-            name for name, value in named.items() if value.strip().lower().startswith(("javascript:", "js:"))
+            name
+            for name, value in named.items()
+            if name not in TEXTS and value.strip().lower().startswith(("javascript:", "js:"))
         ]
         if (
             tag == "style"

@@ -14,8 +14,10 @@ from forq_trio.model.messages import (
     Found,
     FoundRows,
     ListedState,
+    MatchCount,
     MessageFilter,
     MessagePage,
+    Status,
     StoredMessage,
     StoredQueue,
 )
@@ -73,6 +75,17 @@ class MemoryReader:
         total = self._committed().counts(queue).total
         oldest_at = _came_at(looked.rows[-1]) if looked.rows else None
         return FoundRows(found, len(looked.rows), total, looked.next_before, oldest_at)
+
+    def count_messages(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, scan_max: int
+    ) -> MatchCount:
+        looked = self._search(queue, wanted, before_sequence, scan_max + 1, scan_max)
+        processing = sum(row.status is Status.PROCESSING for row in looked.matches)
+        total = self._committed().counts(queue).total
+        oldest_at = _came_at(looked.rows[-1]) if looked.rows else None
+        return MatchCount(
+            len(looked.matches), processing, len(looked.rows), total, looked.next_before, oldest_at
+        )
 
     def _search(
         self,

@@ -15,6 +15,7 @@ from forq_trio.model.messages import (
     Found,
     FoundRows,
     ListedState,
+    MatchCount,
     MessageFilter,
     MessagePage,
     MessageRow,
@@ -29,7 +30,7 @@ from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
-from forq_trio.storage.sqlite.search import Span, end_of_page, find, look_back
+from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
 _SQL = load("reader") | load("shuffle")
@@ -126,6 +127,17 @@ class SqliteReader:
             rows = self._message_rows(matches, wanted.text)
             looked = look_back(self._query, queue, span, end_of_page(matches, limit, span))
         return FoundRows(rows, looked.searched, looked.total, looked.next_before, looked.oldest_at)
+
+    def count_messages(
+        self, queue: str, wanted: MessageFilter, before_sequence: int | None, scan_max: int
+    ) -> MatchCount:
+        span = Span.of(wanted, before_sequence, scan_max)
+        with self._snapshot():
+            count, processing = count_matching(self._query, queue, wanted, span)
+            looked = look_back(self._query, queue, span, span.above)
+        return MatchCount(
+            count, processing, looked.searched, looked.total, looked.next_before, looked.oldest_at
+        )
 
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
         span = Span.of(MessageFilter(), before_sequence, scan_max)

@@ -40,11 +40,17 @@ class Looked(NamedTuple):
 
 def find(query: Query, queue: str, wanted: MessageFilter, span: Span, limit: int) -> list[int]:
     """The sequences of the newest messages that match, at most `limit`."""
-    found = query(
-        "find",
-        queue,
-        *span,
-        limit,
+    return [seq for (seq,) in query("find", queue, *span, limit, *_bindings(wanted))]
+
+
+def count_matching(query: Query, queue: str, wanted: MessageFilter, span: Span) -> tuple[int, int]:
+    """How many messages of the span match, and how many of these are in process."""
+    ((count, processing),) = query("count_matching", queue, *span, *_bindings(wanted))
+    return count, processing
+
+
+def _bindings(wanted: MessageFilter) -> tuple[Any, ...]:
+    return (
         wanted.reason,
         wanted.since_ms,
         wanted.until_ms,
@@ -53,7 +59,6 @@ def find(query: Query, queue: str, wanted: MessageFilter, span: Span, limit: int
         write_attributes(wanted.attributes),
         wanted.text,
     )
-    return [seq for (seq,) in found]
 
 
 def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:

@@ -192,6 +192,7 @@ def test_looking_costs_the_same(filled) -> None:
                     "dead", MessageFilter(text="7", error="", attributes={"n": "7"}), None, 5, 10
                 ),
                 lambda reader: reader.find_messages("q", MessageFilter(above_sequence=30), None, 5, 10),
+                lambda reader: reader.count_messages("dead", MessageFilter(text="7", error=""), None, 10),
                 lambda reader: reader.error_groups("dead", None, 10),
                 *(
                     lambda reader, state=state: reader.list_messages("q", state, None, 5)

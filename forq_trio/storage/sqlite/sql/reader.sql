@@ -76,6 +76,25 @@ WHERE (?6 IS NULL OR failure_reason = ?6)
   AND (?12 IS NULL OR instr(content, ?12) > 0)
 LIMIT ?5;
 
+-- name: count_matching
+-- How many messages match of the first so many of a queue, and how many of these are in process; as in `find`.
+WITH scanned AS (
+    SELECT seq FROM messages INDEXED BY messages_queue
+    WHERE queue = ?1 AND seq < ?2 AND seq > ?3 ORDER BY seq DESC LIMIT ?4
+)
+SELECT count(*), count(*) FILTER (WHERE status = 1)
+FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq
+WHERE (?5 IS NULL OR failure_reason = ?5)
+  AND (?6 IS NULL OR coalesce(dead_lettered_at, received_at) >= ?6)
+  AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?7)
+  AND (?8 IS NULL OR coalesce(last_error, '') = ?8)
+  AND (?9 IS NULL OR status = ?9)
+  AND (?10 IS NULL OR NOT EXISTS (
+      SELECT 1 FROM json_each(?10) AS wanted WHERE NOT EXISTS (
+          SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
+          WHERE had.key = wanted.key AND had.value = wanted.value)))
+  AND (?11 IS NULL OR instr(content, ?11) > 0);
+
 -- name: scanned
 -- How many messages a search looked at, and the oldest of them: those between two sequences, or the first so many.
 SELECT count(*), min(seq) FROM (

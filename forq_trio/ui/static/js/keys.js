@@ -2,6 +2,7 @@
 import { closeDialog, openJump, openKeys } from "./dialogs.js";
 import { pauseLive } from "./live.js";
 import { closeRow, moveRow, openRow, openRowPage } from "./rows.js";
+import { stopSearch } from "./search.js";
 import { clearSelection, toggleRow } from "./selection.js";
 
 const OFF_KEY = "forq.keys.off";
@@ -49,8 +50,8 @@ function press(event) {
   if (act() !== false) event.preventDefault();
 }
 
-// Closes one thing: the open row, else a dialog (which the browser does itself), else the selection.
+// Ends one thing: a dialog, else the open row, else the search that goes on, else the selection.
 function escape() {
   if (document.querySelector("dialog[open]")) return closeDialog();
-  if (!closeRow()) clearSelection();
+  if (!closeRow() && !stopSearch()) clearSelection();
 }

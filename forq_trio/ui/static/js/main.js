@@ -4,6 +4,7 @@ import { closeDialog, openJump, openKeys, startDialogs } from "./dialogs.js";
 import { startKeys } from "./keys.js";
 import { pauseLive, startLive } from "./live.js";
 import { startRows } from "./rows.js";
+import { stopSearch } from "./search.js";
 import { startSelection } from "./selection.js";
 import { chooseTheme } from "./theme.js";
 import { startTimes } from "./times.js";
@@ -17,6 +18,7 @@ const actions = {
   "pause-live": pauseLive,
   copy: copyText,
   tab: chooseTab,
+  "stop-search": stopSearch,
   reload: () => location.reload(),
 };
 
@@ -65,6 +67,11 @@ function chooseTab(tab) {
     if (panel) panel.hidden = !chosen;
   }
 }
+
+// A select of places goes to the one that is chosen.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("select[data-goto]") && event.target.value.startsWith("/")) location.assign(event.target.value);
+});
 
 // A menu closes when something else is clicked.
 document.addEventListener("click", (event) => {

@@ -8,8 +8,8 @@ export function startRows() {
   }, true);
   // A row is one large target: a click beside its links follows the first of them.
   document.addEventListener("click", (event) => {
-    const row = event.target.closest("tr[data-row]");
-    if (row && !event.target.closest("a, button, input, label") && !getSelection().toString()) focusable(row)?.click();
+    const row = event.target.closest("[data-row]");
+    if (row && !event.target.closest("a, button, input, label, [data-opens]") && !getSelection().toString()) focusable(row)?.click();
   });
 }
 

@@ -63,9 +63,15 @@ function show() {
   if (all && chosen.length < boxes().length) return everything(false);
   bar.classList.toggle("is-empty", chosen.length === 0);
   const count = bar.querySelector("[data-selected]");
-  const text = all ? bar.dataset.allText : `${chosen.length.toLocaleString("en-US")} selected`;
+  const text = all ? bar.querySelector("[data-all-text]")?.dataset.allText : `${chosen.length.toLocaleString("en-US")} selected`;
   if (count && count.textContent !== text) count.textContent = text;
   for (const button of bar.querySelectorAll("[data-one]")) button.disabled = all || chosen.length !== 1;
+  // A few are deleted by a button that asks itself, more by one that opens a dialog.
+  for (const button of bar.querySelectorAll("[data-few]")) {
+    button.hidden = all || chosen.length > Number(button.dataset.few);
+    button.dataset.ask = chosen.length === 1 ? "Delete 1 message?" : `Delete ${chosen.length} messages?`;
+  }
+  for (const button of bar.querySelectorAll("[data-many]")) button.hidden = !all && chosen.length <= Number(button.dataset.many);
   for (const button of bar.querySelectorAll("button")) {
     if (!button.hasAttribute("data-one")) button.disabled = chosen.length === 0;
   }

@@ -1,0 +1,233 @@
+"""The workbench of one dead-letter queue: its groups, its filter, a bounded search, and the rows that it found."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from quart import Blueprint, Response, redirect, request
+
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import DeadLettersOnly
+from forq_trio.model.messages import FoundRows
+from forq_trio.ui.cells import Cells
+from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
+from forq_trio.ui.pages.workbench_actions import add_actions
+from forq_trio.ui.pages.workbench_tasks import add_tasks
+from forq_trio.ui.site import Site, is_part
+from forq_trio.ui.viewer import Viewer
+from forq_trio.ui.workbench import search as searches
+from forq_trio.ui.workbench.filter import AGES, REASONS, Filter, error_words, read_filter, read_number, splits
+from forq_trio.ui.workbench.groups import GROUPS_SPAN, Groups, largest
+from forq_trio.ui.workbench.search import Search
+from forq_trio.ui.workbench.tasks import Band, band
+
+ROWS_A_PAGE = 50
+BANDS_SHOWN_MAX = 3
+SWITCH_MAX = 20
+
+
+class Page(Struct):
+    """A page of rows. shown: how many there are so far.
+
+    goes_on: "" at the end; "scroll" when there are more below `before`, "search" when there may be once the search,
+    which goes on, has come further, "later" when it has stopped.
+    """
+
+    rows: list[Any]
+    shown: int
+    before: int | None
+    goes_on: str
+
+
+async def find_page(
+    site: Site, queue: str, wanted: Filter, search: Search, before: int | None, shown: int, waits: bool
+) -> Page:
+    """The next rows that match, within what was searched. waits: whether the search goes on by itself."""
+    found: FoundRows = await site.broker.find_messages(
+        queue, wanted.question(search.above), before_sequence=before, limit=ROWS_A_PAGE
+    )
+    shown += len(found.rows)
+    if found.next_before is not None:
+        return Page(found.rows, shown, found.next_before, "scroll")
+    if search.at_end:
+        return Page(found.rows, shown, None, "")
+    return Page(found.rows, shown, search.down, "search" if waits else "later")
+
+
+def everything(site: Site, queue: str) -> Search:
+    """What an empty filter finds, without a search."""
+    counts = site.broker.counts_of(queue)
+    return Search(found=counts.total, held=counts.processing, total=counts.total, begun=True)
+
+
+def require(site: Site, queue: str, scope: Scope = Scope.BROWSE) -> Viewer:
+    """The viewer. Raises Forbidden, InvalidQueueName or DeadLettersOnly."""
+    viewer = site.viewer
+    viewer.require(scope, queue)
+    site.broker.check_dead_letter_queue(queue)
+    return viewer
+
+
+async def head_of(site: Site, viewer: Viewer, queue: str) -> DeadRow:
+    """What is known about the queue."""
+    queues = DeadQueues(site, viewer)
+    sources = await queues.sources()
+    tasks = await site.broker.redrives(queue)
+    await site.monitor.refresh_ages([queue], AGES_SECONDS_MAX)
+    return queues.row(queue, sources.get(queue, []), tasks)
+
+
+async def bands_of(site: Site, queue: str) -> list[Band]:
+    now_ms = site.clock.now_ms()
+    return [band(task, now_ms) for task in await site.broker.redrives(queue)]
+
+
+class WorkbenchView:
+    """The live part: the head and the bands of the tasks that the page has."""
+
+    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._queue = args.get("queue", "")
+        viewer.require(Scope.BROWSE, self._queue)
+        site.broker.check_dead_letter_queue(self._queue)
+        self._context: dict[str, Any] = {}
+
+    async def refresh(self) -> None:
+        site = self._site
+        self._context = {
+            "queue": self._queue,
+            "row": await head_of(site, self._viewer, self._queue),
+            "tasks": await site.broker.redrives(self._queue),
+            "bands": await bands_of(site, self._queue),
+            "summary": await site.summaries.of(self._viewer),
+            "system_verdict": site.summaries.system_verdict(),
+            "viewer": self._viewer,
+        }
+
+    def cells(self) -> Mapping[str, str]:
+        cells = Cells()
+        self._site.templates.render("workbench/live.html", cells, **self._context)
+        return cells.html
+
+
+class Workbench:
+    """The pages and parts of the workbench."""
+
+    def __init__(self, site: Site, groups: Groups) -> None:
+        self._site = site
+        self._groups = groups
+
+    async def page(self, queue: str) -> Response:
+        site = self._site
+        viewer = require(site, queue)
+        wanted = read_filter(request.args, site.clock.now_ms())
+        if "attr_name" in request.args:
+            return redirect(site.url(f"/dead/{queue}", **wanted.query()), 303)  # type: ignore[return-value]
+        search = everything(site, queue)
+        if not wanted.is_empty:
+            search = await searches.step(site.broker, queue, wanted, Search())
+        page = await find_page(site, queue, wanted, search, None, 0, search.searching)
+        others = [name for name in DeadQueues(site, viewer).names() if name != queue]
+        tasks = await site.broker.redrives(queue)
+        return await site.page(
+            "workbench/page.html",
+            "dead",
+            live=site.url("/live/workbench", queue=queue),
+            row=await head_of(site, viewer, queue),
+            tasks=tasks,
+            bands=await bands_of(site, queue),
+            bands_max=BANDS_SHOWN_MAX,
+            others=others[:SWITCH_MAX],
+            others_more=len(others) - SWITCH_MAX,
+            may_change=viewer.may(Scope.REDRIVE, queue),
+            choices={"ages": AGES, "reasons": REASONS},
+            limits=limits,
+            **self._common(queue, wanted, search, page),
+        )
+
+    async def rows(self, queue: str) -> Response:
+        """More rows of the list."""
+        site = self._site
+        require(site, queue)
+        wanted = read_filter(request.args, site.clock.now_ms())
+        search = searches.read_search(request.args)
+        before = read_number(request.args, "before", limits.SEQUENCE_MAX) or None
+        shown = read_number(request.args, "shown", limits.SEQUENCE_MAX)
+        waits = request.args.get("searching", "") == "1"
+        page = await find_page(site, queue, wanted, search, before, shown, waits)
+        return site.part(
+            "workbench/rows.html",
+            may_change=site.viewer.may(Scope.REDRIVE, queue),
+            **self._common(queue, wanted, search, page),
+        )
+
+    async def search(self, queue: str) -> Response:
+        """The next step of the search."""
+        site = self._site
+        require(site, queue)
+        wanted = read_filter(request.args, site.clock.now_ms())
+        search = searches.read_search(request.args)
+        search = await searches.step(site.broker, queue, wanted, search)
+        response = site.part(
+            "workbench/bound.html",
+            swapped=True,
+            may_change=site.viewer.may(Scope.REDRIVE, queue),
+            **self._common(queue, wanted, search, None),
+        )
+        response.headers["HX-Trigger-After-Settle"] = "forq:searched"
+        return response
+
+    async def groups(self, queue: str) -> Response:
+        """The groups, as far as they are counted; the part asks for the next step itself."""
+        site = self._site
+        require(site, queue)
+        wanted = read_filter(request.args, site.clock.now_ms())
+        count = await self._groups.next(queue)
+        chosen = (wanted.reason, wanted.error or None)
+        reasons = count.reasons(None if wanted.error is None else chosen)
+        return site.part(
+            "workbench/groups.html",
+            queue=queue,
+            wanted=wanted,
+            count=count,
+            span=GROUPS_SPAN,
+            reasons=reasons,
+            largest=largest(reasons),
+            error_words=error_words,
+            swapped=True,
+        )
+
+    def _common(self, queue: str, wanted: Filter, search: Search, page: Page | None) -> dict[str, Any]:
+        return {
+            "queue": queue,
+            "wanted": wanted,
+            "search": search,
+            "page": page,
+            "span": searches.SPAN,
+            "splits": splits,
+            "again": lambda **changes: {**search.query(), **changes},
+        }
+
+
+def workbench_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("workbench", __name__)
+    groups = Groups(site.broker)
+    workbench = Workbench(site, groups)
+    blueprint.get("/dead/<queue>")(workbench.page)
+    blueprint.get("/dead/<queue>/rows")(workbench.rows)
+    blueprint.get("/dead/<queue>/search")(workbench.search)
+    blueprint.get("/dead/<queue>/groups")(workbench.groups)
+    add_actions(blueprint, site, groups, require)
+    add_tasks(blueprint, site, require)
+
+    @blueprint.errorhandler(DeadLettersOnly)
+    async def dead_letters_only(error: DeadLettersOnly) -> Response:
+        """As Forq answers, with the code in the text."""
+        title, text = "That cannot be done", f"{error.message}. ({error.code})"
+        if is_part():
+            return site.part("error_part.html", 400, title=title, text=text)
+        return await site.page("error.html", "dead", status=400, title=title, text=text)
+
+    return blueprint

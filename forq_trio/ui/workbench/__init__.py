@@ -1,0 +1,1 @@
+"""What the workbench of a dead-letter queue is made of: its filter, its search, groups of errors, tasks in words."""

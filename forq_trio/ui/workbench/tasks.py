@@ -1,0 +1,112 @@
+"""Redrives and deletions of many dead letters, in words: the bands above the list."""
+
+from msgspec import Struct
+
+from forq_trio.ui import format
+from forq_trio.ui.workbench.filter import task_words
+from forq_trio.wire.dead_letters import RedriveInfo
+
+_SECONDS_SEEN_MIN = 2.0
+
+
+class Band(Struct, frozen=True):
+    """A task. verb, what: the headline; value, top: of the bar; notes: what stands below it."""
+
+    id: str
+    queue: str
+    state: str
+    verb: str
+    what: str
+    value: int
+    top: int
+    notes: list[str]
+    error: str
+
+
+_VERBS = {
+    ("redrive", "running"): "Redriving",
+    ("redrive", "paused"): "Paused: redriving",
+    ("redrive", "done"): "Redrove",
+    ("redrive", "cancelled"): "Cancelled: redriving",
+    ("redrive", "failed"): "Failed: redriving",
+    ("delete", "running"): "Deleting",
+    ("delete", "paused"): "Paused: deleting",
+    ("delete", "done"): "Deleted",
+    ("delete", "cancelled"): "Cancelled: deleting",
+    ("delete", "failed"): "Failed: deleting",
+}
+
+
+def band(task: RedriveInfo, now_ms: int) -> Band:
+    """A task as its band shows it."""
+    done = task.state == "done"
+    return Band(
+        task.id,
+        task.queue,
+        task.state,
+        _VERBS[task.action, task.state],
+        _what(task),
+        max(task.total, 1) if done else min(task.searched, task.total),
+        max(task.total, 1),
+        _notes(task, now_ms),
+        task.error or "",
+    )
+
+
+def _what(task: RedriveInfo) -> str:
+    words = task_words(task.filter)
+    if task.action == "redrive":
+        words += f" to {task.target}" if task.target else " back to where they came from"
+    if task.rate_per_second is not None:
+        words += f", {format.whole(task.rate_per_second)} a second"
+    return f"{words}, only counted" if task.dry_run else words
+
+
+def _notes(task: RedriveInfo, now_ms: int) -> list[str]:
+    """What was done, what is left, and how long it takes."""
+    word = "deleted" if task.action == "delete" else "moved"
+    if not task.filter.above_sequence and _is_all(task):
+        notes = [
+            f"{format.whole(task.moved)} of {format.whole(max(task.total - task.skipped, task.moved))} {word}"
+        ]
+    else:
+        notes = [f"{format.whole(task.moved)} {word}"]
+        if task.state != "done":
+            notes.append(f"searched {format.whole(task.searched)} of {format.short(task.total)}")
+    if task.skipped:
+        why = (
+            "a consumer holds them"
+            if task.action == "delete" or task.target
+            else "a consumer holds them or nothing says where they came from"
+        )
+        notes.append(f"{format.whole(task.skipped)} left where they are, {why}")
+    left_ms = to_go_ms(task, now_ms)
+    if left_ms is not None:
+        notes.append(f"about {format.duration(left_ms)} to go")
+    return notes
+
+
+def _is_all(task: RedriveInfo) -> bool:
+    wanted = task.filter
+    return wanted.reason is None and wanted.error is None and not wanted.text and not wanted.attributes
+
+
+def to_go_ms(task: RedriveInfo, now_ms: int) -> float | None:
+    """How long a task goes on, by its rate and by how many matched so far; None where nothing can be said."""
+    left = task.total - task.searched
+    if task.state != "running" or task.filter.above_sequence or not task.searched or left <= 0:
+        return None
+    if task.rate_per_second is not None:
+        if not task.matched:
+            return None
+        return left * task.matched / task.searched / task.rate_per_second * 1_000
+    passed_ms = now_ms - task.started_at
+    if passed_ms < _SECONDS_SEEN_MIN * 1_000:
+        return None
+    return passed_ms * left / task.searched
+
+
+def remaining(task: RedriveInfo) -> str:
+    """The line that a confirmation has about a task that it cancels."""
+    verb = "Deletion" if task.action == "delete" else "Redrive"
+    return f"{verb} of {task_words(task.filter)}, {format.whole(task.moved)} done so far"

@@ -1,0 +1,68 @@
+"""The workbench in a browser: what is found, ticked, redriven and deleted, and how it is asked before."""
+
+from playwright.sync_api import expect
+
+from forq_trio.client.types import NewMessage
+
+
+def fill(client, name="orders", count=60):
+    """A queue whose messages have all failed; every third one because of a timeout."""
+    client.configure(name, max_attempts=1)
+    client.produce_many(name, [NewMessage(f'{{"order": {number}}}') for number in range(count)])
+    taken = client.receive(name, max_messages=count, wait_ms=0)
+    client.nack(name, [each.receipt for each in taken[::3]], reason="timeout")
+    client.nack(name, [each.receipt for place, each in enumerate(taken) if place % 3], reason="410 Gone")
+    return f"{name}-dlq"
+
+
+def test_a_group_is_chosen_searched_and_redriven_and_the_band_tells_of_it(ui, page, client):
+    queue = fill(client)
+    page.goto(f"{ui.ui_url}/dead")
+    page.get_by_role("link", name=queue).click()
+    page.locator("#groups").get_by_text("410 Gone").click()
+    expect(page.locator("#bound")).to_contain_text("Found 40. Searched all 60")
+    page.keyboard.press("f")
+    page.keyboard.type('"order": 1')
+    page.keyboard.press("Enter")
+    expect(page.locator("mark").first).to_have_text('"order": 1')
+    expect(page.locator(".chip")).to_have_count(2)
+    first = page.locator("[data-select]").first
+    first.check()
+    expect(page.locator("[data-selected]")).to_have_text("1 selected")
+    page.locator("#select-matching").click()
+    expect(page.locator("[data-selected]")).to_contain_text("that match, as of")
+    page.get_by_role("button", name="Redrive…").click()
+    dialog = page.locator("#dialog")
+    dialog.get_by_label("How many a second").fill("1")
+    dialog.get_by_role("button", name="Redrive").click()
+    band = page.locator(".task")
+    expect(band).to_contain_text(
+        'Redriving “410 Gone”, attempts used up, those with “"order": 1” back to where'
+    )
+    band.get_by_role("button", name="Pause").click()
+    expect(band).to_contain_text("Paused:")
+    band.get_by_role("button", name="Cancel").click()
+    expect(band).to_contain_text("Cancelled:")
+    band.get_by_role("button", name="Dismiss").click()
+    expect(band).to_have_count(0)
+
+
+def test_a_few_are_deleted_by_a_button_that_asks_and_all_by_typing_the_name(ui, page, client):
+    queue = fill(client)
+    page.goto(f"{ui.ui_url}/dead/{queue}")
+    expect(page.locator("[data-select]")).to_have_count(50)
+    page.locator("#rows-more").scroll_into_view_if_needed()
+    expect(page.locator("[data-select]")).to_have_count(60)
+    for place in range(2):
+        page.locator("[data-select]").nth(place).check()
+    page.locator("[data-few]").click()
+    expect(page.locator("[data-few]")).to_have_text("Delete 2 messages?")
+    page.locator("[data-few]").click()
+    expect(page.locator("#toast")).to_contain_text("Deleted 2 messages")
+    expect(page.locator("h1 + .lede")).to_contain_text("58 dead letters")
+    page.get_by_role("button", name="Delete all…").click()
+    button = page.locator("#dialog [data-confirm]")
+    expect(button).to_be_disabled()
+    page.locator("#dialog [name=name]").fill(queue)
+    button.click()
+    expect(page.locator("#toast")).to_contain_text("Deleting 58 messages")

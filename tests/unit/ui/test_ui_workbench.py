@@ -1,0 +1,184 @@
+"""The workbench's filter is all in the URL, its search is bounded, and its tasks are told in words."""
+
+import pytest
+from werkzeug.datastructures import MultiDict
+
+from forq_trio.model.messages import ErrorGroup, ErrorGroups
+from forq_trio.ui.pages.dead import grown, headline
+from forq_trio.ui.pages.workbench_actions import outcome, read_rate
+from forq_trio.ui.rendering import encode_query
+from forq_trio.ui.workbench.filter import Filter, read_filter, splits, task_words
+from forq_trio.ui.workbench.groups import GROUPS_SECONDS, Groups
+from forq_trio.ui.workbench.search import Search, is_near, read_search
+from forq_trio.ui.workbench.tasks import band, to_go_ms
+from forq_trio.wire.dead_letters import AppliedFilter, MoveResult, RedriveInfo
+
+NOW = 1_700_000_000_000
+ANY = AppliedFilter(None, None, None, {}, None, None, None)
+
+
+def given(*pairs):
+    return MultiDict(pairs)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(NOW),
+        Filter(NOW, q='{"a": "ü&='),
+        Filter(NOW, reason="message_expired", error="503: no answer"),
+        Filter(NOW, error=""),
+        Filter(NOW, attributes={"tenant": "acme: one", "x": ""}, age="24h"),
+    ],
+)
+def test_a_filter_is_read_back_from_its_url_and_from_its_form(wanted):
+    query = wanted.query()
+    pairs = [
+        (name, each)
+        for name, value in query.items()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    sent = [(name, str(value)) for name, value in pairs if value not in (None, "")]
+    assert read_filter(given(*sent), NOW) == wanted
+    assert read_filter(given(*((name, str(value)) for name, value in wanted.fields())), NOW + 5) == wanted
+    assert (encode_query(query) == "") is wanted.is_empty
+
+
+def test_what_is_not_valid_in_a_url_is_left_out():
+    bad = given(("age", "1y"), ("as_of", "-1"), ("attr", "no colon"), ("attr", ":x"), ("q", "x" * 5_000))
+    wanted = read_filter(bad, NOW)
+    assert (wanted.age, wanted.as_of, wanted.attributes, len(wanted.q)) == ("", NOW, {}, 1_024)
+    assert read_filter(given(("as_of", str(NOW + 1))), NOW).as_of == NOW
+    assert len(read_filter(given(*(("attr", f"a{n}:b") for n in range(50))), NOW).attributes) == 10
+
+
+def test_a_filter_asks_for_what_was_there_at_its_moment():
+    wanted = Filter(NOW, q="x", error="", age="1h", attributes={"a": "b"})
+    question = wanted.question(above_sequence=7)
+    assert (question.since_ms, question.until_ms) == (NOW - 3_600_000, NOW)
+    assert (question.text, question.error, question.above_sequence) == ("x", "", 7)
+    task = wanted.for_task(NOW + 500)
+    assert (task.min_age_ms, task.max_age_ms, task.error) == (500, 3_600_500, "")
+
+
+def test_each_chip_leads_to_the_filter_without_it():
+    wanted = Filter(NOW, reason="queue_full", error="e", age="7d", attributes={"a": "b"})
+    assert [(chip.name, chip.value) for chip in wanted.chips()] == [
+        ("Reason", "Queue was full"), ("Error", "e"), ("Dead for", "less than 7 d"), ("a", "b")
+    ]  # fmt: skip
+    assert wanted.chips()[1].query == wanted.query() | {"error": None}
+
+
+def test_hits_are_found_in_a_preview():
+    assert splits("a-ab-b", "ab") == [("a-", False), ("ab", True), ("-b", False)]
+    assert splits("abab", "ab") == [("ab", True), ("ab", True)]
+    assert splits("<b>", "") == [("<b>", False)]
+
+
+def test_the_state_of_a_search_travels_in_the_url():
+    search = Search(200_000, 12, 3, 30_000, 90_000, 456, NOW, True)
+    fields = [(name, str(value)) for name, value in search.query().items()]
+    assert read_search(given(*fields)) == search
+    assert (search.searching, search.movable, search.above) == (True, 9, 455)
+    assert not Search(down=None, begun=True).searching
+    assert read_search(given(("depth", "x"), ("down", "-4"))) == Search()
+
+
+@pytest.mark.parametrize(
+    ("count", "shown", "near"), [(99, 100, True), (98, 100, False), (1, 0, False), (0, 0, True)]
+)
+def test_a_count_is_near_within_one_percent(count, shown, near):
+    assert is_near(count, shown) is near
+
+
+def task(**members):
+    defaults = {
+        "id": "t", "queue": "a-dlq", "action": "redrive", "state": "running", "dry_run": False, "filter": ANY,
+        "target": None, "rate_per_second": None, "searched": 40, "total": 100, "matched": 40, "skipped": 0, "moved": 40,
+        "started_at": NOW, "started_by": None, "paused_at": None, "finished_at": None, "error": None,
+    }  # fmt: skip
+    return RedriveInfo(**defaults | members)
+
+
+def test_a_band_says_what_is_moved_where_to_how_fast_and_for_how_long():
+    made = band(task(rate_per_second=10, skipped=2), NOW + 9_000)
+    assert (
+        f"{made.verb} {made.what}" == "Redriving all dead letters back to where they came from, 10 a second"
+    )
+    assert made.notes == [
+        "40 of 98 moved",
+        "2 left where they are, a consumer holds them or nothing says where they came from",
+        "about 6 s to go",
+    ]
+    wanted = AppliedFilter("message_expired", None, None, {"tenant": "acme"}, "x", "410 Gone", 7)
+    assert task_words(wanted) == "“410 Gone”, expired, those with “x”, tenant “acme”"
+    made = band(task(action="delete", state="failed", filter=wanted, error="disk full"), NOW)
+    assert (made.verb, made.notes, made.error) == (
+        "Failed: deleting", ["40 deleted", "searched 40 of 100"], "disk full"
+    )  # fmt: skip
+    done = band(task(state="done", searched=70), NOW)
+    assert (done.value, done.top) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("members", "left"),
+    [({}, 15_000), ({"state": "paused"}, None), ({"searched": 0}, None), ({"total": 40}, None)],
+)
+def test_how_long_a_task_goes_on_is_said_where_it_can_be_known(members, left):
+    assert to_go_ms(task(**members), NOW + 10_000) == left
+
+
+def test_what_was_left_is_said():
+    done, left = MoveResult("a", True), MoveResult("b", False, "not_found", "")
+    assert outcome([done], "Redrove") == "Redrove 1 message"
+    assert outcome([done, left], "Deleted") == "Deleted 1 message; 1 was left: in process or gone"
+
+
+@pytest.mark.parametrize("text", ["0", "10001", "-1", "1.5", "ten", "1" * 400])
+def test_a_rate_that_cannot_be_is_explained(text):
+    with pytest.raises(ValueError, match="A whole number from 1 to 10,000"):
+        read_rate(text)
+
+
+def test_a_rate_may_be_left_out():
+    assert (read_rate(" "), read_rate("1,000")) == (None, 1_000)
+
+
+def test_the_list_says_how_many_there_are_and_how_many_came():
+    assert headline(3, 1_659) == "1,659 dead letters in 3 queues"
+    assert headline(1, 1) == "1 dead letter in one queue"
+    assert headline(0, 0) == "There are no dead letters"
+    assert (grown([None, 3, None, 10]), grown([5, 2]), grown([None])) == (7, 0, 0)
+
+
+class Errors:
+    """Answers like a broker with 25,000 messages: three pages of 10,000 at most."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def error_groups(self, queue, *, before_sequence):
+        self.asked += 1
+        left = 25_000 if before_sequence is None else before_sequence
+        size = min(10_000, left)
+        groups = [ErrorGroup("r", f"e{n}", 10 + n, NOW) for n in range(12)] + [ErrorGroup(None, None, 5, NOW)]
+        return ErrorGroups(groups, size, 25_000, left - size or None, [ErrorGroup("r", None, 7, NOW)])
+
+
+async def test_groups_are_counted_in_steps_and_kept_for_a_while():
+    seconds = [0.0]
+    broker = Errors()
+    groups = Groups(broker, lambda: seconds[0])
+    searched = [(await groups.next("q")).searched for _ in range(5)]
+    assert (searched, broker.asked) == ([10_000, 20_000, 25_000, 25_000, 25_000], 3)
+    count = await groups.next("q")
+    reason, direct = count.reasons()
+    assert (reason.words, direct.words) == ("r", "Sent here directly")
+    assert [(each.error, each.count) for each in reason.groups[:2]] == [("e11", 63), ("e10", 60)]
+    summed = reason.groups[-1]
+    assert (summed.link, summed.count) == (False, 21 + 3 * sum(10 + n for n in range(4)))
+    shown = [each.error for each in count.reasons(("r", "e0"))[0].groups]
+    assert "e0" in shown
+    seconds[0] += GROUPS_SECONDS + 1
+    await groups.next("q")
+    assert broker.asked == 4
