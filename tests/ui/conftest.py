@@ -68,17 +68,17 @@ def open_page(chromium: Chromium, guards) -> Iterator[OpenPage]:
 
 
 @pytest.fixture
-def page(open_page, ui) -> Page:
+def page(ui, open_page) -> Page:
     return open_page(ui)
 
 
 @pytest.fixture
-def phone(open_page, ui) -> Page:
+def phone(ui, open_page) -> Page:
     return open_page(ui, **PHONE)
 
 
 @pytest.fixture
-def world_page(open_page, world) -> Page:
+def world_page(world, open_page) -> Page:
     return open_page(world)
 
 

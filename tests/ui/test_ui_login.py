@@ -1,0 +1,205 @@
+"""Who may come in, what a session is worth, and which requests are ours (contract F15)."""
+
+import re
+import socket
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from forq_trio import ForqClient
+from support.real_server import SECRET, RealServer, real_server
+from support.ui_http import Markup, logged_in
+
+PATHS = ("/", "/system", "/queue/a", "/dead", "/live/overview", "/live/poll/overview", "/go?to=a")
+
+
+def cookie(browser: httpx.Client) -> str:
+    return browser.cookies["ForqSession"]
+
+
+def csrf(browser: httpx.Client) -> str:
+    return Markup(browser.get("/").text).hidden["csrf"]
+
+
+def test_without_a_session_there_is_only_the_login(ui) -> None:
+    with httpx.Client(base_url=ui.ui_url) as stranger:
+        for path in PATHS:
+            answer = stranger.get(path)
+            assert answer.status_code in (303, 401), path
+            assert not answer.content
+        assert stranger.get("/system").headers["Location"] == "/login?next=%2Fsystem"
+        assert stranger.get("/", headers={"Cookie": "ForqSession=" + "x" * 43}).status_code == 303
+        assert stranger.get("/", headers={"Cookie": "ForqSession=" + "x" * 9_000}).status_code == 303
+
+
+def test_wrong_keys_are_refused_and_then_throttled(ui) -> None:
+    with httpx.Client(base_url=ui.ui_url) as guesser:
+        fields = Markup(guesser.get("/login").text).hidden
+        for _ in range(5):
+            answer = guesser.post("/login", data=fields | {"key": "wrong"}, headers={"Origin": ui.ui_url})
+            assert answer.status_code == 403
+            assert "neither the server’s secret nor a token" in answer.text
+        answer = guesser.post("/login", data=fields | {"key": SECRET}, headers={"Origin": ui.ui_url})
+        assert answer.status_code == 429
+        assert 0 < int(answer.headers["Retry-After"]) <= 60
+        assert "ForqSession" not in guesser.cookies
+
+
+@pytest.mark.parametrize("key", ["", "ü" * 40, "x" * 5_000, "\0"])
+def test_what_can_be_no_key_is_refused(ui, key) -> None:
+    with httpx.Client(base_url=ui.ui_url) as guesser:
+        fields = Markup(guesser.get("/login").text).hidden
+        answer = guesser.post("/login", data=fields | {"key": key}, headers={"Origin": ui.ui_url})
+        assert answer.status_code == 403
+
+
+def test_a_token_needs_browse_and_sees_its_queues_alone(ui, client) -> None:
+    client.produce("orders.new", "x")
+    client.produce("emails", "x")
+    producer = client.create_token("sender", ["produce"]).token
+    looker = client.create_token("looker", ["browse"], "orders.*").token
+    with pytest.raises(AssertionError, match="403"), logged_in(ui.ui_url, producer):
+        pass
+    with logged_in(ui.ui_url, looker) as browser:
+        page = browser.get("/").text
+        assert "orders.new" in page
+        assert "emails" not in page
+        assert "looker · read-only" in page
+        assert browser.get("/system").status_code == 403
+        client.revoke_token("looker")
+        assert browser.get("/").status_code == 303
+
+
+def test_a_session_survives_a_restart_and_can_be_revoked(tmp_path) -> None:
+    database = tmp_path / "forq.db"
+    with real_server(database, FORQ_ENV="local") as server:
+        with logged_in(server.ui_url) as browser:
+            session = cookie(browser)
+        assert server.stop() == 0
+    headers = {"Cookie": f"ForqSession={session}"}
+    with real_server(database, FORQ_ENV="local") as server:
+        assert httpx.get(f"{server.ui_url}/", headers=headers).status_code == 200
+        with logged_in(server.ui_url) as other:
+            digest = re.findall(r"/system/sessions/([0-9a-f]{64})/end", other.get("/system").text)
+            assert len(set(digest)) == 2
+            for each in set(digest):
+                other.post(
+                    f"/system/sessions/{each}/end",
+                    headers={"Origin": server.ui_url, "X-CSRF-Token": csrf(other)},
+                )
+                if httpx.get(f"{server.ui_url}/", headers=headers).status_code == 303:
+                    break
+        assert httpx.get(f"{server.ui_url}/", headers=headers).status_code == 303
+        assert server.stop() == 0
+    another = "another-secret-that-has-thirty-two-characters"
+    with real_server(database, FORQ_ENV="local") as server:
+        with logged_in(server.ui_url) as browser:
+            session = cookie(browser)
+        assert server.stop() == 0
+    with real_server(database, FORQ_ENV="local", FORQ_AUTH_SECRET=another) as server:
+        headers = {"Cookie": f"ForqSession={session}"}
+        assert httpx.get(f"{server.ui_url}/", headers=headers).status_code == 303
+
+
+def test_after_the_logout_the_cookie_is_worth_nothing(ui) -> None:
+    with logged_in(ui.ui_url) as browser:
+        session = cookie(browser)
+        answer = browser.post("/logout", data={"csrf": csrf(browser)}, headers={"Origin": ui.ui_url})
+        assert answer.status_code == 303
+        assert answer.headers["Location"] == "/login"
+    assert httpx.get(f"{ui.ui_url}/", headers={"Cookie": f"ForqSession={session}"}).status_code == 303
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Referer": "http://evil.example/"},
+        {"Origin": "{ui}", "X-CSRF-Token": "x" * 55},
+        {"Origin": "http://evil.example", "X-CSRF-Token": "{csrf}"},
+        {"X-CSRF-Token": "{csrf}"},
+    ],
+)
+def test_a_request_from_elsewhere_changes_nothing(ui, client, headers) -> None:
+    with logged_in(ui.ui_url) as browser:
+        made = {
+            name: value.replace("{ui}", ui.ui_url).replace("{csrf}", csrf(browser))
+            for name, value in headers.items()
+        }
+        data = {"name": "mine", "scopes": "admin"}
+        answer = browser.post("/system/tokens", data=data, headers=made)
+        assert answer.status_code == 403
+        assert client.tokens() == []
+
+
+def test_a_page_of_another_session_is_worth_nothing(ui, client) -> None:
+    with logged_in(ui.ui_url) as one, logged_in(ui.ui_url) as other:
+        headers = {"Origin": ui.ui_url, "X-CSRF-Token": csrf(one)}
+        data = {"name": "mine", "scopes": "admin"}
+        assert other.post("/system/tokens", data=data, headers=headers).status_code == 403
+        assert one.post("/system/tokens", data=data, headers=headers).status_code == 200
+        assert [token.name for token in client.tokens()] == ["mine"]
+
+
+def test_names_that_were_not_configured_are_refused(ui) -> None:
+    for host in ("evil.example", "localhost.evil.example:80", ""):
+        answer = httpx.get(f"{ui.ui_url}/login", headers={"Host": host})
+        assert answer.status_code in (400, 421), host
+    assert httpx.get(f"{ui.ui_url}/login", headers={"Host": "10.1.2.3:99"}).status_code == 200
+
+
+@pytest.fixture
+def behind_a_proxy(tmp_path) -> Iterator[RealServer]:
+    with real_server(
+        tmp_path / "forq.db", FORQ_ENV="pro", FORQ_UI_BASE_PATH="/forq", FORQ_UI_HOSTS="queue.example"
+    ) as server:
+        yield server
+
+
+def test_under_a_base_path_every_link_and_cookie_has_it(behind_a_proxy) -> None:
+    url, host = behind_a_proxy.ui_url, {"Host": "queue.example"}
+    for prefix in ("", "/forq"):  # a proxy that cuts it off, and one that leaves it on
+        answer = httpx.get(f"{url}{prefix}/login", headers=host)
+        assert answer.status_code == 200
+        assert {link.split("/")[1] for link in Markup(answer.text).links} == {"forq"}
+        (set_cookie,) = answer.headers.get_list("set-cookie")
+        assert "Path=/forq/" in set_cookie
+        assert "Secure" in set_cookie
+        assert answer.headers["Strict-Transport-Security"]
+    assert httpx.get(f"{url}/forq/system", headers=host).headers["Location"].startswith("/forq/login")
+
+
+@pytest.mark.parametrize(
+    "next_page", ["//evil.example", "/\\evil.example", "http://evil.example", "/\r\nX: 1"]
+)
+def test_the_login_leads_to_our_own_pages_alone(ui, next_page) -> None:
+    with httpx.Client(base_url=ui.ui_url) as browser:
+        fields = Markup(browser.get("/login", params={"next": next_page}).text).hidden
+        assert fields["next"] == ""
+        answer = browser.post(
+            "/login", data=fields | {"key": SECRET, "next": next_page}, headers={"Origin": ui.ui_url}
+        )
+        assert answer.headers["Location"] == "/"
+
+
+def test_the_connection_is_of_http_1_alone(ui) -> None:
+    host, _, port = ui.ui_url.removeprefix("http://").partition(":")
+    for opening in (
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /login HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n"
+        b"HTTP2-Settings: AAAA\r\n\r\n",
+    ):
+        with socket.create_connection((host, int(port)), timeout=10) as stream:
+            stream.sendall(opening)
+            received = b""
+            while data := stream.recv(65_536):
+                received += data
+            assert b"\0\0" not in received  # no frame
+
+
+def test_a_client_of_the_api_is_not_logged_in(ui, client: ForqClient) -> None:
+    answer = httpx.get(f"{ui.ui_url}/", headers={"X-API-Key": SECRET})
+    assert answer.status_code == 303

@@ -1,0 +1,132 @@
+"""The list of queues in a browser: live without anything moving, sorted, filtered, by keyboard, on a phone."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from forq_trio import ForqClient
+from support.browser import axe, dark, focused, keyboard, sideways_pixels
+
+
+def test_the_first_queue_appears_by_itself(page, client) -> None:
+    expect(page.locator("h1")).to_have_text("No queue yet")
+    page.get_by_role("tab", name="Python").click()
+    expect(page.locator("#how-python")).to_be_visible()
+    expect(page.locator("#how-curl")).to_be_hidden()
+    axe(page)
+    client.produce("emails", "hello")
+    expect(page.get_by_role("link", name="emails")).to_be_visible()
+    expect(page.locator("h1")).to_have_text("The queue is healthy")
+
+
+def test_numbers_change_in_place_and_nothing_moves(page, client, producer) -> None:
+    for name in ("alpha", "beta", "live"):
+        client.produce(name, "x")
+    page.goto("/")
+    cell = page.locator('[data-live="q:live:ready"]')
+    before = int(cell.inner_text().replace(",", ""))
+    row = page.locator("tr.row", has_text="beta").element_handle()
+    link = page.get_by_role("link", name="beta")
+    link.focus()
+    expect(cell).not_to_have_text(f"{before:,}")
+    client.produce("gamma", "x")
+    expect(page.locator('[data-live="new-queues"]')).to_have_text("1 new queue")
+    expect(page.get_by_role("link", name="gamma")).to_have_count(0)
+    assert row.evaluate("row => row.isConnected")
+    assert focused(page) == "a beta"
+    page.keyboard.press("r")
+    expect(page.get_by_role("link", name="gamma")).to_be_visible()
+
+
+def test_pausing_really_pauses(page, client, producer) -> None:
+    client.produce("live", "x")
+    page.goto("/")
+    cell = page.locator('[data-live="q:live:ready"]')
+    expect(cell).not_to_have_text("1")
+    keyboard(page, "p")
+    expect(page.locator("#live-state")).to_have_text(re.compile("Paused"))
+    text = cell.inner_text()
+    stored = client.queue_stats("live").ready
+    while client.queue_stats("live").ready < stored + 15:
+        assert cell.inner_text() == text
+    keyboard(page, "p")
+    expect(cell).not_to_have_text(text)
+
+
+def test_filter_sort_and_kind_are_in_the_url(world_page) -> None:
+    page = world_page
+    page.goto("/")
+    page.get_by_placeholder("Filter by name or glob").fill("orders*")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=orders*")
+    names = page.locator("tbody .c-name a").all_inner_texts()
+    assert names
+    assert all(name.startswith("orders") for name in names)
+    page.goto("/?sort=ready&desc=1")
+    ready = [int(text.replace(",", "")) for text in page.locator("td.c-ready").all_inner_texts()]
+    assert ready == sorted(ready, reverse=True)
+    page.get_by_role("link", name=re.compile("^Dead letters [0-9]+$")).last.click()
+    assert all(name.endswith("-dlq") for name in page.locator("tbody .c-name a").all_inner_texts())
+    page.goto("/?q=nothing-is-called-so")
+    expect(page.get_by_text("No queue is called like that")).to_be_visible()
+
+
+def test_rows_are_reached_and_opened_by_keys(world_page) -> None:
+    page = world_page
+    page.goto("/")
+    names = page.locator("tbody .c-name a").all_inner_texts()
+    keyboard(page, "j")
+    keyboard(page, "j")
+    assert focused(page) == f"a {names[1]}"
+    keyboard(page, "k")
+    assert focused(page) == f"a {names[0]}"
+    keyboard(page, "?")
+    expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+    keyboard(page, "Escape")
+    keyboard(page, "g")
+    keyboard(page, "s")
+    page.wait_for_url("**/system")
+
+
+def test_the_theme_is_chosen_and_stays(world_page) -> None:
+    page = world_page
+    page.get_by_role("button", name="Switch between light and dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    with page.expect_response("**/theme"):
+        page.get_by_role("button", name="Switch between light and dark").click()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    dark(page)
+    axe(page)
+
+
+@pytest.mark.tier2
+def test_a_chart_tells_its_values_by_pointer_and_keys(page, client, producer) -> None:
+    client.produce("live", "x")
+    page.goto("/?range=10m")
+    chart = page.locator('[data-chart="ready"]')
+    expect(chart.locator(".lg b")).not_to_have_text("0")
+    chart.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(chart.locator("h2")).not_to_have_text("Ready messages")
+    page.keyboard.press("Tab")
+    expect(chart.locator("h2")).to_have_text("Ready messages")
+
+
+def test_on_a_phone_it_fits(phone, client: ForqClient) -> None:
+    client.produce("a-queue-with-a-name-that-is-as-long-as-it-may-be-" + "x" * 14, "x")
+    phone.goto("/")
+    assert sideways_pixels(phone) == 0
+    expect(phone.get_by_role("navigation", name="Main, below")).to_be_visible()
+    axe(phone)
+
+
+def test_where_events_do_not_get_through_it_polls(ui, open_page, client, producer) -> None:
+    client.produce("live", "x")
+    page = open_page(ui)
+    page.route(re.compile(r"/live/(?!poll)"), lambda route: route.abort("aborted"))
+    page.goto("/")
+    cell = page.locator('[data-live="q:live:ready"]')
+    text = cell.inner_text()
+    expect(cell).not_to_have_text(text, timeout=30_000)
