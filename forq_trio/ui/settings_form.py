@@ -103,7 +103,7 @@ SENDS = Section(
     ),
 )
 BOUNDS = Section(
-    "Bounds",
+    "Bounds and dead letters",
     (
         Field(
             "max_messages",

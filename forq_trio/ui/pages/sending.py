@@ -17,7 +17,7 @@ def sending_routes(site: Site) -> Blueprint:
     async def form(fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200) -> Response:
         title = f"Send a message to {fixed}" if fixed else "Send a message"
         return await show_dialog(
-            site, "queue/send.html", title, status, title=title, fixed=fixed, texts=texts, errors=errors
+            site, "queue/send.html", title, status, fixed=fixed, texts=texts, errors=errors
         )
 
     async def send(fixed: str | None, read: Read) -> Response:

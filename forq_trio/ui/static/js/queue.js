@@ -20,7 +20,14 @@ export function startQueue() {
   document.addEventListener("htmx:afterSwap", showBackOff);
   document.addEventListener("visibilitychange", later);
   showBackOff();
+  showTab();
   later();
+}
+
+// The tab that is open is in view on a narrow screen.
+function showTab() {
+  const tab = document.querySelector(".tabs [aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - (tab.parentElement.clientWidth - tab.offsetWidth) / 2;
 }
 
 function later() {
