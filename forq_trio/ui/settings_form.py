@@ -70,7 +70,9 @@ DELIVERY = Section(
     "Delivery",
     (
         _duration(
-            "lease_ms", "Lease", "How long a consumer has for a message before it is delivered again. Up to 12 h."
+            "lease_ms",
+            "Lease",
+            "How long a consumer has for a message before it is delivered again. Up to 12 h.",
         ),
         Field(
             "max_attempts",
@@ -93,7 +95,9 @@ SENDS = Section(
     (
         _duration("delay_ms", "Delay", "How long a message waits before it can be received."),
         _duration(
-            "ttl_ms", "Time to live", "How long a message lives from when it falls due. Then it is a dead letter."
+            "ttl_ms",
+            "Time to live",
+            "How long a message lives from when it falls due. Then it is a dead letter.",
         ),
         _duration(
             "deduplication_window_ms",
@@ -112,7 +116,13 @@ BOUNDS = Section(
             parse_count,
             format.whole,
         ),
-        Field("max_bytes", "Most bytes", "Of content and attributes, as 2 GiB. Empty: no bound.", parse_size, _size_text),
+        Field(
+            "max_bytes",
+            "Most bytes",
+            "Of content and attributes, as 2 GiB. Empty: no bound.",
+            parse_size,
+            _size_text,
+        ),
     ),
 )
 SECTIONS = (DELIVERY, SENDS, BOUNDS)
@@ -158,7 +168,9 @@ def back_off_words(back_off: BackOff) -> str:
         share = f", {back_off.jitter:.0%} at random".replace("%", " %") if back_off.jitter else ""
         longest = format.setting(back_off.max_ms)
         return f"{format.setting(back_off.initial_ms)} × {back_off.factor:g}, at most {longest}{share}"
-    if len(back_off) > 1 and all(ms % limits.SECOND_MS == 0 and ms <= 120 * limits.SECOND_MS for ms in back_off):
+    if len(back_off) > 1 and all(
+        ms % limits.SECOND_MS == 0 and ms <= 120 * limits.SECOND_MS for ms in back_off
+    ):
         return ", ".join(str(ms // limits.SECOND_MS) for ms in back_off) + " s"
     return ", ".join(format.setting(ms) for ms in back_off)
 
@@ -227,7 +239,9 @@ def read(queue: str, form: Mapping[str, str]) -> Read:
     for name, kind in (("overflow", Overflow), ("order", Order)):
         values[name] = parsed(name, lambda text, kind=kind: _choice(kind, text), texts[name])
     values["back_off"] = _back_off(texts, parsed)
-    values["dead_letter_queue"] = NO_DEAD_LETTERS if texts["no_dead_letters"] else texts["dead_letter_queue"] or None
+    values["dead_letter_queue"] = (
+        NO_DEAD_LETTERS if texts["no_dead_letters"] else texts["dead_letter_queue"] or None
+    )
     if errors:
         return Read(texts, errors, None)
     try:
@@ -244,7 +258,9 @@ def _choice(kind: type[Overflow] | type[Order], text: str) -> Overflow | Order |
     return kind(text)
 
 
-def _back_off(texts: Mapping[str, str], parsed: Callable[[str, Callable[[str], Any], str], Any]) -> BackOff | None:
+def _back_off(
+    texts: Mapping[str, str], parsed: Callable[[str, Callable[[str], Any], str], Any]
+) -> BackOff | None:
     if texts["back_off"] == "list":
         delays: tuple[int, ...] | None = parsed("back_off_list", parse_durations, texts["back_off_list"])
         return delays

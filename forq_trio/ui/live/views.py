@@ -6,8 +6,8 @@ from typing import Any
 from forq_trio.ui.live.hub import View
 from forq_trio.ui.pages.message import MessageView
 from forq_trio.ui.pages.overview import EmptyView, OverviewView
-from forq_trio.ui.pages.system import SystemView
 from forq_trio.ui.pages.queue import QueueView
+from forq_trio.ui.pages.system import SystemView
 
 VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
     "empty": EmptyView,

@@ -11,4 +11,6 @@ async def show_dialog(site: Site, template: str, title: str, status: int = 200, 
     """The dialog of this template. title: of the page, or of the dialog if it uses it."""
     if is_part():
         return site.part(template, status, title=title, **context)
-    return await site.page("dialog_page.html", "queues", status=status, dialog=template, title=title, **context)
+    return await site.page(
+        "dialog_page.html", "queues", status=status, dialog=template, title=title, **context
+    )

@@ -55,7 +55,9 @@ def emptying_routes(site: Site) -> Blueprint:
         form = await request.form
         total = site.broker.counts_of(queue).total
         if form.get("name", "") != queue:
-            return await purge_dialog(queue, 400, "This is not the name of the queue.", form.get("name", "")[:100])
+            return await purge_dialog(
+                queue, 400, "This is not the name of the queue.", form.get("name", "")[:100]
+            )
         if not is_about(form.get("count", ""), total):
             said = f"The queue holds {format.plural(total, 'message')} by now. Look at the numbers again."
             return await purge_dialog(queue, 400, said)

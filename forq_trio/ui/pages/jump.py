@@ -48,7 +48,9 @@ def jump_routes(site: Site) -> Blueprint:
             return see_other(site.url(f"/queue/{name}/message/{message_id.lower()}"))
         places = format.plural(min(len(names), QUEUES_ASKED_MAX), "queue")
         if len(names) > QUEUES_ASKED_MAX:
-            text = f"It is in none of the {places} that have the most messages. Open its queue and search there."
+            text = (
+                f"It is in none of the {places} that have the most messages. Open its queue and search there."
+            )
         else:
             text = f"It is in none of {places}: it was acked, moved, expired or deleted."
         return await site.page("error.html", "", status=404, title="No such message", text=text)

@@ -11,7 +11,14 @@ from quart import Blueprint, Response, request
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MessageNotFound
-from forq_trio.model.messages import ListedState, MessageFilter, MessageRow, QueueCounts, Status, check_queue_name
+from forq_trio.model.messages import (
+    ListedState,
+    MessageFilter,
+    MessageRow,
+    QueueCounts,
+    Status,
+    check_queue_name,
+)
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -96,7 +103,9 @@ def read_query(listed: Listed) -> Wanted:
     attribute = None if listed.as_text else _ATTRIBUTE.fullmatch(q)
     if attribute is not None:
         name, value = attribute.groups()
-        return Wanted(f"Attribute {name} is “{value}”", filter=MessageFilter(attributes={name: value}, status=status))
+        return Wanted(
+            f"Attribute {name} is “{value}”", filter=MessageFilter(attributes={name: value}, status=status)
+        )
     return Wanted(f"Content has “{q}”", filter=MessageFilter(text=q, status=status), text=q)
 
 
@@ -123,9 +132,10 @@ class RowsPage(Struct):
     @property
     def ends_the_page(self) -> bool:
         """There are as many rows as one page loads: the next ones are on another page."""
-        return self.next is not None and self.shown // limits.LIST_ROWS_MAX > (
-            self.shown - len(self.rows)
-        ) // limits.LIST_ROWS_MAX
+        return (
+            self.next is not None
+            and self.shown // limits.LIST_ROWS_MAX > (self.shown - len(self.rows)) // limits.LIST_ROWS_MAX
+        )
 
     def preview(self, row: MessageRow) -> Markup:
         """The first line of the preview, with what was searched marked."""
@@ -156,7 +166,10 @@ class MessageList:
         if listed.q:
             return await self._search(listed)
         found = await self._site.broker.list_messages(
-            self._queue, cast("ListedState", listed.state), cursor=listed.cursor or None, limit=limits.LIST_PAGE_DEFAULT
+            self._queue,
+            cast("ListedState", listed.state),
+            cursor=listed.cursor or None,
+            limit=limits.LIST_PAGE_DEFAULT,
         )
         shown = listed.shown + len(found.rows)
         total = max(shown, count_of(self._site.broker.counts_of(self._queue), listed.state))
@@ -217,7 +230,12 @@ def message_list_routes(site: Site) -> Blueprint:
         listed = read_listed(request.args)
         page = await MessageList(site, viewer, queue).page(listed)
         return site.part(
-            "queue/rows.html", queue=queue, listed=listed, rows=page, rules=site.broker.rules(queue), is_part=True
+            "queue/rows.html",
+            queue=queue,
+            listed=listed,
+            rows=page,
+            rules=site.broker.rules(queue),
+            is_part=True,
         )
 
     @blueprint.get("/queue/<queue>/present")

@@ -140,7 +140,11 @@ class QueueView:
     def cells(self) -> Mapping[str, str]:
         cells = Cells()
         self._site.templates.render(
-            "queue/live.html", cells, listed=Listed(state=self._state), range=self._facts.range, **self._context
+            "queue/live.html",
+            cells,
+            listed=Listed(state=self._state),
+            range=self._facts.range,
+            **self._context,
         )
         return cells.html
 

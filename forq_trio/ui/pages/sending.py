@@ -14,7 +14,9 @@ from forq_trio.ui.site import Site
 def sending_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("sending", __name__)
 
-    async def form(fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200) -> Response:
+    async def form(
+        fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200
+    ) -> Response:
         title = f"Send a message to {fixed}" if fixed else "Send a message"
         return await show_dialog(
             site, "queue/send.html", title, status, fixed=fixed, texts=texts, errors=errors

@@ -23,7 +23,20 @@ DURATIONS = {
     "0": 0,
     "0 s": 0,
 }
-NO_DURATIONS = ["", " ", "5", "s", "5 parsecs", "-5 s", "1.0005 s", "1e3 s", "٣ s", "5 s!", "9" * 100, "1..5 s"]
+NO_DURATIONS = [
+    "",
+    " ",
+    "5",
+    "s",
+    "5 parsecs",
+    "-5 s",
+    "1.0005 s",
+    "1e3 s",
+    "٣ s",
+    "5 s!",
+    "9" * 100,
+    "1..5 s",
+]
 
 
 @pytest.mark.parametrize("text", DURATIONS)
@@ -80,6 +93,11 @@ def test_sizes_and_counts_are_read() -> None:
     assert parse_size("64 MiB") == parse_size("64mb") == parse_size("65,536 K") == 64 * 1024**2
     assert (parse_size("512"), parse_size("1.5 GiB")) == (512, 1536 * 1024**2)
     assert parse_count("100,000") == parse_count("100 000") == parse_count("100000") == 100_000
-    for parse, text in ((parse_size, "64 parsecs"), (parse_size, "-1"), (parse_count, "1.5"), (parse_count, "-1")):
+    for parse, text in (
+        (parse_size, "64 parsecs"),
+        (parse_size, "-1"),
+        (parse_count, "1.5"),
+        (parse_count, "-1"),
+    ):
         with pytest.raises(ValueError, match=r"\.$"):
             parse(text)

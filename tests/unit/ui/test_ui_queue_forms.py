@@ -121,7 +121,9 @@ def test_settings_in_words() -> None:
     assert words["Most messages"] == "100,000, then delete the oldest"
     assert default_ones(EVERYTHING, rules(settings=EVERYTHING)) == ""
     assert set_ones(QueueSettings(), rules()) == []
-    assert default_ones(QueueSettings(), rules()).startswith("Lease 5 min, 5 attempts, back-off 1, 5, 15, 30, 60 s,")
+    assert default_ones(QueueSettings(), rules()).startswith(
+        "Lease 5 min, 5 attempts, back-off 1, 5, 15, 30, 60 s,"
+    )
 
 
 def test_a_message_is_read() -> None:
@@ -135,7 +137,12 @@ def test_a_message_is_read() -> None:
     }
     message = send_form.read(form).message
     assert (message.content, message.attributes) == ("a\nb ", {"tenant": "acme", "trace": "00-a:b"})
-    assert (message.priority, message.delay_ms, message.group, message.deduplication_id) == (7, 600_000, "g", "d")
+    assert (message.priority, message.delay_ms, message.group, message.deduplication_id) == (
+        7,
+        600_000,
+        "g",
+        "d",
+    )
     plain = send_form.read({"content": ""}).message
     assert (plain.priority, plain.delay_ms, plain.attributes) == (limits.PRIORITY_DEFAULT, None, None)
 
@@ -192,4 +199,4 @@ def test_names_that_begin_with_the_text_come_first() -> None:
 
 
 def test_the_command_to_copy_names_the_key_and_does_not_have_it() -> None:
-    assert '"X-API-Key: $FORQ_AUTH_SECRET"' in curl.send("http://localhost:1", "orders")
+    assert '"X-API-Key: $FORQ_AUTH_SECRET"' in curl.first_message("http://localhost:1", "orders")
