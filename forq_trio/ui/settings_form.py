@@ -236,8 +236,8 @@ def read(queue: str, form: Mapping[str, str]) -> Read:
 
     for name, field in _TEXTS.items():
         values[name] = parsed(name, field.parse, texts[name]) if texts[name] else None
-    for name, kind in (("overflow", Overflow), ("order", Order)):
-        values[name] = parsed(name, lambda text, kind=kind: _choice(kind, text), texts[name])
+    values["overflow"] = parsed("overflow", lambda text: _choice(Overflow, text), texts["overflow"])
+    values["order"] = parsed("order", lambda text: _choice(Order, text), texts["order"])
     values["back_off"] = _back_off(texts, parsed)
     values["dead_letter_queue"] = (
         NO_DEAD_LETTERS if texts["no_dead_letters"] else texts["dead_letter_queue"] or None

@@ -68,12 +68,12 @@ def open_page(chromium: Chromium, guards) -> Iterator[OpenPage]:
 
 
 @pytest.fixture
-def page(open_page, ui) -> Page:
+def page(ui, open_page) -> Page:
     return open_page(ui)
 
 
 @pytest.fixture
-def phone(open_page, ui) -> Page:
+def phone(ui, open_page) -> Page:
     return open_page(ui, **PHONE)
 
 
