@@ -10,6 +10,8 @@ from quart import Blueprint, Response, request
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import QueueCounts, check_queue_name, is_dead_letter_queue
+from forq_trio.monitor.history import Range, Series
+from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl, format
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
@@ -97,21 +99,21 @@ class QueueFacts:
     def _charts(self, now: Any, lease_ms: int) -> list[ChartView]:
         history = self.site.monitor.history
 
-        def series(metric: str) -> Any:
-            return history.queue(self.queue, metric, self.range)
+        def series(metric: Metric) -> Series:
+            return history.queue(self.queue, metric, Range(self.range))
 
         rates = [
-            Line("ln-a", "Sent", series("sent"), format.rate(now.sent_per_second)),
-            Line("ln-b", "Acked", series("acked"), format.rate(now.acked_per_second)),
+            Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second)),
+            Line("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second)),
         ]
         charts = [make_chart("sent", "Messages a second", "rate", rates)]
-        times = series("ack_p90_seconds")
+        times = series(Metric.ACK_P90_SECONDS)
         if any(value is not None for value in times.values):
             line = Line("ln-a", "p90", times, format.duration(now.ack_p90_ms))
             lease = ("Lease", lease_ms / 1_000)
             charts.append(make_chart("ack", "Time to ack", "seconds", [line], filled=True, limit=lease))
         else:
-            ended = series("leases_ended")
+            ended = series(Metric.LEASES_ENDED)
             latest = next((value for value in reversed(ended.values) if value is not None), None)
             line = Line("ln-a", "Ended", ended, format.NOTHING if latest is None else f"{latest:,.0f}")
             charts.append(make_chart("ended", "Leases ended a minute", "count", [line], filled=True))
