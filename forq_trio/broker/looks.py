@@ -79,6 +79,11 @@ class Looks:
         """Messages by status of one queue; zeros for a queue that is not known."""
         return self._writer.snapshot().counts.get(queue) or QueueCounts()
 
+    def is_known(self, queue: str) -> bool:
+        """True for a queue that has, or had, messages, or has settings."""
+        snapshot = self._writer.snapshot()
+        return queue in snapshot.counts or queue in snapshot.settings
+
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""
         return self._writer.parked.count(queue)
@@ -122,6 +127,16 @@ class Looks:
         sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
         queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
         return [queues.get(sequence) for sequence in sequences]
+
+    async def present(self, queue: str, sequences: Sequence[int]) -> frozenset[int]:
+        """Which of these messages (by sequence, 200 at the most) are in `queue`. Raises OutOfRange."""
+        check_range("number of sequences", len(sequences), 0, limits.PRESENT_MAX, "seq")
+        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
+        return frozenset(sequence for sequence, where in queues.items() if where == queue)
+
+    async def queue_of(self, sequence: int) -> str | None:
+        """The queue that a message (by sequence) is in; None for one that does not exist."""
+        return (await self._readers.run(lambda reader: reader.queues_of([sequence]))).get(sequence)
 
     async def browse(
         self, queue: str, *, before_sequence: int | None = None, limit: int = 50

@@ -3,7 +3,7 @@
 Settings are read from the cache, as of the last commit, without a query.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Unpack
 
 import trio
@@ -70,17 +70,18 @@ class Administration:
         """End a pause and serve waiting receivers. Raises InvalidQueueName."""
         await self._writer.execute(commands.Pause(check_queue_name(queue), paused=False))
 
-    async def purge(self, queue: str) -> int:
+    async def purge(self, queue: str, *, on_step: Callable[[int], None] = lambda _: None) -> int:
         """Remove all messages that were sent to the queue before this call, in whatever status; returns how many.
 
-        Done in steps, between which other calls are served; cancelled, it stops after a step. Deduplication ids are
-        still remembered. Raises InvalidQueueName.
+        on_step: called after each step with how many were removed so far. Done in steps, between which other calls are
+        served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName.
         """
         purge = commands.Purge(check_queue_name(queue))
         removed = 0
         while True:
             purged = await self._writer.execute(purge)
             removed += purged.count
+            on_step(removed)
             if purged.up_to is None:
                 return removed
             purge = commands.Purge(queue, purged.up_to)

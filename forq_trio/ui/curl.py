@@ -27,6 +27,13 @@ def curl_command(message: MessageInfo, queue: str, api_url: str, now_ms: int) ->
     return f"{head} --data-binary @- <<'END'\n{line}\nEND\n"
 
 
+def first_message(api_url: str, queue: str) -> str:
+    """A command that sends some message to the queue."""
+    url = shlex.quote(f"{api_url}/api/v1/queues/{queue}/messages")
+    head = f"curl -i -H \"X-API-Key: $FORQ_AUTH_SECRET\" -H 'Content-Type: application/json' {url}"
+    return f"""{head} --data-raw '{{"content": "I am going on an adventure!"}}'\n"""
+
+
 def quotable(text: str) -> str:
     """JSON with escapes for single quotes and for all that is not printable."""
     if text.isascii() and text.isprintable() and "'" not in text:

@@ -17,6 +17,7 @@ from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.live.hub import LiveHub
+from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Templates, html_response
 from forq_trio.ui.sessions import Sessions
 from forq_trio.ui.sparklines import Sparklines
@@ -43,6 +44,7 @@ class Site:
     hub: LiveHub
     sparklines: Sparklines
     system: System
+    purges: Purges
     server_connections: Callable[[], int]
 
     @property

@@ -11,6 +11,7 @@ from forq_trio.model.clock import SystemClock
 from forq_trio.system import System
 from forq_trio.ui.app import make_app
 from forq_trio.ui.live.hub import LiveHub
+from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
 from forq_trio.ui.server import UiServer
 from forq_trio.ui.sessions import Sessions
@@ -22,9 +23,10 @@ from forq_trio.ui.summary import Summaries
 class Ui:
     """A running UI. port: where it listens."""
 
-    def __init__(self, server: UiServer, hub: LiveHub) -> None:
+    def __init__(self, server: UiServer, hub: LiveHub, purges: Purges) -> None:
         self._server = server
         self._hub = hub
+        self._purges = purges
         self._scope = trio.CancelScope()
         self.port = server.ports[0]
 
@@ -36,6 +38,7 @@ class Ui:
         with self._scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._hub.run)
+                nursery.start_soon(self._purges.run)
                 await nursery.start(self._server.serve)
                 task_status.started()
 
@@ -60,6 +63,7 @@ def build_ui(
     assets = Assets()
     hub = LiveHub()
     summaries = Summaries(system, clock.now_ms)
+    purges = Purges(system.broker)
     site = Site(
         broker=system.broker,
         monitor=system.monitor,
@@ -74,7 +78,8 @@ def build_ui(
         hub=hub,
         sparklines=Sparklines(system.monitor.history),
         system=system,
+        purges=purges,
         server_connections=lambda: server.connections,
     )
     server = UiServer(make_app(site, assets), listeners, ssl_context)
-    return Ui(server, hub)
+    return Ui(server, hub, purges)

@@ -56,7 +56,8 @@ class Guard:
 
     def _console(self, message: ConsoleMessage) -> None:
         # The answers with an error are seen by _response, which knows the announced ones.
-        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        seen = ("Failed to load resource", "Response Status Error Code")  # the browser's words, and htmx's
+        if message.type == "error" and not message.text.startswith(seen):
             self.problems.append(f"console: {message.text}")
 
     def _page_error(self, error: WebError) -> None:

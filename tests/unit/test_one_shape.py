@@ -29,6 +29,9 @@ FOR_DIALECTS = {
     "counts_of": "the same",
     "queues_named": "the same",
     "waiting": "the same",
+    "is_known": "the same",
+    "queue_of": "goes to a message by its sequence",
+    "present": "which messages of an open list are still there",
     "rules": "the same",
     "settings_of": "the same",
     "all_settings": "the same",
@@ -49,6 +52,7 @@ FOR_DIALECTS = {
 
 MORE_PARAMETERS = {
     ("receive", "redrive_policy"): "Sasquatch: of one receive",
+    ("purge", "on_step"): "the admin UI shows how far it is",
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
     ("start_redrive", "above_sequence"): "the bound of what somebody looked at",
     ("start_redrive", "started_by"): "over HTTP the token says it",

@@ -7,6 +7,7 @@ from forq_trio.ui.live.hub import View
 from forq_trio.ui.pages.dead import DeadView
 from forq_trio.ui.pages.message import MessageView
 from forq_trio.ui.pages.overview import EmptyView, OverviewView
+from forq_trio.ui.pages.queue import QueueView
 from forq_trio.ui.pages.system import SystemView
 from forq_trio.ui.pages.workbench import WorkbenchView
 
@@ -17,4 +18,5 @@ VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
     "system": SystemView,
     "dead": DeadView,
     "workbench": WorkbenchView,
+    "queue": QueueView,
 }

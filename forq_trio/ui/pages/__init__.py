@@ -1,17 +1,29 @@
 """The pages. Each module has the routes of one place, and its live view."""
 
 from forq_trio.ui.pages.dead import dead_routes
+from forq_trio.ui.pages.emptying import emptying_routes
+from forq_trio.ui.pages.jump import jump_routes
 from forq_trio.ui.pages.message import message_routes
+from forq_trio.ui.pages.message_list import message_list_routes
 from forq_trio.ui.pages.overview import overview_routes
+from forq_trio.ui.pages.queue import queue_routes
+from forq_trio.ui.pages.sending import sending_routes
+from forq_trio.ui.pages.settings import settings_routes
 from forq_trio.ui.pages.system import system_routes
 from forq_trio.ui.pages.tokens import token_routes
 from forq_trio.ui.pages.workbench import workbench_routes
 
 ALL_PAGES = (
     overview_routes,
+    queue_routes,
+    message_list_routes,
     message_routes,
-    system_routes,
-    token_routes,
+    settings_routes,
+    sending_routes,
+    emptying_routes,
     dead_routes,
     workbench_routes,
+    jump_routes,
+    system_routes,
+    token_routes,
 )

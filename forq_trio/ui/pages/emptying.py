@@ -1,0 +1,87 @@
+"""Purge a queue, and delete one that is empty: what cannot be undone, so the queue's name has to be typed."""
+
+from typing import Any
+
+from quart import Blueprint, Response, request
+
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import QueueNotEmpty, ServiceError
+from forq_trio.model.messages import check_queue_name
+from forq_trio.ui import format
+from forq_trio.ui.pages.dialogs import show_dialog
+from forq_trio.ui.pages.queue import back_to, check_known
+from forq_trio.ui.site import Site
+
+_COUNT_SHARE_MAX = 0.01
+
+
+def is_about(counted: str, count: int) -> bool:
+    """True if the number that the dialog named, as the form sends it, is off by no more than 1 %."""
+    if not counted.isascii() or not counted.isdigit() or len(counted) > 15:
+        return False
+    return abs(int(counted) - count) <= max(1, count) * _COUNT_SHARE_MAX
+
+
+def emptying_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("emptying", __name__)
+
+    async def purge_dialog(queue: str, status: int = 200, error: str = "", typed: str = "") -> Response:
+        counts = site.broker.counts_of(queue)
+        context: dict[str, Any] = {"queue": queue, "counts": counts, "error": error, "typed": typed}
+        return await show_dialog(site, "queue/purge.html", f"Purge {queue}", status, **context)
+
+    async def delete_dialog(queue: str, status: int = 200, error: str = "") -> Response:
+        has_settings = bool(site.broker.all_settings().get(queue))
+        return await show_dialog(
+            site,
+            "queue/delete.html",
+            f"Delete {queue}",
+            status,
+            queue=queue,
+            error=error,
+            total=site.broker.counts_of(queue).total,
+            has_settings=has_settings,
+        )
+
+    @blueprint.get("/queue/<queue>/purge")
+    async def ask_purge(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        check_known(site, queue)
+        return await purge_dialog(queue)
+
+    @blueprint.post("/queue/<queue>/purge")
+    async def purge(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        form = await request.form
+        total = site.broker.counts_of(queue).total
+        if form.get("name", "") != queue:
+            return await purge_dialog(
+                queue, 400, "This is not the name of the queue.", form.get("name", "")[:100]
+            )
+        if not is_about(form.get("count", ""), total):
+            said = f"The queue holds {format.plural(total, 'message')} by now. Look at the numbers again."
+            return await purge_dialog(queue, 400, said)
+        try:
+            site.purges.start(queue, site.viewer.name)
+        except ServiceError as error:
+            return await purge_dialog(queue, 503, f"{error.message[:1].upper()}{error.message[1:]}.", queue)
+        return site.done(f"Purging {format.plural(total, 'message')} of {queue}", go=back_to(site, queue))
+
+    @blueprint.get("/queue/<queue>/delete")
+    async def ask_delete(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        check_known(site, queue)
+        return await delete_dialog(queue)
+
+    @blueprint.post("/queue/<queue>/delete")
+    async def delete(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        if (await request.form).get("name", "") != queue:
+            return await delete_dialog(queue, 400, "This is not the name of the queue.")
+        try:
+            await site.broker.delete_queue(queue)
+        except QueueNotEmpty:
+            return await delete_dialog(queue, 400, "The queue is not empty any more.")
+        return site.done(f"Deleted {queue}", go=site.url("/"))
+
+    return blueprint

@@ -1,0 +1,249 @@
+"""The messages of a queue: a tab for each state, 50 a page as one scrolls, and a search that is bounded."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from markupsafe import Markup, escape
+from msgspec import Struct, structs
+from quart import Blueprint, Response, request
+
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import CallerError, MessageNotFound
+from forq_trio.model.messages import (
+    ListedState,
+    MessageFilter,
+    MessageRow,
+    QueueCounts,
+    Status,
+    check_queue_name,
+)
+from forq_trio.ui.site import Site
+from forq_trio.ui.viewer import Viewer
+
+STATES = ("all", "ready", "delayed", "processing", "held", "failed")
+STATE_WORDS = {
+    "all": "All",
+    "ready": "Ready",
+    "delayed": "Delayed",
+    "processing": "In flight",
+    "held": "Held",
+    "failed": "Failed",
+}
+LAST_COLUMNS = {"all": "State", "delayed": "Due", "processing": "Lease left", "failed": "Reason"}
+_STATUSES = {
+    "ready": Status.READY,
+    "delayed": Status.DELAYED,
+    "processing": Status.PROCESSING,
+    "held": Status.HELD,
+    "failed": Status.FAILED,
+}
+_QUERY_LENGTH_MAX = 1_024
+_CURSOR_LENGTH_MAX = 100
+_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
+
+
+class Listed(Struct, frozen=True):
+    """What the URL asks for. state: the tab; q: what is searched, "" for nothing; as_text: q is no attribute.
+
+    cursor: of the page, "" for the first. Of the pages before: shown, how many rows they have; searched, how many
+    messages were looked at.
+    """
+
+    state: str = "all"
+    q: str = ""
+    as_text: bool = False
+    cursor: str = ""
+    shown: int = 0
+    searched: int = 0
+
+    def query(self, **changes: object) -> dict[str, object]:
+        """The URL's parameters, without those that have their default; `changes` override."""
+        values: dict[str, object] = {
+            "state": self.state if self.state != "all" else "",
+            "q": self.q,
+            "as": "text" if self.as_text else "",
+        }
+        return {**values, **changes}
+
+
+def read_listed(args: Mapping[str, str]) -> Listed:
+    """The parameters of a request; what is not valid is the default."""
+    state = args.get("state", "")
+    return Listed(
+        state if state in STATES else "all",
+        args.get("q", "").strip()[:_QUERY_LENGTH_MAX],
+        args.get("as") == "text",
+        args.get("cursor", "")[:_CURSOR_LENGTH_MAX],
+        _number(args.get("shown", "")),
+        _number(args.get("searched", "")),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+class Wanted(Struct, frozen=True):
+    """What a query means. id: of a message; else the filter says it. words: for people; text: what is marked."""
+
+    words: str
+    id: str | None = None
+    filter: MessageFilter | None = None
+    text: str = ""
+
+
+def read_query(listed: Listed) -> Wanted:
+    """A query: the id of a message, `attribute:value`, or a text that the content has."""
+    q, status = listed.q, _STATUSES.get(listed.state)
+    if _ID.fullmatch(q):
+        return Wanted("Id", id=q.lower())
+    attribute = None if listed.as_text else _ATTRIBUTE.fullmatch(q)
+    if attribute is not None:
+        name, value = attribute.groups()
+        return Wanted(
+            f"Attribute {name} is “{value}”", filter=MessageFilter(attributes={name: value}, status=status)
+        )
+    return Wanted(f"Content has “{q}”", filter=MessageFilter(text=q, status=status), text=q)
+
+
+class RowsPage(Struct):
+    """A page of rows. shown: with those of the pages before; total: of the tab, as far as known.
+
+    next: parameters of the next page, None at the end. goes_on: the next page loads by itself. words: what was
+    searched, "" for no search; searched, of, oldest_at: how far. error: why it could not be searched.
+    """
+
+    rows: Sequence[MessageRow]
+    shown: int
+    total: int
+    next: dict[str, object] | None
+    goes_on: bool = True
+    words: str = ""
+    is_attribute: bool = False
+    searched: int = 0
+    of: int = 0
+    oldest_at: int | None = None
+    text: str = ""
+    error: str = ""
+
+    @property
+    def ends_the_page(self) -> bool:
+        """There are as many rows as one page loads: the next ones are on another page."""
+        return (
+            self.next is not None
+            and self.shown // limits.LIST_ROWS_MAX > (self.shown - len(self.rows)) // limits.LIST_ROWS_MAX
+        )
+
+    def preview(self, row: MessageRow) -> Markup:
+        """The first line of the preview, with what was searched marked."""
+        return marked(" ".join(row.preview.split()) if not self.text else row.preview, self.text)
+
+
+def marked(text: str, wanted: str) -> Markup:
+    """The text, escaped, with each place where `wanted` stands in a <mark>."""
+    if not wanted:
+        return escape(text)
+    return Markup("<mark>{}</mark>").format(wanted).join(escape(part) for part in text.split(wanted))
+
+
+def count_of(counts: QueueCounts, state: str) -> int:
+    """How many messages a tab has."""
+    return counts.total if state == "all" else cast("int", getattr(counts, state))
+
+
+class MessageList:
+    """Reads pages of a queue's messages."""
+
+    def __init__(self, site: Site, viewer: Viewer, queue: str) -> None:
+        self._site = site
+        self._viewer = viewer
+        self._queue = queue
+
+    async def page(self, listed: Listed) -> RowsPage:
+        if listed.q:
+            return await self._search(listed)
+        found = await self._site.broker.list_messages(
+            self._queue,
+            cast("ListedState", listed.state),
+            cursor=listed.cursor or None,
+            limit=limits.LIST_PAGE_DEFAULT,
+        )
+        shown = listed.shown + len(found.rows)
+        total = max(shown, count_of(self._site.broker.counts_of(self._queue), listed.state))
+        following = None if found.next is None else listed.query(cursor=found.next, shown=shown)
+        return RowsPage(found.rows, shown, total, following)
+
+    async def _search(self, listed: Listed) -> RowsPage:
+        wanted = read_query(listed)
+        if wanted.filter is None:
+            return await self._by_id(listed, wanted)
+        before = _number(listed.cursor) or None
+        try:
+            found = await self._site.broker.find_messages(
+                self._queue, wanted.filter, before_sequence=before, limit=limits.LIST_PAGE_DEFAULT
+            )
+        except CallerError as error:
+            return RowsPage([], 0, 0, None, words=wanted.words, error=error.message)
+        shown, searched = listed.shown + len(found.rows), listed.searched + found.searched
+        following = None
+        if found.next_before is not None:
+            following = listed.query(cursor=found.next_before, shown=shown, searched=searched)
+        return RowsPage(
+            found.rows,
+            shown,
+            shown,
+            following,
+            goes_on=len(found.rows) == limits.LIST_PAGE_DEFAULT,
+            words=wanted.words,
+            is_attribute=bool(wanted.filter.attributes),
+            searched=searched,
+            of=max(searched, found.total),
+            oldest_at=found.oldest_at,
+            text=wanted.text,
+        )
+
+    async def _by_id(self, listed: Listed, wanted: Wanted) -> RowsPage:
+        rows = []
+        try:
+            message = await self._site.broker.message(self._queue, wanted.id or "")
+            members: dict[str, Any] = structs.asdict(message)
+            members["preview"] = message.content[: limits.PREVIEW_LENGTH_MAX]
+            members["status"] = Status[message.status.upper()]
+            rows.append(MessageRow(**{name: members[name] for name in MessageRow.__struct_fields__}))
+        except MessageNotFound:
+            pass
+        total = self._site.broker.counts_of(self._queue).total
+        return RowsPage(rows, len(rows), len(rows), None, words=wanted.words, searched=total, of=total)
+
+
+def message_list_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("message_list", __name__)
+
+    @blueprint.get("/queue/<queue>/rows")
+    async def rows(queue: str) -> Response:
+        """The next page of the list."""
+        viewer = site.viewer
+        viewer.require(Scope.BROWSE, check_queue_name(queue))
+        listed = read_listed(request.args)
+        page = await MessageList(site, viewer, queue).page(listed)
+        return site.part(
+            "queue/rows.html",
+            queue=queue,
+            listed=listed,
+            rows=page,
+            rules=site.broker.rules(queue),
+            is_part=True,
+        )
+
+    @blueprint.get("/queue/<queue>/present")
+    async def present(queue: str) -> Response:
+        """Which of these messages (`seq`, with commas between) the queue still has."""
+        site.viewer.require(Scope.BROWSE, check_queue_name(queue))
+        asked = request.args.get("seq", "").split(",")[: limits.PRESENT_MAX]
+        found = await site.broker.present(queue, [_number(text) for text in asked])
+        return Response(",".join(map(str, sorted(found))), content_type="text/plain; charset=utf-8")
+
+    return blueprint

@@ -1,0 +1,224 @@
+"""A queue's page: its verdict, charts, figures and settings, and the list of its messages; pause and resume."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from quart import Blueprint, Response, request
+
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import MessageNotFound
+from forq_trio.model.messages import QueueCounts, check_queue_name, is_dead_letter_queue
+from forq_trio.monitor.history import Range, Series
+from forq_trio.monitor.watched import Metric
+from forq_trio.ui import curl, format
+from forq_trio.ui.cells import Cells
+from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
+from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
+from forq_trio.ui.settings_words import default_ones, set_ones
+from forq_trio.ui.site import Site
+from forq_trio.ui.viewer import Viewer
+
+AGE_SECONDS_MAX = 5.0
+
+
+class Remedy(Struct, frozen=True):
+    """What can be done about a verdict. kind: link, dialog (opened from `href`) or resume."""
+
+    kind: str
+    word: str
+    href: str = ""
+
+
+class QueueFacts:
+    """What the page and its live view show of a queue, from memory; `refresh` reads its age."""
+
+    def __init__(self, site: Site, viewer: Viewer, queue: str, range_: str) -> None:
+        self.site = site
+        self.viewer = viewer
+        self.queue = queue
+        self.range = range_
+
+    async def refresh(self) -> None:
+        await self.site.monitor.refresh_ages([self.queue], AGE_SECONDS_MAX)
+
+    def context(self) -> dict[str, Any]:
+        """What the live part of the page needs."""
+        site, queue = self.site, self.queue
+        counts, rules = site.broker.counts_of(queue), site.broker.rules(queue)
+        health = site.monitor.health(queue)
+        now = site.monitor.now(queue)
+        takes_dead_letters = site.broker.takes_dead_letters(queue)
+        target = "" if takes_dead_letters else rules.dead_letter_queue
+        shows_dead = bool(target) and self.viewer.may_see(target)
+        return {
+            "queue": queue,
+            "counts": counts,
+            "paused": rules.paused,
+            "health": health,
+            "remedy": self._remedy(health, counts),
+            "now": now,
+            "oldest_ms": site.monitor.oldest_age_ms(queue) if counts.ready else None,
+            "waiting": site.broker.waiting(queue),
+            "takes_dead_letters": takes_dead_letters,
+            "dead_letter_queue": target if shows_dead else "",
+            "dead": site.broker.counts_of(target).total if shows_dead else 0,
+            "charts_shown": self._charts(now, rules.lease_ms),
+            "range_words": f"last {RANGES[self.range]}",
+            "purge": site.purges.of(queue),
+            "may_administer": self.viewer.may(Scope.ADMIN, queue),
+        }
+
+    def _remedy(self, health: Any, counts: QueueCounts) -> Remedy | None:
+        """The remedy of a verdict, unless the viewer may not use it."""
+        place = f"/queue/{self.queue}"
+        url = self.site.url
+        if health.remedy in ("change_limit", "set_lease", "resume"):
+            if not self.viewer.may(Scope.ADMIN, self.queue):
+                return None
+            if health.remedy == "resume":
+                return Remedy("resume", "Resume")
+            if health.remedy == "change_limit":
+                return Remedy("dialog", "Change the limit", url(f"{place}/settings", at="max_messages"))
+            lease = format.setting(health.remedy_value or 0)
+            return Remedy("dialog", f"Set the lease to {lease}", url(f"{place}/settings", lease_ms=lease))
+        failed = "failed" if counts.failed else "delayed"
+        links = {
+            "show_oldest": ("Show the oldest", url(place, state="ready", range=self._range())),
+            "show_in_flight": ("Show in flight", url(place, state="processing", range=self._range())),
+            "show_failed": ("Show them", url(place, state=failed, range=self._range())),
+            "show_consumers": ("Show consumers", "#now"),
+            "open_workbench": ("Open the workbench", url(f"/dead/{self.queue}")),
+        }
+        return Remedy("link", *links[health.remedy]) if health.remedy in links else None
+
+    def _range(self) -> str:
+        return self.range if self.range != RANGE_DEFAULT else ""
+
+    def _charts(self, now: Any, lease_ms: int) -> list[ChartView]:
+        history = self.site.monitor.history
+
+        def series(metric: Metric) -> Series:
+            return history.queue(self.queue, metric, Range(self.range))
+
+        rates = [
+            Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second)),
+            Line("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second)),
+        ]
+        charts = [make_chart("sent", "Messages a second", "rate", rates)]
+        times = series(Metric.ACK_P90_SECONDS)
+        if any(value is not None for value in times.values):
+            line = Line("ln-a", "p90", times, format.duration(now.ack_p90_ms))
+            lease = ("Lease", lease_ms / 1_000)
+            charts.append(make_chart("ack", "Time to ack", "seconds", [line], filled=True, limit=lease))
+        else:
+            ended = series(Metric.LEASES_ENDED)
+            latest = next((value for value in reversed(ended.values) if value is not None), None)
+            line = Line("ln-a", "Ended", ended, format.NOTHING if latest is None else f"{latest:,.0f}")
+            charts.append(make_chart("ended", "Leases ended a minute", "count", [line], filled=True))
+        return charts
+
+
+class QueueView:
+    """The live part of the page."""
+
+    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
+        queue = check_queue_name(args.get("queue", ""))
+        viewer.require(Scope.BROWSE, queue)
+        self._site = site
+        self._viewer = viewer
+        self._facts = QueueFacts(site, viewer, queue, read_range(args))
+        self._state = read_listed(args).state
+        self._context: dict[str, Any] = {}
+
+    async def refresh(self) -> None:
+        await self._facts.refresh()
+        self._context = self._facts.context() | {
+            "summary": await self._site.summaries.of(self._viewer),
+            "system_verdict": self._site.summaries.system_verdict(),
+        }
+
+    def cells(self) -> Mapping[str, str]:
+        cells = Cells()
+        self._site.templates.render(
+            "queue/live.html",
+            cells,
+            listed=Listed(state=self._state),
+            range=self._facts.range,
+            **self._context,
+        )
+        return cells.html
+
+
+def read_range(args: Mapping[str, str]) -> str:
+    range_ = args.get("range", "")
+    return range_ if range_ in RANGES else RANGE_DEFAULT
+
+
+def queue_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("queue", __name__)
+
+    @blueprint.get("/queue/<queue>")
+    async def page(queue: str) -> Response:
+        viewer = site.viewer
+        viewer.require(Scope.BROWSE, check_queue_name(queue))
+        if not site.broker.is_known(queue):
+            return await _unknown(site, queue)
+        range_ = read_range(request.args)
+        listed = read_listed(request.args)
+        facts = QueueFacts(site, viewer, queue, range_)
+        await facts.refresh()
+        rows = await MessageList(site, viewer, queue).page(listed)
+        settings, rules = site.broker.settings_of(queue), site.broker.rules(queue)
+        context = facts.context()
+        return await site.page(
+            "queue/page.html",
+            "queues",
+            live=site.url("/live/queue", queue=queue, range=range_, state=listed.state),
+            listed=listed,
+            rows=rows,
+            rules=rules,
+            range=range_,
+            range_choices=RANGES,
+            set_ones=set_ones(settings, rules),
+            default_ones=default_ones(settings, rules),
+            curl=None if is_dead_letter_queue(queue) else curl.first_message(site.api_url, queue),
+            **context,
+        )
+
+    @blueprint.post("/queue/<queue>/pause")
+    async def pause(queue: str) -> Response:
+        """Pause or resume: the form's `paused` says which."""
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        if (await request.form).get("paused") == "1":
+            await site.broker.pause(queue)
+            return site.done(f"Paused {queue}. Sends go on.", go=back_to(site, queue))
+        await site.broker.resume(queue)
+        return site.done(f"Resumed {queue}", go=back_to(site, queue))
+
+    return blueprint
+
+
+async def _unknown(site: Site, queue: str) -> Response:
+    may_send = site.viewer.may(Scope.PRODUCE, queue) and not is_dead_letter_queue(queue)
+    return await site.page("queue/unknown.html", "queues", status=404, queue=queue, may_send=may_send)
+
+
+def back_to(site: Site, queue: str) -> str:
+    """The page of the queue as it was when the action was sent, with its tab and range."""
+    place = site.url(f"/queue/{queue}")
+    said = request.headers.get("HX-Current-URL", "")
+    try:
+        parts = urlsplit(said)
+    except ValueError:
+        return place
+    if parts.netloc != request.host or parts.path != place:
+        return place
+    return f"{place}?{parts.query}" if parts.query else place
+
+
+def check_known(site: Site, queue: str) -> None:
+    """Raise MessageNotFound for a queue that nobody ever used."""
+    if not site.broker.is_known(check_queue_name(queue)):
+        raise MessageNotFound(f"there is no queue called {queue}")

@@ -1,0 +1,69 @@
+"""Send a message: to the queue whose page is open, or to one whose name is typed."""
+
+from quart import Blueprint, Response, request
+
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import CallerError, Forbidden, InvalidQueueName, ProduceToDeadLetterQueue
+from forq_trio.model.messages import Produced, check_queue_name, is_dead_letter_queue
+from forq_trio.ui import format, send_form
+from forq_trio.ui.pages.dialogs import show_dialog
+from forq_trio.ui.send_form import Read
+from forq_trio.ui.site import Site
+
+
+def sending_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("sending", __name__)
+
+    async def form(
+        fixed: str | None, texts: dict[str, str], errors: dict[str, str], status: int = 200
+    ) -> Response:
+        title = f"Send a message to {fixed}" if fixed else "Send a message"
+        return await show_dialog(
+            site, "queue/send.html", title, status, fixed=fixed, texts=texts, errors=errors
+        )
+
+    async def send(fixed: str | None, read: Read) -> Response:
+        queue = fixed or read.texts["queue"]
+        try:
+            check_queue_name(queue)
+            site.viewer.require(Scope.PRODUCE, queue)
+            if read.message is not None:
+                return sent(fixed, queue, await site.broker.produce_message(queue, read.message))
+        except (InvalidQueueName, ProduceToDeadLetterQueue, Forbidden) as error:
+            if fixed:
+                raise
+            read.errors["queue"] = send_form.error_of(error)[1]
+        except CallerError as error:
+            name, sentence = send_form.error_of(error)
+            read.errors[name] = sentence
+        return await form(fixed, read.texts, read.errors, 400)
+
+    def sent(fixed: str | None, queue: str, produced: Produced) -> Response:
+        number = format.whole(produced.sequence)
+        said = f"It was sent before, as {number}" if produced.duplicate else f"Sent {number} to {queue}"
+        href = site.url(f"/queue/{queue}/message/{produced.id}")
+        go = None if fixed else site.url(f"/queue/{queue}")
+        return site.done(said, go=go, link="Show it", href=href)
+
+    @blueprint.get("/queue/<queue>/send")
+    async def show_fixed(queue: str) -> Response:
+        site.viewer.require(Scope.PRODUCE, check_queue_name(queue))
+        if is_dead_letter_queue(queue):
+            raise ProduceToDeadLetterQueue
+        return await form(queue, dict.fromkeys(send_form.NAMES, ""), {})
+
+    @blueprint.post("/queue/<queue>/send")
+    async def send_fixed(queue: str) -> Response:
+        return await send(queue, send_form.read(await request.form))
+
+    @blueprint.get("/send")
+    async def show() -> Response:
+        texts = dict.fromkeys(send_form.NAMES, "")
+        texts["queue"] = request.args.get("queue", "")[:100]
+        return await form(None, texts, {})
+
+    @blueprint.post("/send")
+    async def send_typed() -> Response:
+        return await send(None, send_form.read(await request.form))
+
+    return blueprint

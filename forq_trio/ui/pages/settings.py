@@ -1,0 +1,75 @@
+"""The settings of a queue: the dialog that changes them."""
+
+from typing import Any
+
+from quart import Blueprint, Response, request
+
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import CallerError
+from forq_trio.model.messages import check_queue_name
+from forq_trio.ui import settings_form
+from forq_trio.ui.pages.dialogs import show_dialog
+from forq_trio.ui.pages.queue import back_to, check_known
+from forq_trio.ui.site import Site
+
+
+def settings_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("settings", __name__)
+
+    async def form(queue: str, texts: dict[str, str], status: int = 200, **context: Any) -> Response:
+        defaults = settings_form.default_rules(queue, site.config)
+        values: dict[str, Any] = {"errors": {}, "losses": [], "at": ""} | context
+        return await show_dialog(
+            site,
+            "queue/settings.html",
+            f"Settings of {queue}",
+            status,
+            queue=queue,
+            texts=texts,
+            placeholders=settings_form.placeholders(defaults),
+            sections=settings_form.SECTIONS,
+            overflows=settings_form.OVERFLOWS,
+            orders=settings_form.ORDERS,
+            back_offs=settings_form.BACK_OFFS,
+            **values,
+        )
+
+    @blueprint.get("/queue/<queue>/settings")
+    async def show(queue: str) -> Response:
+        """The dialog. `lease_ms`: what to suggest as the lease; `at`: the field to begin with."""
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        check_known(site, queue)
+        texts = settings_form.texts_of(site.broker.settings_of(queue))
+        lease = request.args.get("lease_ms", "")[:40]
+        at = request.args.get("at", "")
+        if lease:
+            texts["lease_ms"], at = lease, "lease_ms"
+        return await form(queue, texts, at=at if at in settings_form.NAMES else "")
+
+    @blueprint.post("/queue/<queue>/settings")
+    async def save(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        sent = await request.form
+        read = settings_form.read(queue, sent)
+        if read.change is None:
+            return await form(queue, read.texts, 400, errors=read.errors, at=next(iter(read.errors), ""))
+        before = site.broker.rules(queue)
+        defaults = settings_form.default_rules(queue, site.config)
+        after = settings_form.rules_after(read.change, defaults, before.paused)
+        losses = settings_form.losses(site.broker.counts_of(queue), before, after)
+        if losses and not sent.get("sure"):
+            return await form(queue, read.texts, 400, losses=losses)
+        try:
+            await site.broker.change_settings(queue, read.change)
+        except CallerError as error:
+            name, sentence = settings_form.error_of(error, read.texts)
+            return await form(queue, read.texts, 400, errors={name: sentence}, at=name)
+        return site.done(f"Saved the settings of {queue}", go=back_to(site, queue))
+
+    @blueprint.post("/queue/<queue>/settings/reset")
+    async def reset(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        await site.broker.reset_settings(queue)
+        return site.done(f"{queue} has the default settings again", go=back_to(site, queue))
+
+    return blueprint

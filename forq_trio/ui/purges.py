@@ -1,0 +1,81 @@
+"""Purges that run in the background, so that no browser has to wait while millions of messages are removed.
+
+One at a time for each queue, PURGES_RUNNING_MAX in all. They end with the server: what was removed is gone, the rest
+stays. The latest are remembered, so that pages can say how they ended.
+"""
+
+from collections import OrderedDict
+
+import trio
+from msgspec import Struct
+
+from forq_trio.broker.broker import Broker
+from forq_trio.model import limits
+from forq_trio.model.errors import ForqError, Overloaded
+
+
+class Purge(Struct):
+    """A purge of a queue. total: how many messages there were; removed: so far.
+
+    error: why it ended early, None if it did not. ended_at: on trio's clock, None while it runs.
+    """
+
+    queue: str
+    total: int
+    started_by: str
+    removed: int = 0
+    error: str | None = None
+    ended_at: float | None = None
+
+    def note(self, removed: int) -> None:
+        self.removed = removed
+
+
+class Purges:
+    """`run` is its task."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._purges: OrderedDict[str, Purge] = OrderedDict()
+        self._send, self._receive = trio.open_memory_channel[Purge](limits.PURGES_RUNNING_MAX)
+
+    async def run(self) -> None:
+        """Carry out what is started, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            async for purge in self._receive:
+                nursery.start_soon(self._carry_out, purge)
+
+    def start(self, queue: str, started_by: str) -> Purge:
+        """Start to purge a queue; returns the purge of it that runs, if one does. Raises Overloaded for too many."""
+        running = self._purges.get(queue)
+        if running is not None and running.ended_at is None:
+            return running
+        if sum(purge.ended_at is None for purge in self._purges.values()) >= limits.PURGES_RUNNING_MAX:
+            raise Overloaded("as many purges run as may at once; try again when one has ended")
+        purge = Purge(queue, self._broker.counts_of(queue).total, started_by)
+        self._send.send_nowait(purge)
+        self._purges[queue] = purge
+        self._purges.move_to_end(queue)
+        self._forget()
+        return purge
+
+    def of(self, queue: str) -> Purge | None:
+        """The purge of a queue that runs, or ended less than PURGE_SHOWN_SECONDS ago."""
+        purge = self._purges.get(queue)
+        if purge is None or purge.ended_at is None:
+            return purge
+        return purge if trio.current_time() - purge.ended_at < limits.PURGE_SHOWN_SECONDS else None
+
+    def _forget(self) -> None:
+        """Forget those that ended longest ago."""
+        ended = [queue for queue, purge in self._purges.items() if purge.ended_at is not None]
+        for queue in ended[: max(0, len(self._purges) - limits.PURGES_REMEMBERED_MAX)]:
+            del self._purges[queue]
+
+    async def _carry_out(self, purge: Purge) -> None:
+        try:
+            purge.removed = await self._broker.purge(purge.queue, on_step=purge.note)
+        except ForqError as error:
+            purge.error = error.message
+        finally:
+            purge.ended_at = trio.current_time()

@@ -1,0 +1,331 @@
+"""The form of a queue's settings: what stands in its fields, and what was typed as a change. Plain functions."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from forq_trio.config.settings import Config
+from forq_trio.model import limits
+from forq_trio.model.errors import CallerError
+from forq_trio.model.messages import (
+    DLQ_SUFFIX,
+    QueueCounts,
+    is_dead_letter_queue,
+    is_lifo_queue,
+    python_name,
+)
+from forq_trio.model.queue_settings import (
+    NO_DEAD_LETTERS,
+    BackOff,
+    ExponentialBackOff,
+    Order,
+    Overflow,
+    QueueRules,
+    QueueSettings,
+    SettingsChange,
+    check_change,
+)
+from forq_trio.ui import format
+from forq_trio.ui.durations import parse_count, parse_duration, parse_durations, parse_size
+
+OVERFLOWS = {
+    Overflow.REJECT: "refuse sends",
+    Overflow.DROP_OLDEST: "delete the oldest",
+    Overflow.DEAD_LETTER: "move the oldest to the dead letters",
+}
+ORDERS = {Order.FIFO: "first in, first out", Order.LIFO: "last in, first out"}
+BACK_OFFS = {"": "Default", "list": "A list of delays", "exponential": "Growing"}
+
+
+class Field(Struct, frozen=True):
+    """A field with text. parse: raises ValueError with a sentence; show: the text for a value."""
+
+    name: str
+    label: str
+    help: str
+    parse: Callable[[str], Any]
+    show: Callable[[Any], str]
+
+
+class Section(Struct, frozen=True):
+    title: str
+    fields: tuple[Field, ...]
+
+
+def _size_text(number: int) -> str:
+    """A size that `parse_size` reads as exactly this number."""
+    for unit, size in (("TiB", 1024**4), ("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
+        if number and number % size == 0:
+            return f"{number // size:,} {unit}"
+    return f"{number:,} B"
+
+
+def _duration(name: str, label: str, help: str) -> Field:
+    return Field(name, label, help, parse_duration, format.setting)
+
+
+DELIVERY = Section(
+    "Delivery",
+    (
+        _duration(
+            "lease_ms",
+            "Lease",
+            "How long a consumer has for a message before it is delivered again. Up to 12 h.",
+        ),
+        Field(
+            "max_attempts",
+            "Attempts",
+            "Deliveries before a message fails. 1 to 1,000.",
+            parse_count,
+            format.whole,
+        ),
+        Field(
+            "group_in_flight_max",
+            "In flight, a group",
+            "How many messages of one group may be in flight at once. Empty: any number.",
+            parse_count,
+            format.whole,
+        ),
+    ),
+)
+SENDS = Section(
+    "Messages that are sent from now on",
+    (
+        _duration("delay_ms", "Delay", "How long a message waits before it can be received."),
+        _duration(
+            "ttl_ms",
+            "Time to live",
+            "How long a message lives from when it falls due. Then it is a dead letter.",
+        ),
+        _duration(
+            "deduplication_window_ms",
+            "Deduplication",
+            "How long a deduplication id is remembered. Up to 12 h.",
+        ),
+    ),
+)
+BOUNDS = Section(
+    "Bounds and dead letters",
+    (
+        Field(
+            "max_messages",
+            "Most messages",
+            "In whatever state. Empty: no bound.",
+            parse_count,
+            format.whole,
+        ),
+        Field(
+            "max_bytes",
+            "Most bytes",
+            "Of content and attributes, as 2 GiB. Empty: no bound.",
+            parse_size,
+            _size_text,
+        ),
+    ),
+)
+SECTIONS = (DELIVERY, SENDS, BOUNDS)
+_TEXTS = {field.name: field for section in SECTIONS for field in section.fields}
+_OTHERS = (
+    "back_off",
+    "back_off_list",
+    "back_off_initial",
+    "back_off_factor",
+    "back_off_max",
+    "back_off_jitter",
+    "dead_letter_queue",
+    "no_dead_letters",
+    "overflow",
+    "order",
+)
+NAMES = (*_TEXTS, *_OTHERS)
+
+
+def default_rules(queue: str, config: Config) -> QueueRules:
+    """The rules of a queue for which nothing was set."""
+    is_dlq = is_dead_letter_queue(queue)
+    return QueueRules(
+        lease_ms=limits.LEASE_MS_DEFAULT,
+        delay_ms=0,
+        ttl_ms=(config.dlq_ttl_hours if is_dlq else config.queue_ttl_hours) * limits.HOUR_MS,
+        max_attempts=limits.ATTEMPTS_MAX_DEFAULT,
+        back_off=limits.BACKOFF_MS,
+        dead_letter_queue=NO_DEAD_LETTERS if is_dlq else queue + DLQ_SUFFIX,
+        deduplication_window_ms=limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
+        max_messages=None,
+        max_bytes=None,
+        overflow=Overflow.REJECT,
+        order=Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
+        group_in_flight_max=None,
+        paused=False,
+    )
+
+
+def back_off_words(back_off: BackOff) -> str:
+    """ "1, 5, 15, 30, 60 s", or "10 s × 2, at most 1 h, 20 % at random"."""
+    if isinstance(back_off, ExponentialBackOff):
+        share = f", {back_off.jitter:.0%} at random".replace("%", " %") if back_off.jitter else ""
+        longest = format.setting(back_off.max_ms)
+        return f"{format.setting(back_off.initial_ms)} × {back_off.factor:g}, at most {longest}{share}"
+    if len(back_off) > 1 and all(
+        ms % limits.SECOND_MS == 0 and ms <= 120 * limits.SECOND_MS for ms in back_off
+    ):
+        return ", ".join(str(ms // limits.SECOND_MS) for ms in back_off) + " s"
+    return ", ".join(format.setting(ms) for ms in back_off)
+
+
+def placeholders(rules: QueueRules) -> dict[str, str]:
+    """What the empty fields say: the defaults, `rules`."""
+    texts = {name: "no bound" for name in _TEXTS}
+    for name, field in _TEXTS.items():
+        value = getattr(rules, name)
+        if value is not None:
+            texts[name] = field.show(value)
+    texts["dead_letter_queue"] = rules.dead_letter_queue or "none"
+    texts["back_off"] = back_off_words(rules.back_off)
+    texts["overflow"] = OVERFLOWS[rules.overflow]
+    texts["order"] = ORDERS[rules.order]
+    return texts
+
+
+def texts_of(settings: QueueSettings) -> dict[str, str]:
+    """What stands in the fields for these settings; "" where nothing was set."""
+    texts = dict.fromkeys(NAMES, "")
+    for name, field in _TEXTS.items():
+        value = getattr(settings, name)
+        if value is not None:
+            texts[name] = field.show(value)
+    back_off = settings.back_off
+    if isinstance(back_off, ExponentialBackOff):
+        texts["back_off"] = "exponential"
+        texts["back_off_initial"] = format.setting(back_off.initial_ms)
+        texts["back_off_factor"] = f"{back_off.factor:g}"
+        texts["back_off_max"] = format.setting(back_off.max_ms)
+        texts["back_off_jitter"] = f"{back_off.jitter * 100:g}"
+    elif back_off is not None:
+        texts["back_off"] = "list"
+        texts["back_off_list"] = ", ".join(format.setting(ms).replace(",", "") for ms in back_off)
+    texts["dead_letter_queue"] = settings.dead_letter_queue or ""
+    texts["no_dead_letters"] = "1" if settings.dead_letter_queue == NO_DEAD_LETTERS else ""
+    texts["overflow"] = settings.overflow or ""
+    texts["order"] = settings.order or ""
+    return texts
+
+
+class Read(Struct):
+    """What was typed. errors: a sentence by the name of the field; change: None where there are errors."""
+
+    texts: dict[str, str]
+    errors: dict[str, str]
+    change: SettingsChange | None
+
+
+def read(queue: str, form: Mapping[str, str]) -> Read:
+    """The form as a change of all settings: what is empty goes back to its default."""
+    texts = {name: form.get(name, "").strip()[:4_000] for name in NAMES}
+    errors: dict[str, str] = {}
+    values: dict[str, Any] = {}
+
+    def parsed(name: str, parse: Callable[[str], Any], text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            errors[name] = str(error)
+            return None
+
+    for name, field in _TEXTS.items():
+        values[name] = parsed(name, field.parse, texts[name]) if texts[name] else None
+    values["overflow"] = parsed("overflow", lambda text: _choice(Overflow, text), texts["overflow"])
+    values["order"] = parsed("order", lambda text: _choice(Order, text), texts["order"])
+    values["back_off"] = _back_off(texts, parsed)
+    values["dead_letter_queue"] = (
+        NO_DEAD_LETTERS if texts["no_dead_letters"] else texts["dead_letter_queue"] or None
+    )
+    if errors:
+        return Read(texts, errors, None)
+    try:
+        return Read(texts, errors, check_change(queue, SettingsChange(**values)))
+    except CallerError as error:
+        return Read(texts, dict([error_of(error, texts)]), None)
+
+
+def _choice(kind: type[Overflow] | type[Order], text: str) -> Overflow | Order | None:
+    if not text:
+        return None
+    if text not in list(kind):
+        raise ValueError("Choose one of these.")
+    return kind(text)
+
+
+def _back_off(
+    texts: Mapping[str, str], parsed: Callable[[str, Callable[[str], Any], str], Any]
+) -> BackOff | None:
+    if texts["back_off"] == "list":
+        delays: tuple[int, ...] | None = parsed("back_off_list", parse_durations, texts["back_off_list"])
+        return delays
+    if texts["back_off"] != "exponential":
+        return None
+    initial_ms = parsed("back_off_initial", parse_duration, texts["back_off_initial"])
+    max_ms = parsed("back_off_max", parse_duration, texts["back_off_max"] or "1 h")
+    factor = parsed("back_off_factor", _number, texts["back_off_factor"] or "2")
+    share = parsed("back_off_jitter", _number, (texts["back_off_jitter"] or "0").removesuffix("%"))
+    if None in (initial_ms, max_ms, factor, share):
+        return None
+    return ExponentialBackOff(initial_ms=initial_ms, factor=factor, max_ms=max_ms, jitter=share / 100)
+
+
+def _number(text: str) -> float:
+    text = text.strip()
+    if not text.isascii() or len(text) > 12 or not text.replace(".", "", 1).isdigit():
+        raise ValueError("Type a number, as 2 or 1.5.")
+    return float(text)
+
+
+def _field_of(error: CallerError, texts: Mapping[str, str]) -> str:
+    """The field of the form that an error is about; "" for none of them."""
+    name = python_name(error.field or "")
+    if name != "back_off":
+        return name if name in NAMES else ""
+    if texts["back_off"] == "list":
+        return "back_off_list"
+    members = {"initialMs": "initial", "factor": "factor", "maxMs": "max", "jitter": "jitter"}
+    member = next((form for word, form in members.items() if word in error.message), "initial")
+    return f"back_off_{member}"
+
+
+def error_of(error: CallerError, texts: Mapping[str, str]) -> tuple[str, str]:
+    """The field of the form that an error is about, "" for none of them, and what it says as a sentence."""
+    text = error.message.removeprefix(f"{error.field}: ")
+    return _field_of(error, texts), f"{text[:1].upper()}{text[1:]}."
+
+
+def losses(counts: QueueCounts, before: QueueRules, after: QueueRules) -> list[str]:
+    """What messages that are there now would be deleted under the rules `after` and not under `before`."""
+    found = []
+    deletes = after.overflow is Overflow.DROP_OLDEST or (
+        after.overflow is Overflow.DEAD_LETTER and not after.dead_letter_queue
+    )
+    if deletes and after.max_messages is not None and counts.total > after.max_messages:
+        many = format.plural(counts.total - after.max_messages, "message")
+        found.append(
+            f"The queue holds {format.whole(counts.total)} and may hold {format.whole(after.max_messages)}: "
+            f"the next sends delete the oldest, up to {many}."
+        )
+    if deletes and after.max_bytes is not None and counts.bytes > after.max_bytes:
+        found.append(
+            f"The queue holds {format.size(counts.bytes)} and may hold {format.size(after.max_bytes)}: "
+            "the next sends delete the oldest."
+        )
+    if before.dead_letter_queue and not after.dead_letter_queue and counts.total:
+        found.append(
+            f"What fails or expires is deleted, not kept as a dead letter: {format.plural(counts.total, 'message')} "
+            "may do so."
+        )
+    return found
+
+
+def rules_after(change: SettingsChange, defaults: QueueRules, paused: bool) -> QueueRules:
+    """The rules once everything is as `change` says; None there is the default."""
+    given = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not None}
+    return msgspec.structs.replace(defaults, **given, paused=paused)

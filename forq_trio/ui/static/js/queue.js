@@ -1,0 +1,105 @@
+// A queue's page: which of the rows are gone, how many messages are new, and the forms of its dialogs.
+import { isPaused } from "./live.js";
+
+const PRESENT_MS = 5000;
+const PRESENT_MAX = 200;
+let timer = 0;
+
+export function startQueue() {
+  document.addEventListener("forq:live", () => {
+    countNew();
+    // What live updates brought in has buttons that htmx does not know yet.
+    for (const cell of document.querySelectorAll("[data-live]:has([hx-get], [hx-post])")) htmx.process(cell);
+  });
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-json]")) hintJson(event.target);
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[name=back_off]")) showBackOff();
+  });
+  document.addEventListener("htmx:afterSwap", showBackOff);
+  document.addEventListener("visibilitychange", later);
+  showBackOff();
+  showTab();
+  later();
+}
+
+// The tab that is open is in view on a narrow screen.
+function showTab() {
+  const tab = document.querySelector(".tabs [aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - (tab.parentElement.clientWidth - tab.offsetWidth) / 2;
+}
+
+function later() {
+  clearTimeout(timer);
+  if (document.querySelector("[data-present]") && !document.hidden) timer = setTimeout(askPresent, PRESENT_MS);
+}
+
+// Rows in the window and near it, those first whose turn to be asked has not come for longest.
+function rowsToAsk() {
+  const near = innerHeight;
+  return [...document.querySelectorAll("[data-present] > [data-seq]:not(.gone)")]
+    .filter((row) => {
+      const box = row.getBoundingClientRect();
+      return box.bottom > -near && box.top < 2 * near;
+    })
+    .slice(0, PRESENT_MAX);
+}
+
+async function askPresent() {
+  const list = document.querySelector("[data-present]");
+  const rows = list && !isPaused() ? rowsToAsk() : [];
+  if (rows.length) {
+    try {
+      const url = `${list.dataset.present}?seq=${rows.map((row) => row.dataset.seq).join(",")}`;
+      const answer = await fetch(url, { headers: { "HX-Request": "true" } });
+      if (answer.ok) strike(rows, new Set((await answer.text()).split(",")));
+    } catch {
+      // The bar says when the server does not answer; it is asked again.
+    }
+  }
+  later();
+}
+
+function strike(rows, present) {
+  for (const row of rows) {
+    if (present.has(row.dataset.seq)) continue;
+    row.classList.add("gone");
+    const last = row.querySelector(".lsx");
+    last.className = "lsx num gone-word";
+    for (const name of ["data-until", "data-lease", "title"]) last.removeAttribute(name);
+    last.textContent = "acked or moved";
+  }
+}
+
+function countNew() {
+  const button = document.querySelector("[data-sent-then]");
+  const total = document.querySelector("[data-sent]");
+  if (!button || !total) return;
+  const count = Number(total.textContent) - Number(button.dataset.sentThen);
+  const text = count > 0 ? `${count.toLocaleString("en-US")} new` : "";
+  const place = button.querySelector("[data-new]");
+  if (place.textContent !== text) place.textContent = text;
+}
+
+// Content that looks like JSON is parsed, to say whether it is; it is sent as it is in any case.
+function hintJson(field) {
+  const hint = field.closest(".fld").querySelector("[data-json-hint]");
+  hint.dataset.text ??= hint.textContent;
+  let text = hint.dataset.text;
+  if (/^\s*[[{]/.test(field.value)) {
+    try {
+      JSON.parse(field.value);
+      text = "It is valid JSON.";
+    } catch {
+      text = "It is no valid JSON; it is sent as it is.";
+    }
+  }
+  if (hint.textContent !== text) hint.textContent = text;
+}
+
+// The fields of the back-off that was chosen.
+function showBackOff() {
+  const chosen = document.querySelector("[name=back_off]")?.value;
+  for (const part of document.querySelectorAll("[data-when]")) part.hidden = part.dataset.when !== chosen;
+}
