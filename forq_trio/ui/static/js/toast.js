@@ -7,7 +7,7 @@ export function startToasts() {
     const { toast, go, link, href } = event.detail;
     if (go) {
       if (toast) sessionStorage.setItem(KEY, JSON.stringify({ toast, link, href }));
-      location.assign(go);
+      show(new URL(go, location.href));
     } else if (toast) showToast(toast, link, href);
   });
   const waiting = sessionStorage.getItem(KEY);
@@ -16,6 +16,14 @@ export function startToasts() {
     const { toast, link, href } = JSON.parse(waiting);
     showToast(toast, link, href);
   }
+}
+
+// Another part of the same page would not be loaded by going there.
+function show(target) {
+  if (target.pathname === location.pathname && target.search === location.search) {
+    history.replaceState(null, "", target);
+    location.reload();
+  } else location.assign(target);
 }
 
 export function showToast(text, link, href) {
