@@ -150,7 +150,9 @@ def test_the_pod(pages: dict[str, str]) -> None:
 
 
 def test_the_proxy_waits_long_enough_and_takes_as_much(pages: dict[str, str]) -> None:
-    (text,) = blocks(pages["deploy"], "nginx", "nginx")
+    text, ui = blocks(pages["deploy"], "nginx", "nginx")
+    assert "proxy_buffering off;" in ui
+    assert re.findall(r"location (\S+)/ ", ui) == re.findall(r"FORQ_UI_BASE_PATH=(\S+?)`", pages["deploy"])
     (seconds,) = re.findall(r"proxy_read_timeout (\d+)s;", text)
     (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", text)
     assert int(seconds) * 1_000 > limits.WAIT_MS_MAX
