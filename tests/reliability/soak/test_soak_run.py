@@ -11,8 +11,8 @@ from bench.soak.verdict import RULES
 pytestmark = [pytest.mark.process, pytest.mark.tier2]
 
 SECONDS = 6
-# Whatever the machine does meanwhile, some of each must have been seen.
-SEEN = ("ready", "delayed", "processing", "dead", "waiting", "stored", "log_mib", "database_mib", "rss_mib")
+# Whatever the machine does meanwhile, some of each must have been seen; a message is in process for too short a time.
+SEEN = ("ready", "delayed", "dead", "waiting", "stored", "log_mib", "database_mib", "rss_mib")
 
 
 def test_some_seconds_of_every_client_without_an_error(tmp_path):
