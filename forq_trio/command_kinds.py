@@ -43,7 +43,10 @@ LASTING: Set[type[Command[Any]]] = SENDS | {
     ForgetRedrive,
     Ping,
 }
-"""What a caller must be able to rely on. All else, if it is forgotten, leads to a second delivery at worst."""
+"""What a caller must be able to rely on.
+
+All else, if it is forgotten, leads to a second delivery at worst, or to an older time of use of a token or session.
+"""
 CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
 NOTED = CHANGING_TOKENS | {Nack, NackById}
-"""Of which the writer notes more than the engine's events tell."""
+"""After these the writer looks at the tokens, or at the reasons of nacks, too."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from forq_trio.jobs.runs import JobReport
 from forq_trio.storage.engine import EngineFacts
+from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS
 from forq_trio.telemetry.last_hour import quantile
@@ -112,7 +113,7 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
         return "attention", "The log cannot be emptied: a read holds it"
     p99 = facts.commits.recent_p99_seconds
     if p99 is not None and p99 > SLOW_COMMIT_SECONDS:
-        return "attention", f"Writes wait for the disk: p99 {duration_words(round(p99 * 1_000))}"
+        return "attention", f"Writes wait for the disk: p99 {words.duration(round(p99 * 1_000))}"
     for report in failed.values():
         return "attention", f"A job failed: {report.title}{_ago(report, facts.now_ms)}"
     return "fine", "All is well"
@@ -121,23 +122,4 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
 def _ago(report: JobReport, now_ms: int) -> str:
     if report.last_run_at is None:
         return ""
-    return f", {duration_words(max(0, now_ms - report.last_run_at))} ago"
-
-
-_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000))
-
-
-def duration_words(ms: int) -> str:
-    """`12 ms`, `1.4 s`, `31 s`, `8 min 12 s`, `26 min`, `1 h 12 min`: the second unit only below 10 of the first."""
-    if ms < 1_000:
-        return f"{ms} ms"
-    if ms < 10_000:
-        return f"{ms / 1_000:.1f} s".replace(".0 ", " ")
-    place = next(place for place, (_, size) in enumerate(_UNITS) if ms >= size)
-    unit, size = _UNITS[place]
-    words = f"{ms // size} {unit}"
-    if place + 1 < len(_UNITS) and ms < 10 * size:
-        smaller, smaller_size = _UNITS[place + 1]
-        if rest := ms % size // smaller_size:
-            words += f" {rest} {smaller}"
-    return words
+    return f", {words.duration(max(0, now_ms - report.last_run_at))} ago"

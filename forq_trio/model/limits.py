@@ -271,6 +271,11 @@ LIVE_READERS_MAX = 1_000
 LIVE_VIEWS_MAX = 200
 LIVE_SHARE_MAX = 0.04  # of the event loop's time
 LIVE_PUSH_SECONDS = 0.000_15  # what handing a change to one dashboard takes
+LIVE_SECONDS_MIN = 1.0  # between two renderings of a view
+LIVE_SECONDS_MAX = 30.0  # of a pause, however long rendering took
+LIVE_BEAT_SECONDS = 10.0
+LIVE_POLL_SECONDS = 12.0
+ROW_LISTS_MAX = 256
 
 # The monitor. SERIES_QUEUES_MAX: queues that it watches, with history, health and ages. Reasons: of the nacks of a
 # queue in a minute, and for how many minutes. AGES_READ_MAX: queues whose age one call reads.

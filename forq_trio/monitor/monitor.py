@@ -107,6 +107,13 @@ class Monitor:
         """The verdict on each queue that is watched."""
         return {queue: judged.health for queue, judged in self._judged.items()}
 
+    def grown(self, queue: str) -> int:
+        """By how many messages a queue grew in the last hour, or since the start; 0 if it did not."""
+        watched = self._watched.get(queue)
+        if watched is None:
+            return 0
+        return max(0, self._broker.counts_of(queue).total - watched.at_mark(60)[1])
+
     def oldest_age_ms(self, queue: str) -> int | None:
         """How long the oldest ready message of a queue could have been claimed; None without one.
 

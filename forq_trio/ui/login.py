@@ -1,6 +1,7 @@
 """Login and logout (contract F15)."""
 
 import secrets
+from math import ceil
 
 from quart import Blueprint, Response, request
 
@@ -72,13 +73,13 @@ def login_routes(site: Site) -> Blueprint:
     @blueprint.post("/login")
     async def log_in() -> Response:
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
-        locked_seconds = throttle.locked_seconds(client)
-        if locked_seconds:
-            response = form(429, f"Too many wrong keys from here. Try again in {locked_seconds:.0f} s.")
-            response.headers["Retry-After"] = f"{locked_seconds:.0f}"
-            return response
         fields = await request.form
         session_id = await _open_session(site, fields.get("key", "").strip(), client)
+        locked_seconds = ceil(throttle.locked_seconds(client))
+        if session_id is None and locked_seconds:
+            response = form(429, f"Too many wrong keys from here. Try again in {locked_seconds} s.")
+            response.headers["Retry-After"] = str(locked_seconds)
+            return response
         if session_id is None:
             throttle.failed(client)
             if throttle.locked_seconds(client):

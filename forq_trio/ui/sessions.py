@@ -50,6 +50,10 @@ class Sessions:
             return None
         return Viewer(session_id, session.digest, token)
 
+    def holds(self, session_id: str) -> bool:
+        """True while `find` would find a viewer."""
+        return self.find(session_id) is not None
+
     async def end(self, viewer: Viewer) -> None:
         """Log out."""
         await self._broker.end_session(viewer.digest)

@@ -19,6 +19,7 @@ from forq_trio.ui.cells import Cells
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Templates, html_response
+from forq_trio.ui.row_lists import RowLists
 from forq_trio.ui.sessions import Sessions
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
@@ -43,6 +44,7 @@ class Site:
     summaries: Summaries
     hub: LiveHub
     sparklines: Sparklines
+    row_lists: RowLists
     system: System
     purges: Purges
     server_connections: Callable[[], int]

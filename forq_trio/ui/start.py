@@ -13,6 +13,7 @@ from forq_trio.ui.app import make_app
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
+from forq_trio.ui.row_lists import RowLists
 from forq_trio.ui.server import UiServer
 from forq_trio.ui.sessions import Sessions
 from forq_trio.ui.site import Site
@@ -77,6 +78,7 @@ def build_ui(
         summaries=summaries,
         hub=hub,
         sparklines=Sparklines(system.monitor.history),
+        row_lists=RowLists(),
         system=system,
         purges=purges,
         server_connections=lambda: server.connections,

@@ -1,6 +1,6 @@
 """Who looks at a page: the holder of the server's secret or of an access token, and what that allows."""
 
-from forq_trio.model.access import AccessToken, Principal, Scope
+from forq_trio.model.access import ALL_QUEUES, AccessToken, Principal, Scope
 from forq_trio.model.errors import Forbidden
 
 
@@ -34,6 +34,11 @@ class Viewer:
     def sees(self) -> str:
         """Viewers of whom this is equal see the same of every page."""
         return "" if self.token is None else f"{','.join(self.token.scopes)} {self.token.queues}"
+
+    @property
+    def sees_all(self) -> bool:
+        """True if no queue is hidden from the viewer."""
+        return self.token is None or self.token.queues == ALL_QUEUES
 
     def may(self, scope: Scope, queue: str | None = None) -> bool:
         """True if the viewer has the scope for this queue; None: for all queues."""

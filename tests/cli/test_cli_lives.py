@@ -17,7 +17,7 @@ def test_a_day_in_the_life_of_a_queue(forq: Forq, tmp_path: Path, monkeypatch: p
         sent = forq("send", "orders", stdin="".join(f"{number}\n" for number in range(1_500)).encode())
         assert (sent.code, sent.err) == (0, "")
         assert sent.out.startswith("sent 1,500 messages to orders in ")
-        assert forq("queues").out.splitlines()[1] == "orders\t1500\t0\t0\t0\t0\t0\tno"
+        assert forq("queues").out.splitlines()[1] == "orders\t1500\t0\t0\t0\t0\t0\tno\tHealthy"
         assert forq("peek", "orders").out.endswith("\t0\n")
 
         received = forq("receive", "orders", "--max", "150", "--ack")

@@ -130,6 +130,7 @@ def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
     example = forq("config", "--example").out
     assert tomllib.loads(example).keys() == {
         "server",
+        "ui",
         "queue",
         "database",
         "sasquatch",

@@ -10,7 +10,6 @@ from forq_trio.facts import (
     CommitFacts,
     SystemFacts,
     commit_facts,
-    duration_words,
     memory_bytes,
     system_verdict,
 )
@@ -97,27 +96,6 @@ def test_commits_a_second_are_of_the_time_since_the_start_when_that_is_short() -
     for second in range(10):
         counters.record_commit(1, 0.001, NOW + second * 1_000)
     assert commit_facts(counters, NOW + 10_000, NOW).per_second == 1.0
-
-
-@pytest.mark.parametrize(
-    ("ms", "words"),
-    [
-        (0, "0 ms"),
-        (12, "12 ms"),
-        (1_400, "1.4 s"),
-        (2_000, "2 s"),
-        (31_000, "31 s"),
-        (8 * 60_000 + 12_000, "8 min 12 s"),
-        (9 * 60_000, "9 min"),
-        (26 * 60_000 + 40_000, "26 min"),
-        (HOUR + 12 * 60_000, "1 h 12 min"),
-        (9 * HOUR, "9 h"),
-        (6 * 24 * HOUR + 23 * HOUR, "6 d 23 h"),
-        (12 * 24 * HOUR + 4 * HOUR, "12 d"),
-    ],
-)
-def test_durations_are_told_as_people_say_them(ms: int, words: str) -> None:
-    assert duration_words(ms) == words
 
 
 def test_memory_is_told_where_the_system_does(tmp_path: Path) -> None:

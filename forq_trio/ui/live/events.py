@@ -6,7 +6,8 @@ from contextlib import aclosing
 from quart import Blueprint, Response, request
 
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.ui.live.hub import View
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.ui.live.hub import TooManyDashboards, View
 from forq_trio.ui.live.views import VIEWS
 from forq_trio.ui.site import Site
 
@@ -21,22 +22,27 @@ def live_routes(site: Site) -> Blueprint:
         if make is None:
             raise MessageNotFound("there is no such view")
         view = make(site, site.viewer, request.args)
-        return f"{site.viewer.sees} {request.full_path}", view
+        return f"{site.viewer.sees} {name} {request.query_string.decode('latin-1')}", view
 
     @blueprint.get("/live/<name>")
     async def events(name: str) -> Response:
         """The changes of a view, as server-sent events."""
         key, view = view_of(name)
-        key = key.replace("/live/poll/", "/live/")
         session_id = site.viewer.session_id
+        site.hub.check_place(key)
 
         async def stream() -> AsyncIterator[bytes]:
             yield b"retry: %d\n\n" % _RETRY_MS
-            async with aclosing(site.hub.follow(key, lambda: view)) as changes:
-                async for data in changes:
-                    if site.sessions.find(session_id) is None:
-                        return
-                    yield b"data: " + data + b"\n\n"
+            try:
+                async with aclosing(site.hub.follow(key, lambda: view)) as changes:
+                    async for data in changes:
+                        if not site.sessions.holds(session_id):
+                            return
+                        yield b"data: " + (data or b"{}") + b"\n\n"
+            except TooManyDashboards:
+                pass  # one that came between the check and the stream; the browser tries again
+            except Exception as error:
+                log(LogEvent.UI_REQUEST_FAILED, exception=error, reference="", path=request.path)
 
         response = Response(stream(), content_type="text/event-stream")
         response.timeout = None
@@ -47,7 +53,7 @@ def live_routes(site: Site) -> Blueprint:
     async def poll(name: str) -> Response:
         """All cells of a view, once."""
         key, view = view_of(name)
-        data = await site.hub.state(key.replace("/live/poll/", "/live/"), lambda: view)
+        data = await site.hub.state(key, lambda: view)
         return Response(data, content_type="application/json")
 
     return blueprint

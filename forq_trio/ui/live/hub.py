@@ -1,18 +1,19 @@
 """The live hub: renders what is being looked at, once for all who look at it, and hands the changes out.
 
 Rules
-- A view is rendered at most once a second, and only while somebody looks at it. All its subscribers get the same
-  bytes.
-- All of it together takes at most LIVE_SHARE_MAX of the event loop's time: what rendering took, and what sending is
-  known to take, is paid for with a pause. So with many dashboards each is updated less often, and the queue does not
-  notice.
-- A subscriber that does not keep up gets the newest state instead of a backlog: nothing is queued for it.
-- A view that cannot be rendered (the database is busy) keeps its last state, and is tried again.
+- A view is rendered at most once a second, and only while somebody looks at it. All its readers get the same bytes.
+- All of it together takes at most LIVE_SHARE_MAX of the event loop's time: what the loop did while views were read and
+  rendered, and what sending is known to take, is paid for with a pause. So with many dashboards each is updated less
+  often, and a busy queue is left alone.
+- A reader that does not keep up gets the newest state instead of a backlog: nothing is queued for it.
+- A view that fails (the database is busy, a template is wrong) is logged and keeps its last state; it is tried again,
+  and the others go on.
+- Readers that poll share what is rendered for those that follow; a view is rendered for LIVE_POLL_SECONDS after a poll.
 """
 
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from time import perf_counter
+from time import thread_time
 from typing import Protocol
 
 import trio
@@ -40,23 +41,30 @@ class View(Protocol):
 
 
 class _Watched:
-    """A view that somebody looks at. history: the latest patches by number, so that a reader may skip some."""
+    """A view that somebody looks at.
+
+    number: of its state, 0 before the first. patch: what changed from state `patched_from` to it. updated: set when
+    there is a new state. polled_until: somebody who polls is expected until then, on trio's clock.
+    """
 
     def __init__(self, view: View) -> None:
         self.view = view
         self.readers = 0
+        self.polled_until = float("-inf")
         self.number = 0
         self.cells: Mapping[str, str] = {}
         self.patch = b""
         self.patched_from = 0
         self.updated = trio.Event()
-        self.rendered_at = float("-inf")
+
+    @property
+    def wanted(self) -> bool:
+        return self.readers > 0 or trio.current_time() < self.polled_until
 
     def update(self, cells: Mapping[str, str]) -> bool:
         """Take these cells; True if any of them has changed."""
         patch = changed(self.cells, cells)
-        self.rendered_at = trio.current_time()
-        if not patch:
+        if not patch and self.number:
             return False
         self.patched_from = self.number
         self.number += 1
@@ -67,7 +75,7 @@ class _Watched:
         return True
 
     def since(self, number: int) -> bytes:
-        """What to send to a reader who has seen `number`."""
+        """What to send to a reader who has seen this state: the patch, or everything."""
         return self.patch if number and number == self.patched_from else _encode(self.cells)
 
 
@@ -97,39 +105,54 @@ class LiveHub:
             spent = 0.0
             for watched in list(self._watched.values()):
                 spent += await self._render(watched)
-            pause = max(started + 1.0 - trio.current_time(), spent / limits.LIVE_SHARE_MAX, 0.05)
-            await trio.sleep(pause)
+            self._forget_unwanted()
+            rest = started + limits.LIVE_SECONDS_MIN - trio.current_time()
+            owed = min(spent / limits.LIVE_SHARE_MAX, limits.LIVE_SECONDS_MAX)
+            await trio.sleep(max(rest, owed, limits.LIVE_SECONDS_MIN / 20))
             if not self._watched:
                 self._wanted = trio.Event()
 
     async def _render(self, watched: _Watched) -> float:
-        """Render a view and wake its readers; returns the seconds that this takes from the event loop."""
+        """Render a view and wake its readers; returns the seconds that this took from the event loop."""
+        started = thread_time()
+        has_changed = False
         try:
             await watched.view.refresh()
+            if watched.wanted:
+                has_changed = watched.update(watched.view.cells())
         except Stopping:
-            return 0.0
+            pass
         except ForqError as error:
             log(LogEvent.UI_VIEW_FAILED, error=str(error))
-            return 0.0
-        if not watched.readers:
-            return 0.0
-        started = perf_counter()
-        has_changed = watched.update(watched.view.cells())
-        spent = perf_counter() - started
-        return spent + (watched.readers * limits.LIVE_PUSH_SECONDS if has_changed else 0.0)
+        except Exception as error:
+            log(LogEvent.UI_VIEW_FAILED, error=f"{type(error).__name__}: {error}", exception=error)
+        return thread_time() - started + (watched.readers * limits.LIVE_PUSH_SECONDS if has_changed else 0.0)
+
+    def _forget_unwanted(self) -> None:
+        for key in [key for key, watched in self._watched.items() if not watched.wanted]:
+            del self._watched[key]
+
+    def check_place(self, key: str) -> None:
+        """Raise TooManyDashboards if no more readers, or no more views, may be looked at."""
+        if self._readers >= limits.LIVE_READERS_MAX:
+            raise TooManyDashboards
+        if key not in self._watched and len(self._watched) >= limits.LIVE_VIEWS_MAX:
+            raise TooManyDashboards
+
+    def _watch(self, key: str, make_view: Callable[[], View]) -> _Watched:
+        self.check_place(key)
+        watched = self._watched.get(key)
+        if watched is None:
+            watched = self._watched[key] = _Watched(make_view())
+        return watched
 
     async def follow(self, key: str, make_view: Callable[[], View]) -> AsyncGenerator[bytes, None]:
         """Yield the state of a view, then each change of it, as JSON objects: HTML by the key of a cell.
 
+        Yields b"" where nothing has changed for LIVE_BEAT_SECONDS, so that the connection is used.
         key: views with the same key are the same. Raises TooManyDashboards. Cancelled or closed, it ends.
         """
-        watched = self._watched.get(key)
-        if self._readers >= limits.LIVE_READERS_MAX:
-            raise TooManyDashboards
-        if watched is None:
-            if len(self._watched) >= limits.LIVE_VIEWS_MAX:
-                raise TooManyDashboards
-            watched = self._watched[key] = _Watched(make_view())
+        watched = self._watch(key, make_view)
         watched.readers += 1
         self._readers += 1
         self._wanted.set()
@@ -140,22 +163,26 @@ class LiveHub:
                 if watched.number > seen:
                     data, seen = watched.since(seen), watched.number
                     yield data
-                else:
+                    continue
+                with trio.move_on_after(limits.LIVE_BEAT_SECONDS) as beat:
                     await updated.wait()
+                if beat.cancelled_caught:
+                    yield b""
         finally:
             watched.readers -= 1
             self._readers -= 1
-            if not watched.readers:
-                self._watched.pop(key, None)
+            if not watched.wanted and self._watched.get(key) is watched:
+                del self._watched[key]
 
     async def state(self, key: str, make_view: Callable[[], View]) -> bytes:
-        """All cells of a view now: those that were just rendered, else rendered for this call."""
-        watched = self._watched.get(key)
-        if watched is not None and trio.current_time() - watched.rendered_at < 2.0:
-            return _encode(watched.cells)
-        view = make_view()
-        await view.refresh()
-        return _encode(view.cells())
+        """All cells of a view, as they were rendered last; waits for the first time. Raises TooManyDashboards."""
+        watched = self._watch(key, make_view)
+        watched.polled_until = trio.current_time() + limits.LIVE_POLL_SECONDS
+        self._wanted.set()
+        while not watched.number and not self._closed:
+            await watched.updated.wait()
+        await trio.lowlevel.checkpoint()
+        return _encode(watched.cells)
 
     def close(self) -> None:
         """End all streams."""

@@ -16,7 +16,7 @@ from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench.filter import read_number
 from forq_trio.wire.dead_letters import RedriveInfo
 
-ROWS_A_PAGE = 100
+ROWS_A_PAGE = 50
 SOURCES_SHOWN_MAX = 3
 AGES_SECONDS_MAX = 5.0
 _AT_ONCE = 500
@@ -63,6 +63,10 @@ class DeadQueues:
                 found[broker.rules(name).dead_letter_queue].append(name)
         return found
 
+    async def sources_of(self, queue: str) -> list[str]:
+        """The queues that send to this one."""
+        return (await self.sources()).get(queue, [])
+
     async def rows(self, names: Sequence[str], sources: Mapping[str, list[str]]) -> list[DeadRow]:
         """The rows of these queues as they are now."""
         tasks = await self._site.broker.redrives(None)
@@ -79,17 +83,11 @@ class DeadQueues:
             counts,
             site.monitor.health(name),
             [source for source in sources if self._viewer.may_see(source)],
-            grown(site.monitor.history.sparkline(name)),
+            site.monitor.grown(name),
             ttl_ms,
             None if age_ms is None else max(0, ttl_ms - age_ms),
             sum(task.queue == name and task.state in ("running", "paused") for task in tasks),
         )
-
-
-def grown(ready: Sequence[float | None]) -> int:
-    """By how many messages a queue grew over these steps; 0 if it did not."""
-    known = [value for value in ready if value is not None]
-    return max(0, round(known[-1] - known[0])) if known else 0
 
 
 def headline(rows: int, messages: int) -> str:
@@ -108,7 +106,7 @@ def dead_context(site: Site, viewer: Viewer, rows: list[DeadRow]) -> dict[str, A
     return {
         "rows": rows,
         "headline": headline(sum(count > 0 for count in counts), sum(counts)),
-        "sparkline": site.monitor.history.sparkline,
+        "sparkline": site.sparklines.of,
         "sources_max": SOURCES_SHOWN_MAX,
         "system_verdict": site.summaries.system_verdict(),
         "viewer": viewer,
@@ -122,7 +120,8 @@ class DeadView:
         self._site = site
         self._viewer = viewer
         self._page = max(1, read_number(args, "page", 100_000))
-        self._names: list[str] | None = None
+        names = site.row_lists.find(args.get("rows", ""))
+        self._names = names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
         self._sources: Mapping[str, list[str]] = {}
         self._context: dict[str, Any] = {}
 
@@ -131,6 +130,7 @@ class DeadView:
         if self._names is None:
             start = (self._page - 1) * ROWS_A_PAGE
             self._names = queues.names()[start : start + ROWS_A_PAGE]
+        if not self._sources:
             self._sources = await queues.sources()
         rows = await queues.rows(self._names, self._sources)
         self._context = dead_context(self._site, self._viewer, rows)
@@ -158,7 +158,7 @@ def dead_routes(site: Site) -> Blueprint:
         return await site.page(
             "dead/page.html",
             "dead",
-            live=site.url("/live/dead", page=page if page > 1 else None),
+            live=site.url("/live/dead", rows=site.row_lists.keep(names[start : start + ROWS_A_PAGE])),
             queues=len(names),
             page=page,
             pages=max(1, -(-len(names) // ROWS_A_PAGE)),

@@ -255,28 +255,28 @@ class EmptyView:
 
 
 class OverviewView:
-    """The live part of the page. The rows are those that the page shows: names come from the first rendering."""
+    """The live part of the page, for all who see the same rows. args: rows, seen: what `live_path` made of the page."""
 
     def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
         self._site = site
         self._viewer = viewer
         self._wanted = read_wanted(args)
         self._queues = Queues(site, viewer)
-        self._names: list[str] | None = None
-        self._queues_at_first = 0
+        names = site.row_lists.find(args.get("rows", ""))
+        self._names = names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
+        seen = args.get("seen", "")
+        self._seen = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else None
         self._context: dict[str, Any] = {}
 
     async def refresh(self) -> None:
         site = self._site
         if self._names is None:
-            found = await self._queues.page(self._wanted)
-            self._names = [row.name for row in found.rows]
-            self._queues_at_first = found.kinds["all"]
+            self._names = [row.name for row in (await self._queues.page(self._wanted)).rows]
         await site.monitor.refresh_ages(self._names, AGES_SECONDS_MAX)
         summary = await site.summaries.of(self._viewer)
         self._context = overview_context(site, self._viewer, self._wanted, summary)
         self._context["rows"] = self._queues.rows(self._names)
-        self._context["new_queues"] = summary.queues - self._queues_at_first
+        self._context["new_queues"] = 0 if self._seen is None else summary.queues - self._seen
 
     def cells(self) -> Mapping[str, str]:
         cells = Cells()
@@ -289,8 +289,7 @@ def overview_context(site: Site, viewer: Viewer, wanted: Wanted, summary: Summar
     return {
         "summary": summary,
         "headline": headline(summary),
-        "refused": site.counters.rejections,
-        "charts_shown": total_charts(site, wanted.range, summary),
+        "charts_shown": total_charts(site, wanted.range, summary) if viewer.sees_all else [],
         "sparkline": site.sparklines.of,
         "range_words": f"last {RANGES[wanted.range]}",
         "system_verdict": site.summaries.system_verdict(),
@@ -325,7 +324,9 @@ def overview_routes(site: Site) -> Blueprint:
         return await site.page(
             "overview/page.html",
             "queues",
-            live=site.url("/live/overview", **wanted.query()),
+            live=site.url(
+                "/live/overview", **wanted.query(), rows=site.row_lists.keep(names), seen=summary.queues
+            ),
             wanted=wanted,
             found=found,
             range_choices=RANGES,

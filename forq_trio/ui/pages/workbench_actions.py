@@ -18,6 +18,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.ui import format
+from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench import search as searches
@@ -128,13 +129,15 @@ class Actions:
 
     async def ask_redrive(self, queue: str) -> Response:
         _, _, chosen = await self._selection(queue)
-        return self._redrive_dialog(queue, chosen, {}, {})
+        return await self._redrive_dialog(queue, chosen, {}, {})
 
-    def _redrive_dialog(
+    async def _redrive_dialog(
         self, queue: str, chosen: Selection, given: dict[str, str], errors: dict[str, str], status: int = 200
     ) -> Response:
-        return self._site.part(
+        return await show_dialog(
+            self._site,
             "workbench/redrive.html",
+            f"Redrive from {queue}",
             status,
             queue=queue,
             chosen=chosen,
@@ -157,11 +160,11 @@ class Actions:
         except ValueError as error:
             errors["rate"] = str(error)
         if errors:
-            return self._redrive_dialog(queue, chosen, given, errors, 400)
+            return await self._redrive_dialog(queue, chosen, given, errors, 400)
         changed = await self._recounted(queue, chosen)
         if changed is not None:
             errors["count"] = chosen_changed(chosen, changed)
-            return self._redrive_dialog(queue, changed, given, errors, 400)
+            return await self._redrive_dialog(queue, changed, given, errors, 400)
         broker = self._site.broker
         if chosen.is_all:
             await broker.start_redrive(

@@ -28,7 +28,6 @@ def add_tasks(blueprint: Blueprint, site: Site, require: Require) -> None:
             "workbench/task_part.html",
             queue=queue,
             band=band(task, site.clock.now_ms()),
-            task=task,
             may_change=True,
         )
         response.headers["HX-Trigger"] = json.dumps({"forq:done": {"toast": said, "go": None}})

@@ -13,6 +13,7 @@ from forq_trio.model.messages import (
     REASON_OVERFLOW,
     MessageFilter,
 )
+from forq_trio.ui import format
 from forq_trio.wire.dead_letters import AppliedFilter, DeadLetterFilter
 
 AGES: Mapping[str, tuple[int, str]] = {
@@ -28,6 +29,7 @@ REASONS: Mapping[str, str] = {
 }
 NO_REASON = "Sent here directly"
 NO_ERROR = "No error noted"
+ALL_WORDS = "all dead letters"
 _QUOTED_LENGTH_MAX = 60
 
 
@@ -204,7 +206,9 @@ def task_words(wanted: AppliedFilter) -> str:
     if wanted.text:
         parts.append(f"those with {quoted(wanted.text)}")
     parts += [f"{name} {quoted(value)}" for name, value in wanted.attributes.items()]
-    return ", ".join(parts) or "all dead letters"
+    if wanted.since is not None:
+        parts.append(f"dead since {format.clock(wanted.since)} UTC")
+    return ", ".join(parts) or ALL_WORDS
 
 
 def splits(text: str, wanted: str) -> list[tuple[str, bool]]:

@@ -3,14 +3,17 @@
 from msgspec import Struct
 
 from forq_trio.ui import format
-from forq_trio.ui.workbench.filter import task_words
+from forq_trio.ui.workbench.filter import ALL_WORDS, task_words
 from forq_trio.wire.dead_letters import RedriveInfo
 
 _SECONDS_SEEN_MIN = 2.0
 
 
 class Band(Struct, frozen=True):
-    """A task. verb, what: the headline; value, top: of the bar; notes: what stands below it."""
+    """A task. verb, what: the headline; value, top: of the bar; notes: what stands below it.
+
+    started_by: the name of an access token, None for the server's secret. Times are epoch ms.
+    """
 
     id: str
     queue: str
@@ -21,6 +24,10 @@ class Band(Struct, frozen=True):
     top: int
     notes: list[str]
     error: str
+    started_at: int
+    started_by: str | None
+    paused_at: int | None
+    finished_at: int | None
 
 
 _VERBS = {
@@ -50,6 +57,10 @@ def band(task: RedriveInfo, now_ms: int) -> Band:
         max(task.total, 1),
         _notes(task, now_ms),
         task.error or "",
+        task.started_at,
+        task.started_by,
+        task.paused_at,
+        task.finished_at,
     )
 
 
@@ -88,7 +99,7 @@ def _notes(task: RedriveInfo, now_ms: int) -> list[str]:
 
 def _is_all(task: RedriveInfo) -> bool:
     wanted = task.filter
-    return wanted.reason is None and wanted.error is None and not wanted.text and not wanted.attributes
+    return task_words(wanted) == ALL_WORDS
 
 
 def to_go_ms(task: RedriveInfo, now_ms: int) -> float | None:

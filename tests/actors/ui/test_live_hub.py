@@ -1,6 +1,7 @@
 """The live hub: what is looked at is rendered once for all, not too often, and never queued up."""
 
 import json
+from contextlib import aclosing
 
 import pytest
 import trio
@@ -8,6 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded
+from forq_trio.telemetry.log import LogEvent
 from forq_trio.ui.live.hub import LiveHub, TooManyDashboards
 from support.actors import elapse
 
@@ -38,8 +40,10 @@ async def hub(nursery):
 
 
 async def collect(hub, key, view, into):
-    async for data in hub.follow(key, lambda: view):
-        into.append(json.loads(data))
+    async with aclosing(hub.follow(key, lambda: view)) as changes:
+        async for data in changes:
+            if data:
+                into.append(json.loads(data))
 
 
 async def test_a_reader_gets_all_cells_and_then_those_that_changed(autojump_clock, hub, nursery):
@@ -97,9 +101,7 @@ async def test_a_reader_that_does_not_keep_up_gets_the_newest_state_alone(autoju
         view.values = {"a": str(number), "b": str(number)}
         await elapse(2)
     assert json.loads(await anext(follow)) == {"a": "4", "b": "4"}
-    with trio.move_on_after(5) as nothing_more:
-        await anext(follow)
-    assert nothing_more.cancelled_caught
+    assert await anext(follow) == b""
     await follow.aclose()
     nursery.cancel_scope.cancel()
 
@@ -113,6 +115,48 @@ async def test_a_view_that_cannot_be_read_is_tried_again(autojump_clock, hub, nu
     view.broken = False
     await elapse(2)
     assert got == [{"a": "1", "b": "1"}]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_view_with_a_fault_ends_neither_the_hub_nor_other_views(
+    autojump_clock, hub, nursery, monkeypatch
+):
+    events = []
+    monkeypatch.setattr("forq_trio.ui.live.hub.log", lambda event, **fields: events.append((event, fields)))
+    faulty, good, got = Counting(), Counting(), []
+    faulty.values = None
+    nursery.start_soon(collect, hub, "faulty", faulty, [])
+    nursery.start_soon(collect, hub, "good", good, got)
+    await elapse(3)
+    assert got == [{"a": "1", "b": "1"}]
+    assert {event for event, _ in events} == {LogEvent.UI_VIEW_FAILED}
+    assert "TypeError" in events[0][1]["error"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_quiet_view_says_that_it_is_there(autojump_clock, hub, nursery):
+    follow = hub.follow("k", Counting)
+    assert await anext(follow)
+    started = trio.current_time()
+    assert await anext(follow) == b""
+    assert trio.current_time() - started == pytest.approx(limits.LIVE_BEAT_SECONDS, abs=2)
+    await follow.aclose()
+    nursery.cancel_scope.cancel()
+
+
+async def test_those_that_poll_share_what_is_rendered(autojump_clock, hub, nursery):
+    view = Counting()
+    for _ in range(20):
+        assert json.loads(await hub.state("k", lambda: view)) == {"a": "1", "b": "1"}
+    assert view.rendered == 1
+    await elapse(limits.LIVE_POLL_SECONDS / 2)
+    view.values = {"a": "2"}
+    await elapse(2)
+    assert json.loads(await hub.state("k", lambda: view)) == {"a": "2"}
+    await elapse(60)
+    rendered = view.rendered
+    await elapse(60)
+    assert view.rendered == rendered
     nursery.cancel_scope.cancel()
 
 
@@ -136,7 +180,7 @@ async def test_the_number_of_dashboards_is_bounded(autojump_clock, hub, nursery)
         nursery.start_soon(collect, hub, "k", view, [])
     await wait_all_tasks_blocked()
     with pytest.raises(TooManyDashboards):
-        await anext(hub.follow("k", lambda: view))
+        hub.check_place("k")
     nursery.cancel_scope.cancel()
 
 
@@ -146,7 +190,7 @@ async def test_the_number_of_views_is_bounded(autojump_clock, hub, nursery):
         nursery.start_soon(collect, hub, str(number), view, [])
     await wait_all_tasks_blocked()
     with pytest.raises(TooManyDashboards):
-        await anext(hub.follow("one more", lambda: view))
+        hub.check_place("one more")
     nursery.cancel_scope.cancel()
 
 

@@ -93,6 +93,7 @@ EXPECTED = {
     "peek": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "browse": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid<?)",
     "find": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "count_matching": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "next_scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "came_at": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",

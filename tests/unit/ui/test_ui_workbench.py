@@ -4,7 +4,7 @@ import pytest
 from werkzeug.datastructures import MultiDict
 
 from forq_trio.model.messages import ErrorGroup, ErrorGroups
-from forq_trio.ui.pages.dead import grown, headline
+from forq_trio.ui.pages.dead import headline
 from forq_trio.ui.pages.workbench_actions import outcome, read_rate
 from forq_trio.ui.rendering import encode_query
 from forq_trio.ui.workbench.filter import Filter, read_filter, splits, task_words
@@ -148,7 +148,6 @@ def test_the_list_says_how_many_there_are_and_how_many_came():
     assert headline(3, 1_659) == "1,659 dead letters in 3 queues"
     assert headline(1, 1) == "1 dead letter in one queue"
     assert headline(0, 0) == "There are no dead letters"
-    assert (grown([None, 3, None, 10]), grown([5, 2]), grown([None])) == (7, 0, 0)
 
 
 class Errors:

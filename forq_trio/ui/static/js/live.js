@@ -3,12 +3,16 @@
 import { refreshTimes } from "./times.js";
 
 const POLL_MS = 5000;
+const POLLS_BEFORE_EVENTS = 24; // then events are tried again
+const SILENCE_MS = 25000; // the server sends something every ten seconds
 const LOST_PANEL_MS = 30000;
 const PAUSED_KEY = "forq.live.paused";
 
 let source = null;
 let pollTimer = 0;
 let failures = 0;
+let polls = 0;
+let heardAt = Date.now();
 let lastAt = Date.now();
 let lostAt = 0;
 
@@ -20,8 +24,18 @@ export function startLive() {
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : resume()));
   window.addEventListener("pagehide", stop);
   window.addEventListener("pageshow", (event) => event.persisted && resume());
-  setInterval(show, 1000);
+  setInterval(watch, 1000);
   resume();
+}
+
+// Asks instead where events do not get through: a proxy may hold them back without ending the stream.
+function watch() {
+  if (source && Date.now() - heardAt > SILENCE_MS) {
+    stop();
+    polls = 0;
+    poll();
+  }
+  show();
 }
 
 // Pauses, or goes on; also polling.
@@ -39,10 +53,16 @@ export const isPaused = () => Boolean(paused());
 function resume() {
   stop();
   if (paused() || document.hidden) return show();
-  if (failures >= 3) return poll();
+  if (failures >= 3) {
+    failures = 0;
+    polls = 0;
+    return poll();
+  }
+  heardAt = Date.now();
   source = new EventSource(path());
   source.onmessage = (event) => {
     failures = 0;
+    heardAt = Date.now();
     apply(JSON.parse(event.data));
   };
   source.onerror = () => {
@@ -51,6 +71,8 @@ function resume() {
     // A server that answers with an error is asked again by polling; EventSource itself reconnects after lost ones.
     if (source && (source.readyState === EventSource.CLOSED || failures >= 3)) {
       stop();
+      failures = 0;
+      polls = 0;
       poll();
     }
     show();
@@ -77,7 +99,8 @@ async function poll() {
     if (!lostAt) lostAt = lastAt;
   }
   show();
-  pollTimer = setTimeout(poll, POLL_MS);
+  polls += 1;
+  pollTimer = setTimeout(polls < POLLS_BEFORE_EVENTS ? poll : resume, POLL_MS);
 }
 
 function apply(cells) {
