@@ -8,6 +8,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages import NewMessage, python_name
+from forq_trio.ui import attributes
 from forq_trio.ui.durations import parse_count, parse_duration
 
 NAMES = ("queue", "content", "attributes", "priority", "delay", "group", "deduplication_id")
@@ -34,37 +35,28 @@ def read(form: Mapping[str, str]) -> Read:
             return parse(texts[name]) if texts[name] else default
         except ValueError as error:
             errors[name] = str(error)
-            return default
+        except CallerError as error:
+            errors[name] = sentence(error)
+        return default
 
     message = NewMessage(
         texts["content"],
         priority=parsed("priority", parse_count, limits.PRIORITY_DEFAULT),
         delay_ms=parsed("delay", parse_duration, None),
-        attributes=parsed("attributes", parse_attributes, None),
+        attributes=parsed("attributes", attributes.from_text, None),
         group=texts["group"] or None,
         deduplication_id=texts["deduplication_id"] or None,
     )
     return Read(texts, errors, None if errors else message)
 
 
-def parse_attributes(text: str) -> dict[str, str]:
-    """Lines `name: value`; empty lines are left out. Raises ValueError with a sentence."""
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        name, colon, value = line.partition(":")
-        name = name.strip()
-        if not colon or not name:
-            raise ValueError(f"Line {number} is not “name: value”.")
-        if name in found:
-            raise ValueError(f"{name} is there twice.")
-        found[name] = value.strip()
-    return found
-
-
 def error_of(error: CallerError) -> tuple[str, str]:
     """The field of the form that an error is about, "" for none of them, and what it says as a sentence."""
     name = python_name((error.field or "").partition(".")[0])
     name = _FIELDS.get(name, name)
-    return name if name in NAMES else "", f"{error.message[:1].upper()}{error.message[1:]}."
+    return name if name in NAMES else "", sentence(error)
+
+
+def sentence(error: CallerError) -> str:
+    """What an error says, with a capital letter and a full stop."""
+    return f"{error.message[:1].upper()}{error.message[1:].rstrip('.')}."
