@@ -158,7 +158,8 @@ def _add_errors(app: QuartTrio, site: Site) -> None:
     @app.errorhandler(HTTPException)
     async def http_error(error: HTTPException) -> Response:
         status = error.code or 500
-        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), "")
+        text = "There is no page at this address." if status == HTTPStatus.NOT_FOUND else ""
+        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), text)
 
     @app.errorhandler(Exception)
     async def unknown(error: Exception) -> Response:
