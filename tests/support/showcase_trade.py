@@ -17,6 +17,8 @@ from forq_trio.model.errors import ForqError
 from support.showcase import MINUTE_MS, NO_TEMPLATE, PLANS, UNAVAILABLE, fill
 
 WAIT_MS = 5_000
+WATCHED_SECONDS = 25
+"""After so long the server has looked at every queue: from then on it knows since when one is paused."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ TROUBLED = (
     Trade("webhooks.out", sent=0.5, consumers=0),  # backlog and no consumers
     Trade("fraud.score", sent=0.3, batch=1, held=1.0, lease_ms=20 * MINUTE_MS),  # nothing acked
     Trade("invoices.render", sent=4, nacked=0.97, reason=NO_TEMPLATE),  # all nacks alike
-    Trade("orders.charge", sent=6, consumers=2, held=0.08, nacked=0.02, lease_ms=12_000),  # slower than the lease
+    Trade("orders.charge", sent=4, consumers=12, batch=4, seconds=9, nacked=0.03),  # slower than the lease
     Trade("events.ingest", sent=24, seconds=0.7),  # falls behind
     Trade("thumbnails", sent=2, batch=2, seconds=0.6),  # drains
 )
@@ -50,7 +52,7 @@ BUSY = (
     Trade("push.mobile", sent=18, consumers=3),
     Trade("audit.log", sent=25, consumers=2),
     Trade("orders.created", sent=8, consumers=3),
-    Trade("imports.csv", sent=0.2),  # paused
+    Trade("imports.csv", sent=0.2, consumers=0),  # paused
     Trade("search.reindex", sent=0.5, consumers=1, batch=1),
 )
 
@@ -97,6 +99,11 @@ async def _trade(url: str, secret: str, stop: trio.Event) -> None:
                 nursery.start_soon(_send, client, trade, rng)
             for _ in range(trade.consumers):
                 nursery.start_soon(_consume, client, trade, rng)
+        await client.configure("orders.charge", lease_ms=12_000)
+        await client.resume("imports.csv")
+        with trio.move_on_after(WATCHED_SECONDS):
+            await stop.wait()
+        await client.pause("imports.csv")
         await stop.wait()
         nursery.cancel_scope.cancel()
 

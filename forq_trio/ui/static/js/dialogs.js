@@ -20,7 +20,7 @@ function open(dialog) {
   if (dialog.open) return;
   opener = document.activeElement;
   dialog.showModal();
-  const first = dialog.querySelector("[autofocus], input:not([type=hidden]), textarea, select, button");
+  const first = dialog.querySelector("[autofocus]") ?? dialog.querySelector("input:not([type=hidden]), textarea, select, button");
   first?.focus();
   dialog.addEventListener("close", () => opener?.isConnected && opener.focus(), { once: true });
 }
