@@ -26,7 +26,7 @@ from support.showcase_trade import trading
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 PICTURE_BYTES_MAX = 150_000
 COLOURS = 256
-HISTORY_MS = 420_000
+HISTORY_MINUTES = 7
 """For how long there is work before the first picture: charts fill, and a verdict needs five minutes of trouble."""
 
 
@@ -153,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="script/screenshots", description="Takes pictures of the admin UI.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"all without one: {', '.join(names)}")
     parser.add_argument("--to", type=Path, default=IMAGES, help="where to put them (docs/images)")
+    parser.add_argument("--minutes", type=float, default=HISTORY_MINUTES, help="of work before the first picture")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(names):
         parser.error(f"there is no picture {', '.join(sorted(unknown))}")
@@ -165,8 +166,8 @@ def main() -> None:
         chromium.awake() as browser,
     ):
         if "world" in running:
-            print(f"The shop is open for {HISTORY_MS // 60_000} minutes.", flush=True)
-            time.sleep(HISTORY_MS / 1000)
+            print(f"The shop is open for {arguments.minutes:g} minutes.", flush=True)
+            time.sleep(arguments.minutes * 60)
         for picture in pictures:
             png = take(browser, running[picture.server].ui_url, picture)
             if len(png) > PICTURE_BYTES_MAX:

@@ -18,7 +18,9 @@ export function startDialogs() {
 
 function open(dialog) {
   if (dialog.open) return;
-  opener = document.activeElement;
+  const menu = document.activeElement.closest("details.menu");
+  opener = menu?.querySelector("summary") ?? document.activeElement;
+  if (menu) menu.open = false;
   dialog.showModal();
   const first = dialog.querySelector("[autofocus]") ?? dialog.querySelector("input:not([type=hidden]), textarea, select, button");
   first?.focus();
