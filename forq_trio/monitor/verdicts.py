@@ -9,6 +9,7 @@ counts is whether they grow. A queue that has both is judged as one of them.
 """
 
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from msgspec import Struct
 
@@ -151,8 +152,11 @@ def _is_idle(f: Facts) -> bool:
 
 
 def _lease_needed(f: Facts) -> int:
-    """Twice the 99th percentile. More than one in a hundred took longer than the lease, so it is at least that."""
-    return min(2 * max(round(f.handling_p99_ms or 0), f.lease_ms), limits.LEASE_MS_MAX)
+    """Twice the 99th percentile, in whole seconds. More than one in a hundred took longer than the lease, so it is at
+    least that.
+    """
+    wanted = 2 * max(f.handling_p99_ms or 0, f.lease_ms)
+    return min(ceil(wanted / limits.SECOND_MS) * limits.SECOND_MS, limits.LEASE_MS_MAX)
 
 
 def _ago(ms: int | None, watched_ms: int) -> str:

@@ -37,6 +37,7 @@ UNCHANGED = Facts(dead_letters=True, unchanged_ms=3 * 24 * HOUR)
         (NACKS, "attention", "All nacks say “no stock”", "show_failed", None),
         (SLOW, "attention", "Acks slower than the lease", "set_lease", 600_000),
         (replace(SLOW, handling_p99_ms=400_000.0), "attention", "Acks slower than the lease", "set_lease", 800_000),
+        (replace(SLOW, handling_p99_ms=399_617.3), "attention", "Acks slower than the lease", "set_lease", 800_000),
         (BEHIND, "attention", "Falling behind, 17 /s more in than out", "show_consumers", None),
         (GREW, "attention", "1,904 more in the last hour", "open_workbench", None),
         (LOST, "attention", "Dead letters are lost, their queue is full", "change_limit", None),

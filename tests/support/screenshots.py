@@ -72,7 +72,7 @@ def at_purge(page: Page) -> None:
     page.goto("/queue/webhooks.out")
     button = page.get_by_role("button", name=re.compile("^Purge"))
     if not button.first.is_visible():
-        page.locator("summary").filter(has_text="…").click()
+        page.locator("summary[aria-label=More]").click()
     button.first.click()
     page.get_by_role("dialog").wait_for()
 
@@ -153,7 +153,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="script/screenshots", description="Takes pictures of the admin UI.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"all without one: {', '.join(names)}")
     parser.add_argument("--to", type=Path, default=IMAGES, help="where to put them (docs/images)")
-    parser.add_argument("--minutes", type=float, default=HISTORY_MINUTES, help="of work before the first picture")
+    parser.add_argument(
+        "--minutes", type=float, default=HISTORY_MINUTES, help="of work before the first picture"
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(names):
         parser.error(f"there is no picture {', '.join(sorted(unknown))}")

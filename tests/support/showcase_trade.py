@@ -52,7 +52,7 @@ BUSY = (
     Trade("push.mobile", sent=18, consumers=3),
     Trade("audit.log", sent=25, consumers=2),
     Trade("orders.created", sent=8, consumers=3),
-    Trade("imports.csv", sent=0.2, consumers=0),  # paused
+    Trade("imports.csv", sent=0.2, batch=1, seconds=4),  # paused
     Trade("search.reindex", sent=0.5, consumers=1, batch=1),
 )
 
