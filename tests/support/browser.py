@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, WebError
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    Response,
+    WebError,
+)
 
 AXE = (Path(__file__).parents[1] / "ui" / "axe" / "axe.min.js").read_text(encoding="utf-8")
 AXE_FAILS = ("serious", "critical")
@@ -36,6 +45,7 @@ class Guard:
         self._context = context
         self._address = address
         self._announced: list[tuple[int, re.Pattern[str]]] = []
+        self._unanswered: list[re.Pattern[str]] = []
         self.problems: list[str] = []
         context.on("console", self._console)
         context.on("weberror", self._page_error)
@@ -47,6 +57,10 @@ class Guard:
         """Announce answers with this status of a path (a regular expression for the whole of it)."""
         self._announced.append((status, re.compile(path)))
 
+    def expect_no_answer(self, path: str) -> None:
+        """Announce requests that get none."""
+        self._unanswered.append(re.compile(path))
+
     def check(self) -> None:
         """Fail if anything was wrong so far."""
         for page in self._context.pages:
@@ -56,7 +70,8 @@ class Guard:
 
     def _console(self, message: ConsoleMessage) -> None:
         # The answers with an error are seen by _response, which knows the announced ones.
-        seen = ("Failed to load resource", "Response Status Error Code")  # the browser's words, and htmx's
+        # The browser's words, and htmx's for an answer with an error and for none.
+        seen = ("Failed to load resource", "Response Status Error Code", "htmx:sendError")
         if message.type == "error" and not message.text.startswith(seen):
             self.problems.append(f"console: {message.text}")
 
@@ -70,7 +85,9 @@ class Guard:
 
     def _request_failed(self, request: Request) -> None:
         # Leaving a page ends its live updates.
-        if request.failure != "net::ERR_ABORTED":
+        path = urlsplit(request.url).path
+        is_announced = any(pattern.fullmatch(path) for pattern in self._unanswered)
+        if request.failure != "net::ERR_ABORTED" and not is_announced:
             self.problems.append(f"request failed: {request.method} {request.url}: {request.failure}")
 
     def _response(self, response: Response) -> None:
@@ -130,6 +147,14 @@ def keyboard(page: Page, keys: str) -> None:
     """Press keys one after the other, as "g q"."""
     for key in keys.split():
         page.keyboard.press(key)
+
+
+def confirm(button: Locator) -> None:
+    """Click a button that asks, once what comes is no double click."""
+    button.page.wait_for_function(
+        "button => performance.now() - Number(button.dataset.asked) >= 600", arg=button.element_handle()
+    )
+    button.click()
 
 
 def focused(page: Page) -> str:

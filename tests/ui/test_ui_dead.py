@@ -3,6 +3,7 @@
 from playwright.sync_api import expect
 
 from forq_trio.client.types import NewMessage
+from support.browser import confirm
 
 
 def fill(client, name="orders", count=60):
@@ -26,10 +27,10 @@ def test_a_group_is_chosen_searched_and_redriven_and_the_band_tells_of_it(ui, pa
     page.keyboard.press("Enter")
     expect(page.locator("mark").first).to_have_text('"order": 1')
     expect(page.locator(".chip")).to_have_count(2)
-    first = page.locator("[data-select]").first
-    first.check()
-    expect(page.locator("[data-selected]")).to_have_text("1 selected")
-    page.locator("#select-matching").click()
+    page.get_by_role("button", name="Redrive all…").click()
+    expect(page.locator("#dialog")).to_contain_text("All 60 messages of the queue, whatever the filter shows")
+    page.keyboard.press("Escape")
+    page.locator("#bound").get_by_role("button", name="Select these").click()
     expect(page.locator("[data-selected]")).to_contain_text("that match, as of")
     page.get_by_role("button", name="Redrive…").click()
     dialog = page.locator("#dialog")
@@ -55,9 +56,10 @@ def test_a_few_are_deleted_by_a_button_that_asks_and_all_by_typing_the_name(ui, 
     expect(page.locator("[data-select]")).to_have_count(60)
     for place in range(2):
         page.locator("[data-select]").nth(place).check()
-    page.locator("[data-few]").click()
+    page.locator("[data-few]").dblclick()  # only asks
     expect(page.locator("[data-few]")).to_have_text("Delete 2 messages?")
-    page.locator("[data-few]").click()
+    assert client.queue_stats(queue).total == 60
+    confirm(page.locator("[data-few]"))
     expect(page.locator("#toast")).to_contain_text("Deleted 2 messages")
     expect(page.locator("h1 + .lede")).to_contain_text("58 dead letters")
     page.get_by_role("button", name="Delete all…").click()

@@ -211,7 +211,8 @@ def test_a_message_is_sent_with_all_it_can_have(admin, client) -> None:
     assert answer["href"] == f"/queue/orders/message/{delivery.id}"
     again = toast_of(admin.post("/queue/orders/send", **fields, deduplication_id="d"))
     assert again["toast"].startswith("It was sent before")
-    assert toast_of(admin.post("/send", queue="fresh", content="x"))["go"] == "/queue/fresh"
+    fresh = toast_of(admin.post("/send", queue="fresh", content="x"))
+    assert (fresh["go"], fresh["toast"]) == ("/queue/fresh", f"Sent message {delivery.sequence + 1} to fresh")
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,13 @@ def test_tokens_are_made_shown_once_and_revoked(page, client, guards) -> None:
 def test_a_backup_is_made_and_shown(page, client) -> None:
     client.produce("a", "x")
     page.goto("/system")
+    state = page.locator("[data-live='sys:backup']")
+    expect(state).to_contain_text("There is no backup in it.")
     page.get_by_role("button", name="Back up now").click()
     expect(page.locator("#toast")).to_have_text("The backup has begun")
-    expect(page.locator("[data-live='sys:backup']")).to_contain_text(re.compile("forq-.*[.]db"))
+    expect(state).to_contain_text(re.compile("forq-.*[.]db"))
+    expect(state).to_contain_text("Ended ")
+    expect(page.get_by_text("There is no backup in it.")).to_have_count(0)
     page.reload()
     expect(page.locator("#backups td").first).to_contain_text("forq-")
 

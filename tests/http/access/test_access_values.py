@@ -84,7 +84,8 @@ def test_a_principal_needs_scope_and_queue():
     for scope, queue in [(Scope.CONSUME, "b"), (Scope.PRODUCE, "a"), (Scope.CONSUME, None)]:
         with pytest.raises(Forbidden) as raised:
             principal.check(scope, queue)
-        assert str(raised.value) == f"the token has not the scope {scope.value} for this queue"
+        where = "all queues" if queue is None else "this queue"
+        assert str(raised.value) == f"the token has not the scope {scope.value} for {where}"
     with pytest.raises(Forbidden):
         principal.check_somewhere(Scope.PRODUCE)
     assert not principal.may(Scope.PRODUCE, "a")

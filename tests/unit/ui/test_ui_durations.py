@@ -17,7 +17,10 @@ DURATIONS = {
     "1 h 30 min": 5_400_000,
     "1h30m": 5_400_000,
     "1 hour, 30 minutes": 5_400_000,
+    "1h30": 5_400_000,
+    "5 min 30": 330_000,
     "1.5 s": 1_500,
+    "1,5 min": 90_000,
     "1,500 ms": 1_500,
     "12,345,678 ms": 12_345_678,
     "2 D": 172_800_000,
@@ -93,7 +96,9 @@ def test_sizes_and_counts_are_read() -> None:
     assert parse_size("64 MiB") == parse_size("64mb") == parse_size("65,536 K") == 64 * 1024**2
     assert (parse_size("512"), parse_size("1.5 GiB")) == (512, 1536 * 1024**2)
     assert parse_count("100,000") == parse_count("100 000") == parse_count("100000") == 100_000
+    assert (parse_count("10k"), parse_count("1,5 M"), parse_size("1,5 KiB")) == (10_000, 1_500_000, 1_536)
     for parse, text in (
+        (parse_count, "1.0005k"),
         (parse_size, "64 parsecs"),
         (parse_size, "-1"),
         (parse_count, "1.5"),

@@ -69,6 +69,30 @@ def test_an_empty_form_sets_everything_back() -> None:
     assert EVERYTHING.changed(read.change) == QueueSettings()
 
 
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    typed = {
+        "lease_ms": "soon",
+        "max_attempts": "0",
+        "dead_letter_queue": "a b",
+        "back_off": "exponential",
+        "back_off_initial": "1 s",
+        "back_off_factor": "0.5",
+        "back_off_max": "0",
+        "back_off_jitter": "101",
+    }
+    read = settings_form.read("orders", typed)
+    assert read.change is None
+    wrong = {
+        "lease_ms",
+        "max_attempts",
+        "dead_letter_queue",
+        "back_off_factor",
+        "back_off_max",
+        "back_off_jitter",
+    }
+    assert read.errors.keys() == wrong
+
+
 @pytest.mark.parametrize(
     ("typed", "field", "words"),
     [
