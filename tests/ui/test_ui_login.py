@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from forq_trio import ForqClient
+from forq_trio.model.limits import SESSIONS_A_KEY_MAX
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import Markup, logged_in
 
@@ -194,6 +195,34 @@ def test_the_connection_is_of_http_1_alone(ui) -> None:
             while data := stream.recv(65_536):
                 received += data
             assert b"\0\0" not in received  # no frame
+
+
+def test_upgrades_to_websockets_end_nothing(ui) -> None:
+    host, _, port = ui.ui_url.removeprefix("http://").partition(":")
+    upgrade = (
+        b"GET /x HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    for _ in range(40):
+        with socket.create_connection((host, int(port)), timeout=10) as stream:
+            stream.sendall(upgrade)
+            assert stream.recv(100).startswith(b"HTTP/1.1 403")
+    assert httpx.get(f"{ui.ui_url}/login").status_code == 200
+    assert ui.process.poll() is None
+
+
+def test_many_sessions_of_one_token_end_no_others(ui, client) -> None:
+    key = client.create_token("greedy", ["browse"]).token
+    with logged_in(ui.ui_url) as admin:
+        with httpx.Client(base_url=ui.ui_url) as greedy:
+            fields = Markup(greedy.get("/login").text).hidden
+            nonce = greedy.cookies["ForqLogin"]
+            for _ in range(SESSIONS_A_KEY_MAX + 5):
+                headers = {"Origin": ui.ui_url, "Cookie": f"ForqLogin={nonce}"}
+                answer = httpx.post(f"{ui.ui_url}/login", data=fields | {"key": key}, headers=headers)
+                assert answer.status_code == 303
+        assert admin.get("/").status_code == 200
+        assert f'Sessions <span class="note">{SESSIONS_A_KEY_MAX + 1}</span>' in admin.get("/system").text
 
 
 def test_a_client_of_the_api_is_not_logged_in(ui, client: ForqClient) -> None:
