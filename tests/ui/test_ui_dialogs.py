@@ -37,9 +37,15 @@ def shown(opener: ElementHandle) -> bool:
 
 
 def dialogs_of(page: Page, seen: set[str]) -> None:
-    """Open each dialog of a page that was not seen yet."""
-    if page.locator("[data-select]").count():
-        page.locator("[data-select]").first.check()
+    """Open each dialog of a page that was not seen yet; what is about selected messages with one, and with many."""
+    open_each(page, seen)
+    for box in ("[data-select]", "[data-select-all]"):
+        if page.locator(box).count():
+            page.locator(box).first.check()
+            open_each(page, seen)
+
+
+def open_each(page: Page, seen: set[str]) -> None:
     for opener in page.query_selector_all(OPENERS):
         name = name_of(opener)
         if name is None or name in seen or not shown(opener):
@@ -57,7 +63,11 @@ def dialogs_of(page: Page, seen: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "view", [DESKTOP, pytest.param(PHONE | {"color_scheme": "dark"}, marks=pytest.mark.tier2)]
+    "view",
+    [
+        pytest.param(DESKTOP, id="light"),
+        pytest.param(PHONE | {"color_scheme": "dark"}, id="phone-dark", marks=pytest.mark.tier2),
+    ],
 )
 def test_every_dialog_is_for_everybody_and_gives_the_focus_back(open_page, world, view) -> None:
     page = open_page(world, **view)

@@ -73,10 +73,11 @@ def test_a_server_that_is_away_is_said_to_be_and_followed_again_when_it_is_back(
         expect(page.locator("[data-live='tab:all']")).to_have_text("1")
         guards[page].server_may_be_away = True
         assert server.stop() == 0
+    page.wait_for_event("requestfailed", lambda request: "/live/poll/queue" in request.url)
     expect(state).to_have_text(re.compile(r"^Not live since \d"))
+    streams = streams_of(page)
     expect(page.locator("html")).to_have_class(re.compile("is-lost"))
     with real_server(database, FORQ_ENV="local", FORQ_UI_ADDR=server.ui_address) as again:
-        streams = streams_of(page)
         expect(state).to_have_text("Live", timeout=30_000)
         with ForqClient(again.url, SECRET) as client:
             client.produce("live", "x")

@@ -25,7 +25,7 @@ def test_a_dead_letter_is_looked_at_copied_edited_and_watched(page, client, guar
     assert page.evaluate("navigator.clipboard.readText()") == ENEMY
     page.get_by_role("button", name="Copy as curl").click()
     page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('curl ')")
-    assert "/queue/orders" in page.evaluate("navigator.clipboard.readText()")
+    assert "/queues/orders" in page.evaluate("navigator.clipboard.readText()")
     keyboard(page, "e")
     field = page.locator("textarea[name=content]")
     expect(field).to_have_value(ENEMY)
