@@ -19,7 +19,7 @@ VIEWS = {
     "phone": PHONE,
     "phone-dark": PHONE | {"color_scheme": "dark"},
 }
-QUICK = ("light", "phone-dark")
+QUICK = ("light",)
 
 
 @pytest.fixture
@@ -45,6 +45,7 @@ def test_anybody_can_use_every_page(open_page, world, pages, view) -> None:
         assert page.evaluate("window.hacked") is None, path
 
 
+@pytest.mark.tier2
 def test_the_first_paint_of_every_page_is_small(open_page, world, pages) -> None:
     page = without_cache(open_page(world))
     for path in pages:

@@ -28,7 +28,7 @@ def test_a_page_whose_session_is_ended_goes_to_the_login(ui, open_page, guards, 
     client.produce("live", "x")
     token = client.create_token("leaver", ["browse"])
     page = open_page(ui, key=token.token)
-    guards[page].expect(401, "/live/.*")
+    guards[page].expect(401, "/(live|queue)/.*")
     page.goto("/queue/live")
     expect(page.locator("[data-new]")).to_have_text(re.compile(r"^\d+ new$"))
     with logged_in(ui.ui_url) as admin:
