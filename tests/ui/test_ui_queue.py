@@ -9,10 +9,8 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from forq_trio.model.access import Scope
-from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import Markup, logged_in
 
 SEQUENCE = re.compile(r'data-seq="(\d+)"')
@@ -48,27 +46,6 @@ def toast_of(answer: httpx.Response) -> dict[str, str]:
 
 def sequences(page: str) -> list[int]:
     return list(map(int, SEQUENCE.findall(page)))
-
-
-@pytest.fixture(scope="module")
-def ui(tmp_path_factory) -> Iterator[RealServer]:
-    """One server for all of these tests."""
-    with real_server(tmp_path_factory.mktemp("queue") / "forq.db", FORQ_ENV="local") as server:
-        yield server
-
-
-@pytest.fixture
-def client(ui) -> Iterator[ForqClient]:
-    """The API of a server without queues and tokens."""
-    with ForqClient(ui.url, SECRET) as client:
-        for queue in client.queues():
-            client.purge(queue.queue)
-            client.reset_settings(queue.queue)
-            client.resume(queue.queue)
-            client.delete_queue(queue.queue)
-        for token in client.tokens():
-            client.revoke_token(token.name)
-        yield client
 
 
 @pytest.fixture
