@@ -153,12 +153,13 @@ def _static_routes(assets: Assets) -> Blueprint:
 def _add_errors(app: QuartTrio, site: Site) -> None:
     @app.errorhandler(ForqError)
     async def known(error: ForqError) -> Response:
-        return await _error_answer(site, _status(error), _title(error), error.message)
+        return await _error_answer(site, _status(error), _title(error), _sentence(error.message))
 
     @app.errorhandler(HTTPException)
     async def http_error(error: HTTPException) -> Response:
         status = error.code or 500
-        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), "")
+        text = "There is no page at this address." if status == HTTPStatus.NOT_FOUND else ""
+        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), text)
 
     @app.errorhandler(Exception)
     async def unknown(error: Exception) -> Response:
@@ -176,6 +177,11 @@ def _status(error: ForqError) -> int:
     if isinstance(error, (MessageNotFound, RedriveNotFound)):
         return 404
     return 400 if isinstance(error, CallerError) else 503
+
+
+def _sentence(message: str) -> str:
+    """A message of the broker as a sentence of a page."""
+    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."
 
 
 def _title(error: ForqError) -> str:

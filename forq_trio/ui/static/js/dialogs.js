@@ -18,9 +18,11 @@ export function startDialogs() {
 
 function open(dialog) {
   if (dialog.open) return;
-  opener = document.activeElement;
+  const menu = document.activeElement.closest("details.menu");
+  opener = menu?.querySelector("summary") ?? document.activeElement;
+  if (menu) menu.open = false;
   dialog.showModal();
-  const first = dialog.querySelector("[autofocus], input:not([type=hidden]), textarea, select, button");
+  const first = dialog.querySelector("[autofocus]") ?? dialog.querySelector("input:not([type=hidden]), textarea, select, button");
   first?.focus();
   dialog.addEventListener("close", () => opener?.isConnected && opener.focus(), { once: true });
 }
