@@ -325,7 +325,7 @@ def overview_routes(site: Site) -> Blueprint:
             "overview/page.html",
             "queues",
             live=site.url(
-                "/live/overview", **wanted.query(), rows=site.row_lists.keep(names), seen=summary.queues
+                "/live/overview", **wanted.query(), rows=site.row_lists.keep(names), seen=found.kinds["all"]
             ),
             wanted=wanted,
             found=found,
