@@ -186,12 +186,6 @@ class Watched:
         found = self.marks.get(self._marked(minutes))
         return (0, 0) if found is None else (int(found[_COUNTERS]), int(found[_COUNTERS + 1]))
 
-    @property
-    def is_marked(self) -> bool:
-        """False until the first sample."""
-        found = self.marks.get(self._marked(1))
-        return found is not None and found[_COUNTERS] == found[_COUNTERS]
-
     def _marked(self, minutes: int) -> int:
         """The first marked minute of the last `minutes`."""
         for minute in range(self.marks.last - minutes, self.marks.last):
