@@ -97,7 +97,7 @@ def test_each_tab_has_the_messages_of_its_state_and_ready_ones_come_as_they_are_
     assert sequences(in_flight) == [taken]
     assert "data-until=" in in_flight
     assert sequences(admin.get("/queue/orders")) == [taken, later, high, low]
-    assert "No message is held." in admin.get("/queue/orders", state="held")
+    assert "No message is held back by its group." in admin.get("/queue/orders", state="held")
 
 
 def test_a_search_by_text_attribute_and_id_says_how_far_it_looked(admin, client) -> None:
