@@ -113,7 +113,7 @@ async def _check_origin(cookie: str) -> None:
     """Raise Forbidden unless one of our own pages, made for this session, sends the request."""
     headers = request.headers
     if not csrf.is_same_origin(headers.get("Origin"), headers.get("Referer"), request.host):
-        raise Forbidden("the request is not from a page of this server")
+        raise Forbidden("the request is not from a page of this server; a proxy in front has to hand on Host")
     token = headers.get("X-CSRF-Token")
     if token is None:
         token = (await request.form).get("csrf", "")
@@ -123,7 +123,8 @@ async def _check_origin(cookie: str) -> None:
 
 def _to_login(site: Site) -> Response:
     wanted = request.full_path.removesuffix("?") if request.method == "GET" and not is_part() else "/"
-    target = site.url("/login", next=None if wanted == "/" else wanted)
+    ended = "1" if request.cookies.get(COOKIE) else None
+    target = site.url("/login", next=None if wanted == "/" else wanted, ended=ended)
     if is_part() or request.path.startswith("/live/"):
         return Response(b"", 401, headers={"HX-Redirect": target})
     return see_other(target)

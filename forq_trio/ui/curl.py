@@ -20,21 +20,24 @@ _ESCAPED = re.compile("'+|[\\x00-\\x1f\\x7f]+|[^\\x00-\\x7f]+")
 
 
 def curl_command(message: MessageInfo, queue: str, api_url: str, now_ms: int) -> str:
-    """For a POSIX shell in which FORQ_AUTH_SECRET is set; sends to `queue`. A delay that is not over is kept."""
+    """For a POSIX shell in which FORQ_AUTH_SECRET is set, without a line end, so that pasting does not run it.
+
+    It sends to `queue`. A delay that is not over is kept.
+    """
     body = quotable(json.dumps(_members(message, now_ms), ensure_ascii=False, separators=(",", ":")))
     url = shlex.quote(f"{api_url}/api/v1/queues/{queue}/messages")
     head = f"curl -i -H \"X-API-Key: $FORQ_AUTH_SECRET\" -H 'Content-Type: application/json' {url}"
     if len(body.encode()) <= _ARGUMENT_BYTES_MAX:
-        return f"{head} \\\n  --data-raw '{body}'\n"
+        return f"{head} \\\n  --data-raw '{body}'"
     line = body.replace("!", "\\u0021")
-    return f"{head} --data-binary @- <<'END'\n{line}\nEND\n"
+    return f"{head} --data-binary @- <<'END'\n{line}\nEND"
 
 
 def first_message(api_url: str, queue: str) -> str:
     """A command that sends some message to the queue."""
     url = shlex.quote(f"{api_url}/api/v1/queues/{queue}/messages")
     head = f"curl -i -H \"X-API-Key: $FORQ_AUTH_SECRET\" -H 'Content-Type: application/json' {url}"
-    return f"""{head} --data-raw '{{"content": "I am going on an adventure!"}}'\n"""
+    return f"""{head} --data-raw '{{"content": "I am going on an adventure!"}}'"""
 
 
 def quotable(text: str) -> str:

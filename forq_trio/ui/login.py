@@ -8,7 +8,9 @@ from quart import Blueprint, Response, request
 from forq_trio.http.access import CLIENT_LENGTH_MAX
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
+from forq_trio.model.errors import Forbidden
 from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui import csrf
 from forq_trio.ui.rendering import html_response
 from forq_trio.ui.sessions import COOKIE
@@ -59,6 +61,7 @@ def login_routes(site: Site) -> Blueprint:
             host=request.host,
             next=_local(next_page),
             error=error,
+            ended=error is None and bool(request.args.get("ended", "")),
         )
         response = html_response(text, accepts_gzip(), status)
         cookies.set(response, LOGIN_COOKIE, nonce)
@@ -75,9 +78,14 @@ def login_routes(site: Site) -> Blueprint:
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form
         next_page = fields.get("next", "")
-        session_id = await _open_session(site, fields.get("key", "").strip(), client)
+        try:
+            session_id = await _open_session(site, fields.get("key", "").strip(), client)
+        except Forbidden as error:
+            site.counters.record_rejection(Cause.FORBIDDEN)
+            return form(next_page, 403, error.message)
         locked_seconds = ceil(throttle.locked_seconds(client))
         if session_id is None and locked_seconds:
+            site.counters.record_rejection(Cause.THROTTLED)
             response = form(
                 next_page, 429, f"Too many wrong keys from here. Try again in {locked_seconds} s."
             )
@@ -85,6 +93,7 @@ def login_routes(site: Site) -> Blueprint:
             return response
         if session_id is None:
             throttle.failed(client)
+            site.counters.record_rejection(Cause.UNAUTHORIZED)
             if throttle.locked_seconds(client):
                 log(LogEvent.AUTH_THROTTLED, client=client)
             return form(next_page, 403, "This is neither the server’s secret nor a token that may browse.")
@@ -113,7 +122,7 @@ def login_routes(site: Site) -> Blueprint:
 
 
 async def _open_session(site: Site, key: str, client: str) -> str | None:
-    """The id of a new session; None for a key that opens none."""
+    """The id of a new session; None for a key that is none. Raises Forbidden for a token that may not browse."""
     if not (0 < len(key) <= _KEY_LENGTH_MAX and key.isascii()):
         return None
     agent = request.headers.get("User-Agent", "")[: limits.SESSION_AGENT_LENGTH_MAX]

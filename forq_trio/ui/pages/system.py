@@ -218,7 +218,7 @@ def system_routes(site: Site) -> Blueprint:
     async def end_sessions() -> Response:
         site.viewer.require(Scope.ADMIN)
         count = await site.broker.end_sessions()
-        return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login"))
+        return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login", ended="1"))
 
     @blueprint.get("/system/sessions/end")
     async def ask_end_sessions() -> Response:

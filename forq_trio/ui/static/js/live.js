@@ -1,6 +1,6 @@
 // Live updates: the server sends the cells that changed, and they change in place.
 // No element is replaced, added or removed, so focus, hover, scroll and selections stay.
-import { refreshTimes } from "./times.js";
+import { clock, refreshTimes } from "./times.js";
 
 const POLL_MS = 5000;
 const POLLS_BEFORE_EVENTS = 24; // then events are tried again
@@ -167,7 +167,7 @@ function show() {
   document.documentElement.classList.toggle("is-lost", Boolean(lost));
   let text = "Live";
   if (since) text = `Paused ${ago(Date.now() - since)}`;
-  else if (lost) text = `Not live since ${new Date(lostAt).toLocaleTimeString()}`;
+  else if (lost) text = `Not live since ${clock(lostAt)}`;
   const word = state.querySelector("span");
   if (word.textContent !== text) word.textContent = text;
   const label = since ? "Resume live updates" : "Pause live updates";
