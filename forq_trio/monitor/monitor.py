@@ -110,7 +110,7 @@ class Monitor:
     def grown(self, queue: str) -> int:
         """By how many messages a queue grew in the last hour, or since the start; 0 if it did not."""
         watched = self._watched.get(queue)
-        if watched is None:
+        if watched is None or watched.first_at is None:
             return 0
         return max(0, self._broker.counts_of(queue).total - watched.at_mark(60)[1])
 

@@ -51,7 +51,7 @@ def login_routes(site: Site) -> Blueprint:
     cookies = _Cookies(site)
     throttle = Throttle()
 
-    def form(status: int = 200, error: str | None = None) -> Response:
+    def form(next_page: str, status: int = 200, error: str | None = None) -> Response:
         nonce = request.cookies.get(LOGIN_COOKIE, "")
         if len(nonce) != _NONCE_LENGTH:
             nonce = secrets.token_urlsafe(_NONCE_BYTES)
@@ -59,7 +59,7 @@ def login_routes(site: Site) -> Blueprint:
             "login.html",
             **site.common() | {"csrf": csrf.make_token(nonce)},
             host=request.host,
-            next=_local(request.args.get("next", "")),
+            next=_local(next_page),
             error=error,
             ended=error is None and bool(request.args.get("ended", "")),
         )
@@ -71,21 +71,24 @@ def login_routes(site: Site) -> Blueprint:
     async def show() -> Response:
         if site.sessions.find(request.cookies.get(COOKIE, "")) is not None:
             return see_other(site.url(_local(request.args.get("next", "")) or "/"))
-        return form()
+        return form(request.args.get("next", ""))
 
     @blueprint.post("/login")
     async def log_in() -> Response:
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form
+        next_page = fields.get("next", "")
         try:
             session_id = await _open_session(site, fields.get("key", "").strip(), client)
         except Forbidden as error:
             site.counters.record_rejection(Cause.FORBIDDEN)
-            return form(403, error.message)
+            return form(next_page, 403, error.message)
         locked_seconds = ceil(throttle.locked_seconds(client))
         if session_id is None and locked_seconds:
             site.counters.record_rejection(Cause.THROTTLED)
-            response = form(429, f"Too many wrong keys from here. Try again in {locked_seconds} s.")
+            response = form(
+                next_page, 429, f"Too many wrong keys from here. Try again in {locked_seconds} s."
+            )
             response.headers["Retry-After"] = str(locked_seconds)
             return response
         if session_id is None:
@@ -93,9 +96,9 @@ def login_routes(site: Site) -> Blueprint:
             site.counters.record_rejection(Cause.UNAUTHORIZED)
             if throttle.locked_seconds(client):
                 log(LogEvent.AUTH_THROTTLED, client=client)
-            return form(403, "This is neither the server’s secret nor a token that may browse.")
+            return form(next_page, 403, "This is neither the server’s secret nor a token that may browse.")
         throttle.succeeded(client)
-        response = see_other(site.url(_local(fields.get("next", "")) or "/"))
+        response = see_other(site.url(_local(next_page) or "/"))
         cookies.set(response, COOKIE, session_id, limits.SESSION_LIFE_MS // 1_000)
         cookies.remove(response, LOGIN_COOKIE)
         return response

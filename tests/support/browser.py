@@ -34,6 +34,9 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
 }
 LOCAL_SCHEMES = ("data", "blob", "about")
+AWAY = {
+    f"net::ERR_{name}" for name in ("CONNECTION_REFUSED", "CONNECTION_RESET", "INCOMPLETE_CHUNKED_ENCODING")
+}
 WAIT_MS = 15_000
 """How long an action may take before it fails; chosen for a busy machine."""
 
@@ -45,8 +48,9 @@ class Guard:
         self._context = context
         self._address = address
         self._announced: list[tuple[int, re.Pattern[str]]] = []
-        self._unanswered: list[re.Pattern[str]] = []
         self.problems: list[str] = []
+        self.server_may_be_away = False
+        """Whether requests may fail because nobody listens, or because the answer broke off."""
         context.on("console", self._console)
         context.on("weberror", self._page_error)
         context.on("request", self._request)
@@ -56,10 +60,6 @@ class Guard:
     def expect(self, status: int, path: str) -> None:
         """Announce answers with this status of a path (a regular expression for the whole of it)."""
         self._announced.append((status, re.compile(path)))
-
-    def expect_no_answer(self, path: str) -> None:
-        """Announce requests that get none."""
-        self._unanswered.append(re.compile(path))
 
     def check(self) -> None:
         """Fail if anything was wrong so far."""
@@ -71,7 +71,12 @@ class Guard:
     def _console(self, message: ConsoleMessage) -> None:
         # The answers with an error are seen by _response, which knows the announced ones.
         # The browser's words, and htmx's for an answer with an error and for none.
-        seen = ("Failed to load resource", "Response Status Error Code", "htmx:sendError")
+        seen = (
+            "Failed to load resource",
+            "Response Status Error Code",
+            "htmx:sendError",
+            "htmx:afterRequest",
+        )
         if message.type == "error" and not message.text.startswith(seen):
             self.problems.append(f"console: {message.text}")
 
@@ -85,9 +90,8 @@ class Guard:
 
     def _request_failed(self, request: Request) -> None:
         # Leaving a page ends its live updates.
-        path = urlsplit(request.url).path
-        is_announced = any(pattern.fullmatch(path) for pattern in self._unanswered)
-        if request.failure != "net::ERR_ABORTED" and not is_announced:
+        allowed = {"net::ERR_ABORTED"} | (AWAY if self.server_may_be_away else set())
+        if request.failure not in allowed:
             self.problems.append(f"request failed: {request.method} {request.url}: {request.failure}")
 
     def _response(self, response: Response) -> None:
@@ -141,6 +145,15 @@ def dark(page: Page) -> Page:
     """The page as somebody sees it whose system is dark."""
     page.emulate_media(color_scheme="dark")
     return page
+
+
+def hide(page: Page, hidden: bool) -> None:
+    """Tell the page that its tab is hidden or shown; a browser without a window never says so itself."""
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')) }",
+        hidden,
+    )
 
 
 def keyboard(page: Page, keys: str) -> None:

@@ -7,7 +7,6 @@ import argparse
 import io
 import re
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -169,7 +168,9 @@ def main() -> None:
     ):
         if "world" in running:
             print(f"The shop is open for {arguments.minutes:g} minutes.", flush=True)
-            time.sleep(arguments.minutes * 60)
+            page = browser.new_page()
+            page.wait_for_timeout(arguments.minutes * 60_000)
+            page.close()
         for picture in pictures:
             png = take(browser, running[picture.server].ui_url, picture)
             if len(png) > PICTURE_BYTES_MAX:

@@ -63,20 +63,25 @@ def trades() -> list[Trade]:
     return [*TROUBLED, *BUSY, *(Trade(plan.name, sent=0.3) for plan in PLANS if plan.name not in named)]
 
 
-async def _send(client: AsyncForqClient, trade: Trade, rng: random.Random) -> None:
+async def _work(seconds: float, stop: trio.Event) -> None:
+    with trio.move_on_after(seconds):
+        await stop.wait()
+
+
+async def _send(client: AsyncForqClient, trade: Trade, rng: random.Random, stop: trio.Event) -> None:
     make = next(plan.content for plan in PLANS if plan.name == trade.queue)
     while True:
-        await trio.sleep(rng.expovariate(trade.sent))
+        await _work(rng.expovariate(trade.sent), stop)
         with contextlib.suppress(ForqError):
             await client.produce(trade.queue, make(rng))
 
 
-async def _consume(client: AsyncForqClient, trade: Trade, rng: random.Random) -> None:
+async def _consume(client: AsyncForqClient, trade: Trade, rng: random.Random, stop: trio.Event) -> None:
     while True:
         taken = await client.receive(
             trade.queue, max_messages=trade.batch, wait_ms=WAIT_MS, lease_ms=trade.lease_ms
         )
-        await trio.sleep(trade.seconds * rng.uniform(0.5, 1.5))
+        await _work(trade.seconds * rng.uniform(0.5, 1.5), stop)
         acked, nacked = [], []
         for delivery in taken:
             fate = rng.random()
@@ -96,13 +101,12 @@ async def _trade(url: str, secret: str, stop: trio.Event) -> None:
             client = await stack.enter_async_context(AsyncForqClient(url, secret))
             rng = random.Random(trade.queue)
             if trade.sent:
-                nursery.start_soon(_send, client, trade, rng)
+                nursery.start_soon(_send, client, trade, rng, stop)
             for _ in range(trade.consumers):
-                nursery.start_soon(_consume, client, trade, rng)
+                nursery.start_soon(_consume, client, trade, rng, stop)
         await client.configure("orders.charge", lease_ms=12_000)
         await client.resume("imports.csv")
-        with trio.move_on_after(WATCHED_SECONDS):
-            await stop.wait()
+        await _work(WATCHED_SECONDS, stop)
         await client.pause("imports.csv")
         await stop.wait()
         nursery.cancel_scope.cancel()

@@ -142,6 +142,7 @@ def test_a_rate_that_cannot_be_is_explained(text):
 
 def test_a_rate_may_be_left_out():
     assert (read_rate(" "), read_rate("1,000")) == (None, 1_000)
+    assert {read_rate(text) for text in ("5", "5/s", "5 / s", "5 a second", "5 per second")} == {5}
 
 
 def test_the_list_says_how_many_there_are_and_how_many_came():

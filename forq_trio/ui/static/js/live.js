@@ -15,6 +15,7 @@ let polls = 0;
 let heardAt = Date.now();
 let lastAt = Date.now();
 let lostAt = 0;
+let away = false; // whether the latest poll was not answered
 
 const path = () => document.body.dataset.livePath;
 const paused = () => sessionStorage.getItem(PAUSED_KEY);
@@ -88,6 +89,7 @@ function stop() {
 
 async function poll() {
   if (paused() || document.hidden) return;
+  const wasAway = away;
   try {
     const answer = await fetch(path().replace("/live/", "/live/poll/"), {
       headers: { "HX-Request": "true" },
@@ -95,8 +97,15 @@ async function poll() {
     if (answer.status === 401) return location.reload();
     if (!answer.ok) throw new Error(String(answer.status));
     apply(await answer.json());
+    away = false;
   } catch {
+    away = true;
     if (!lostAt) lostAt = lastAt;
+  }
+  // A server that is back is followed again: that events failed was not for want of a way.
+  if (wasAway && !away) {
+    failures = 0;
+    return resume();
   }
   show();
   polls += 1;
