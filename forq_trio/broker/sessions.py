@@ -9,6 +9,7 @@ Uses are noted in memory, and stored by a job and when the system stops, so that
 
 from msgspec.structs import replace
 
+from forq_trio.model import limits
 from forq_trio.model.access import digest
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
@@ -70,8 +71,12 @@ class Sessions:
         """Open a session for somebody who has shown a key; returns its id, which only the result has.
 
         key_name: the name of the access token, None for the server's secret; key_digest: the key's hash. Where there
-        are SESSIONS_MAX, the one that was used longest ago ends.
+        are SESSIONS_A_KEY_MAX with this key, or SESSIONS_MAX in all, the one that was used longest ago ends.
         """
+        of_key = [each.digest for each in self._known_sessions.all() if each.key_digest == key_digest]
+        too_many = tuple(of_key[limits.SESSIONS_A_KEY_MAX - 1 :])
+        if too_many:
+            await self._writer.execute(EndSessions(too_many))
         session_id, session = new_session(key_name, key_digest, client, agent, self._clock.now_ms())
         await self._save_session_uses()
         await self._writer.execute(SaveSession(session))

@@ -121,7 +121,8 @@ class Principal:
             return
         covered = token.queues == ALL_QUEUES if queue is None else token.covers(queue)
         if not covered or not token.allows(scope):
-            raise Forbidden(f"the token has not the scope {scope.value} for this queue")
+            where = "all queues" if queue is None else "this queue"
+            raise Forbidden(f"the token has not the scope {scope.value} for {where}")
 
     def check_somewhere(self, scope: Scope) -> None:
         """Raise Forbidden unless the principal has the scope, for whatever queues."""

@@ -51,7 +51,7 @@ class Ring:
 
     def get(self, step: int) -> Values | None:
         """The values of a step; None if the ring does not have it."""
-        if not self.last - self.length < step <= self.last:
+        if step <= NOTHING or not self.last - self.length < step <= self.last:
             return None
         at = step % self.length * self.columns
         return self.values[at : at + self.columns]

@@ -9,6 +9,7 @@ counts is whether they grow. A queue that has both is judged as one of them.
 """
 
 from collections.abc import Callable, Sequence
+from math import ceil
 
 from msgspec import Struct
 
@@ -152,8 +153,11 @@ def _is_idle(f: Facts) -> bool:
 
 
 def _lease_needed(f: Facts) -> int:
-    """Twice the 99th percentile. More than one in a hundred took longer than the lease, so it is at least that."""
-    return min(2 * max(round(f.handling_p99_ms or 0), f.lease_ms), limits.LEASE_MS_MAX)
+    """Twice the 99th percentile, in whole seconds. More than one in a hundred took longer than the lease, so it is at
+    least that.
+    """
+    wanted = 2 * max(f.handling_p99_ms or 0, f.lease_ms)
+    return min(ceil(wanted / limits.SECOND_MS) * limits.SECOND_MS, limits.LEASE_MS_MAX)
 
 
 def _ago(ms: int | None, watched_ms: int) -> str:
@@ -240,6 +244,14 @@ def _paused_why(f: Facts) -> str:
     )
 
 
+def _unchanged_says(f: Facts) -> str:
+    if f.unchanged_ms is None and f.watched_ms < IDLE_MS:
+        return "Nothing new since the start"
+    if f.unchanged_ms is not None and f.unchanged_ms < limits.MINUTE_MS:
+        return "New in the last minute"
+    return f"Nothing new for {_ago(f.unchanged_ms, f.watched_ms)}"
+
+
 def _behind_says(f: Facts) -> str:
     return f"Falling behind, {words.rounded_rate((f.sent - f.acked) / f.seconds)} /s more in than out"
 
@@ -280,7 +292,7 @@ ROWS: Sequence[Row] = (
     Row(
         "fine",
         lambda f: f.dead_letters,
-        lambda f: f"Nothing new for {_ago(f.unchanged_ms, f.watched_ms)}",
+        _unchanged_says,
     ),
     Row("fine", lambda _: True, lambda _: "Healthy"),
 )

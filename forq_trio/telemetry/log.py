@@ -103,6 +103,11 @@ class LogEvent(StrEnum):
         "error",
         "A page of the admin UI could not be made; the reference is on the error page.",
     )
+    UI_CONNECTION_FAILED = (
+        "ui.connection_failed",
+        "error",
+        "A connection of the admin UI ended by an unexpected error; the others go on.",
+    )
     UI_VIEW_FAILED = (
         "ui.view_failed",
         "warning",

@@ -8,7 +8,6 @@ scopes     each page and action asks `viewer.require` itself
 """
 
 import secrets
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -21,6 +20,8 @@ from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, MessageNotFound, RedriveNotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
+from forq_trio.ui.forms import FormRequest
+from forq_trio.ui.gate import Gate
 from forq_trio.ui.live.events import live_routes
 from forq_trio.ui.login import LOGIN_COOKIE, login_routes
 from forq_trio.ui.pages import ALL_PAGES
@@ -47,9 +48,9 @@ _STATIC_SECONDS = 365 * 24 * 3600
 def make_app(site: Site, assets: Assets) -> QuartTrio:
     """The application for a site; an ASGI app that needs trio."""
     app = QuartTrio("forq_trio.ui", static_folder=None, template_folder=None)
+    app.request_class = FormRequest
     app.config["MAX_CONTENT_LENGTH"] = limits.UI_BODY_BYTES_MAX
     app.config["MAX_FORM_MEMORY_SIZE"] = limits.UI_BODY_BYTES_MAX
-    app.config["BODY_TIMEOUT"] = limits.UI_BODY_SECONDS_MAX
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     hosts = csrf.Hosts(tuple(site.config.ui_hosts))
     _add_checks(app, site, hosts)
@@ -67,22 +68,21 @@ def make_app(site: Site, assets: Assets) -> QuartTrio:
             response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
         return response
 
-    if site.templates.base:
-        app.asgi_app = _without_base(app.asgi_app, site.templates.base)  # type: ignore[assignment, method-assign]
+    app.asgi_app = Gate(  # type: ignore[method-assign]
+        app.asgi_app,
+        site.templates.base,
+        lambda cookies: site.sessions.find(_session_id(cookies)) is not None,
+    )
     return app
 
 
-def _without_base(app: Callable[..., Awaitable[None]], base: str) -> Callable[..., Awaitable[None]]:
-    """Removes the base path from requests; a proxy may have removed it already."""
-
-    async def serve(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            path = scope["path"]
-            if path == base or path.startswith(f"{base}/"):
-                scope = {**scope, "path": path[len(base) :] or "/", "raw_path": b""}
-        await app(scope, receive, send)
-
-    return serve
+def _session_id(cookies: bytes) -> str:
+    """The session's id in the Cookie headers of a request, "" without one."""
+    for cookie in cookies.split(b";"):
+        name, _, value = cookie.strip().partition(b"=")
+        if name == COOKIE.encode():
+            return value.decode("latin-1")
+    return ""
 
 
 def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
@@ -113,7 +113,7 @@ async def _check_origin(cookie: str) -> None:
     """Raise Forbidden unless one of our own pages, made for this session, sends the request."""
     headers = request.headers
     if not csrf.is_same_origin(headers.get("Origin"), headers.get("Referer"), request.host):
-        raise Forbidden("the request is not from a page of this server")
+        raise Forbidden("the request is not from a page of this server; a proxy in front has to hand on Host")
     token = headers.get("X-CSRF-Token")
     if token is None:
         token = (await request.form).get("csrf", "")
@@ -123,7 +123,8 @@ async def _check_origin(cookie: str) -> None:
 
 def _to_login(site: Site) -> Response:
     wanted = request.full_path.removesuffix("?") if request.method == "GET" and not is_part() else "/"
-    target = site.url("/login", next=None if wanted == "/" else wanted)
+    ended = "1" if request.cookies.get(COOKIE) else None
+    target = site.url("/login", next=None if wanted == "/" else wanted, ended=ended)
     if is_part() or request.path.startswith("/live/"):
         return Response(b"", 401, headers={"HX-Redirect": target})
     return see_other(target)
@@ -153,12 +154,13 @@ def _static_routes(assets: Assets) -> Blueprint:
 def _add_errors(app: QuartTrio, site: Site) -> None:
     @app.errorhandler(ForqError)
     async def known(error: ForqError) -> Response:
-        return await _error_answer(site, _status(error), _title(error), error.message)
+        return await _error_answer(site, _status(error), _title(error), _sentence(error.message))
 
     @app.errorhandler(HTTPException)
     async def http_error(error: HTTPException) -> Response:
         status = error.code or 500
-        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), "")
+        text = "There is no page at this address." if status == HTTPStatus.NOT_FOUND else ""
+        return await _error_answer(site, status, HTTPStatus(status).phrase.capitalize(), text)
 
     @app.errorhandler(Exception)
     async def unknown(error: Exception) -> Response:
@@ -176,6 +178,11 @@ def _status(error: ForqError) -> int:
     if isinstance(error, (MessageNotFound, RedriveNotFound)):
         return 404
     return 400 if isinstance(error, CallerError) else 503
+
+
+def _sentence(message: str) -> str:
+    """A message of the broker as a sentence of a page."""
+    return f"{message[:1].upper()}{message[1:].removesuffix('.')}."
 
 
 def _title(error: ForqError) -> str:

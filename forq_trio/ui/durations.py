@@ -14,6 +14,8 @@ _DURATION_WORDS = {
     "w": ("w", "week", "weeks"),
 }
 _DURATIONS = {word: _MS[unit] for unit, words in _DURATION_WORDS.items() for word in words}
+_NEXT_UNIT = {_MS["h"]: "min", _MS["min"]: "s"}
+_THOUSANDS = {"k": 1_000, "m": 1_000_000}
 _SIZES = {
     "": 1,
     "b": 1,
@@ -24,15 +26,20 @@ _SIZES = {
 _PART = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*([a-z]*)(?:\s+|,\s+|\Z|(?=\d))")
 _WHOLE = re.compile(r"\d{1,3}(?:[ ,']?\d{3})*|\d{1,18}")
 _SEPARATED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
+_SHORT_COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([km])")
 
 
 def parse_duration(text: str) -> int:
-    """Milliseconds. Parts add up: "1 h 30 min". Raises ValueError with a sentence for what is no duration.
+    """Milliseconds. Parts add up: "1 h 30 min", "1h30". "1,5 min" is "1.5 min".
+
+    Raises ValueError with a sentence for what is no duration.
 
     A number without a unit is refused unless it is 0: nobody could tell whether seconds or milliseconds are meant.
     """
     sentence = "Type a number and a unit, as 45 s, 10 min or 1 h 30 min."
     total = Fraction(0)
+    unit = ""
     rest = _prepared(text, sentence)
     if rest == "0":
         return 0
@@ -40,7 +47,7 @@ def parse_duration(text: str) -> int:
         part = _PART.match(rest)
         if part is None:
             raise ValueError(sentence)
-        number, unit = part.groups()
+        number, unit = part[1], part[2] or _NEXT_UNIT.get(_DURATIONS.get(unit, 0), "")
         if not unit:
             raise ValueError(f"{number} of what? Type the unit, as {number} s or {number} min.")
         if unit not in _DURATIONS:
@@ -78,15 +85,23 @@ def parse_size(text: str) -> int:
 
 
 def parse_count(text: str) -> int:
-    """A whole number, with or without separators. Raises ValueError with a sentence."""
+    """A whole number, with or without separators, or as "10k". Raises ValueError with a sentence."""
+    short = _SHORT_COUNT.fullmatch(_COMMA.sub(".", text.strip().lower())) if text.isascii() else None
+    if short is not None:
+        count = Fraction(short[1]) * _THOUSANDS[short[2]]
+        if count.denominator == 1:
+            return int(count)
     if len(text) > TEXT_LENGTH_MAX or not _WHOLE.fullmatch(text.strip()) or not text.isascii():
         raise ValueError("Type a whole number.")
     return int(re.sub(r"\D", "", text))
 
 
 def _prepared(text: str, sentence: str) -> str:
-    """In lower case, without separators of thousands. Raises ValueError with `sentence` for what is no such text."""
+    """In lower case, without separators of thousands, with a point for decimals.
+
+    Raises ValueError with `sentence` for what is no such text.
+    """
     text = text.strip().lower()
     if not text or len(text) > TEXT_LENGTH_MAX or not text.isascii():
         raise ValueError(sentence)
-    return _SEPARATED.sub("", text)
+    return _COMMA.sub(".", _SEPARATED.sub("", text))

@@ -8,7 +8,9 @@ from quart import Blueprint, Response, request
 from forq_trio.http.access import CLIENT_LENGTH_MAX
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
+from forq_trio.model.errors import Forbidden
 from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui import csrf
 from forq_trio.ui.rendering import html_response
 from forq_trio.ui.sessions import COOKIE
@@ -49,7 +51,7 @@ def login_routes(site: Site) -> Blueprint:
     cookies = _Cookies(site)
     throttle = Throttle()
 
-    def form(status: int = 200, error: str | None = None) -> Response:
+    def form(next_page: str, status: int = 200, error: str | None = None) -> Response:
         nonce = request.cookies.get(LOGIN_COOKIE, "")
         if len(nonce) != _NONCE_LENGTH:
             nonce = secrets.token_urlsafe(_NONCE_BYTES)
@@ -57,8 +59,9 @@ def login_routes(site: Site) -> Blueprint:
             "login.html",
             **site.common() | {"csrf": csrf.make_token(nonce)},
             host=request.host,
-            next=_local(request.args.get("next", "")),
+            next=_local(next_page),
             error=error,
+            ended=error is None and bool(request.args.get("ended", "")),
         )
         response = html_response(text, accepts_gzip(), status)
         cookies.set(response, LOGIN_COOKIE, nonce)
@@ -68,25 +71,34 @@ def login_routes(site: Site) -> Blueprint:
     async def show() -> Response:
         if site.sessions.find(request.cookies.get(COOKIE, "")) is not None:
             return see_other(site.url(_local(request.args.get("next", "")) or "/"))
-        return form()
+        return form(request.args.get("next", ""))
 
     @blueprint.post("/login")
     async def log_in() -> Response:
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form
-        session_id = await _open_session(site, fields.get("key", "").strip(), client)
+        next_page = fields.get("next", "")
+        try:
+            session_id = await _open_session(site, fields.get("key", "").strip(), client)
+        except Forbidden as error:
+            site.counters.record_rejection(Cause.FORBIDDEN)
+            return form(next_page, 403, error.message)
         locked_seconds = ceil(throttle.locked_seconds(client))
         if session_id is None and locked_seconds:
-            response = form(429, f"Too many wrong keys from here. Try again in {locked_seconds} s.")
+            site.counters.record_rejection(Cause.THROTTLED)
+            response = form(
+                next_page, 429, f"Too many wrong keys from here. Try again in {locked_seconds} s."
+            )
             response.headers["Retry-After"] = str(locked_seconds)
             return response
         if session_id is None:
             throttle.failed(client)
+            site.counters.record_rejection(Cause.UNAUTHORIZED)
             if throttle.locked_seconds(client):
                 log(LogEvent.AUTH_THROTTLED, client=client)
-            return form(403, "This is neither the server’s secret nor a token that may browse.")
+            return form(next_page, 403, "This is neither the server’s secret nor a token that may browse.")
         throttle.succeeded(client)
-        response = see_other(site.url(_local(fields.get("next", "")) or "/"))
+        response = see_other(site.url(_local(next_page) or "/"))
         cookies.set(response, COOKIE, session_id, limits.SESSION_LIFE_MS // 1_000)
         cookies.remove(response, LOGIN_COOKIE)
         return response
@@ -110,7 +122,7 @@ def login_routes(site: Site) -> Blueprint:
 
 
 async def _open_session(site: Site, key: str, client: str) -> str | None:
-    """The id of a new session; None for a key that opens none."""
+    """The id of a new session; None for a key that is none. Raises Forbidden for a token that may not browse."""
     if not (0 < len(key) <= _KEY_LENGTH_MAX and key.isascii()):
         return None
     agent = request.headers.get("User-Agent", "")[: limits.SESSION_AGENT_LENGTH_MAX]

@@ -23,6 +23,7 @@ from hypercorn.typing import ASGIFramework, ConnectionState
 from hypercorn.utils import parse_socket_addr
 
 from forq_trio.model import limits
+from forq_trio.telemetry.log import LogEvent, log
 
 
 class UiServer:
@@ -62,8 +63,10 @@ class UiServer:
             if self._ssl_context is not None:
                 wrapped = trio.SSLStream(stream, self._ssl_context, server_side=True, https_compatible=True)
             await _Connection(self._app, self._config, self._context, ConnectionState({}), wrapped)
-        except* (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the client is gone
+        except* (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
+            pass  # the client is gone, or is told while it goes
+        except* Exception as group:
+            log(LogEvent.UI_CONNECTION_FAILED, exception=group)
         finally:
             self.connections -= 1
             with trio.CancelScope(shield=True):

@@ -10,6 +10,7 @@ from hmac import compare_digest
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.access import Scope, digest
+from forq_trio.model.errors import Forbidden
 from forq_trio.ui.viewer import Viewer
 
 COOKIE = "ForqSession"
@@ -24,15 +25,19 @@ class Sessions:
         self._secret_digest = digest(secret)
 
     async def open(self, key: str, client: str, agent: str) -> str | None:
-        """The id of a new session for the holder of this key; None for a wrong key, or a token that may not browse.
+        """The id of a new session for the holder of this key; None for a wrong key.
+
+        Raises Forbidden for a token that may not browse.
 
         Cancelled, the session may be stored without anybody knowing its id.
         """
         if compare_digest(key.encode(), self._secret):
             return await self._broker.open_session(None, self._secret_digest, client, agent)
         token = self._broker.use_token(key)
-        if token is None or not token.allows(Scope.BROWSE):
+        if token is None:
             return None
+        if not token.allows(Scope.BROWSE):
+            raise Forbidden("This token may not browse; logging in takes the scope browse.")
         return await self._broker.open_session(token.name, token.digest, client, agent)
 
     def find(self, session_id: str) -> Viewer | None:

@@ -1,6 +1,6 @@
 """The form of a queue's settings: what stands in its fields, and what was typed as a change. Plain functions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -242,12 +242,27 @@ def read(queue: str, form: Mapping[str, str]) -> Read:
     values["dead_letter_queue"] = (
         NO_DEAD_LETTERS if texts["no_dead_letters"] else texts["dead_letter_queue"] or None
     )
-    if errors:
-        return Read(texts, errors, None)
-    try:
-        return Read(texts, errors, check_change(queue, SettingsChange(**values)))
-    except CallerError as error:
-        return Read(texts, dict([error_of(error, texts)]), None)
+    for name, sentence in _out_of_range(queue, texts, values):
+        errors.setdefault(name, sentence)
+    return Read(texts, errors, None if errors else SettingsChange(**values))
+
+
+def _out_of_range(
+    queue: str, texts: Mapping[str, str], values: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """The fields whose values may not be so, each with a sentence; each is checked without the others."""
+    changes = [SettingsChange(**{name: value}) for name, value in values.items() if value is not None]
+    back_off = values["back_off"]
+    if isinstance(back_off, ExponentialBackOff):
+        harmless = ExponentialBackOff(initial_ms=1, factor=2, max_ms=limits.NACK_DELAY_MS_MAX, jitter=0)
+        for names in (("initial_ms",), ("factor",), ("jitter",), ("initial_ms", "max_ms")):
+            kept = {name: getattr(back_off, name) for name in names}
+            changes.append(SettingsChange(back_off=msgspec.structs.replace(harmless, **kept)))
+    for change in changes:
+        try:
+            check_change(queue, change)
+        except CallerError as error:
+            yield error_of(error, texts)
 
 
 def _choice(kind: type[Overflow] | type[Order], text: str) -> Overflow | Order | None:

@@ -95,6 +95,7 @@ class Site:
             "config": self.config,
             "version": self.version,
             "now_ms": self.clock.now_ms(),
+            "started_at": self.system.started_at,
             "Scope": Scope,
         }
 

@@ -10,7 +10,7 @@ from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.monitor.watched import Metric
+from forq_trio.monitor.watched import Metric, Watched
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings, Event
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -46,6 +46,10 @@ async def test_rates_counts_and_gaps(autojump_clock) -> None:
         end_ms = last.start_ms + 120 * last.step_ms
         assert abs(end_ms - TrioClock().now_ms()) <= 2 * last.step_ms
         assert system.monitor.now("q").sent_total == 20
+
+
+def test_of_a_queue_that_was_not_looked_at_yet_nothing_is_known() -> None:
+    assert Watched("q", Counters(), 0.0, 0).at_mark(60) == (0, 0)
 
 
 async def test_a_backlog_becomes_broken_and_a_consumer_mends_it() -> None:

@@ -5,7 +5,7 @@ from math import nan
 
 import pytest
 
-from forq_trio.monitor.rings import Cascade, mean
+from forq_trio.monitor.rings import Cascade, Ring, mean
 
 LENGTHS, RATIOS = (24, 12, 10), (6, 4)
 
@@ -40,3 +40,9 @@ def test_time_does_not_go_back() -> None:
     cascade.put(7, array("f", [1.0]))
     cascade.put(6, array("f", [2.0]))
     assert same(cascade.column(0, 0, 6, 8), [nan, 1.0, nan])
+
+
+def test_a_ring_has_no_values_before_the_first() -> None:
+    ring = Ring(3, 1)
+    assert ring.get(ring.last) is None
+    assert ring.get(0) is None

@@ -37,6 +37,7 @@ UNCHANGED = Facts(dead_letters=True, unchanged_ms=3 * 24 * HOUR)
         (NACKS, "attention", "All nacks say “no stock”", "show_failed", None),
         (SLOW, "attention", "Acks slower than the lease", "set_lease", 600_000),
         (replace(SLOW, handling_p99_ms=400_000.0), "attention", "Acks slower than the lease", "set_lease", 800_000),
+        (replace(SLOW, handling_p99_ms=399_617.3), "attention", "Acks slower than the lease", "set_lease", 800_000),
         (BEHIND, "attention", "Falling behind, 17 /s more in than out", "show_consumers", None),
         (GREW, "attention", "1,904 more in the last hour", "open_workbench", None),
         (LOST, "attention", "Dead letters are lost, their queue is full", "change_limit", None),
@@ -117,7 +118,24 @@ def test_nobody_misses_consumers_of_a_paused_queue(facts: Facts) -> None:
 
 
 def test_dead_letters_are_no_backlog() -> None:
-    assert judge(replace(BACKLOG, dead_letters=True)).verdict == "Nothing new for more than 0 ms"
+    assert judge(replace(BACKLOG, dead_letters=True)).level == "fine"
+
+
+@pytest.mark.parametrize(
+    ("unchanged_ms", "watched_ms", "verdict"),
+    [
+        (None, 3_000, "Nothing new since the start"),
+        (None, 2 * HOUR, "Nothing new for more than 2 h"),
+        (3_000, 3 * HOUR, "New in the last minute"),
+        (5 * 60_000, 3 * HOUR, "Nothing new for 5 min"),
+    ],
+)
+def test_dead_letters_that_stay_the_same(unchanged_ms: int | None, watched_ms: int, verdict: str) -> None:
+    assert judge(replace(UNCHANGED, unchanged_ms=unchanged_ms, watched_ms=watched_ms)).verdict == verdict
+
+
+def test_what_is_paused_need_not_be_acked() -> None:
+    assert judge(replace(UNACKED, paused=True)).level == "paused"
 
 
 def test_the_page_has_the_rows_of_the_table_in_their_order() -> None:

@@ -25,6 +25,9 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
 }
 LOCAL_SCHEMES = ("data", "blob", "about")
+AWAY = {
+    f"net::ERR_{name}" for name in ("CONNECTION_REFUSED", "CONNECTION_RESET", "INCOMPLETE_CHUNKED_ENCODING")
+}
 WAIT_MS = 15_000
 """How long an action may take before it fails; chosen for a busy machine."""
 
@@ -37,6 +40,8 @@ class Guard:
         self._address = address
         self._announced: list[tuple[int, re.Pattern[str]]] = []
         self.problems: list[str] = []
+        self.server_may_be_away = False
+        """Whether requests may fail because nobody listens, or because the answer broke off."""
         context.on("console", self._console)
         context.on("weberror", self._page_error)
         context.on("request", self._request)
@@ -70,7 +75,8 @@ class Guard:
 
     def _request_failed(self, request: Request) -> None:
         # Leaving a page ends its live updates.
-        if request.failure != "net::ERR_ABORTED":
+        allowed = {"net::ERR_ABORTED"} | (AWAY if self.server_may_be_away else set())
+        if request.failure not in allowed:
             self.problems.append(f"request failed: {request.method} {request.url}: {request.failure}")
 
     def _response(self, response: Response) -> None:
@@ -124,6 +130,15 @@ def dark(page: Page) -> Page:
     """The page as somebody sees it whose system is dark."""
     page.emulate_media(color_scheme="dark")
     return page
+
+
+def hide(page: Page, hidden: bool) -> None:
+    """Tell the page that its tab is hidden or shown; a browser without a window never says so itself."""
+    page.evaluate(
+        "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});"
+        " document.dispatchEvent(new Event('visibilitychange')) }",
+        hidden,
+    )
 
 
 def keyboard(page: Page, keys: str) -> None:

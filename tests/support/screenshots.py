@@ -20,15 +20,17 @@ from support.browser import DESKTOP, PHONE, guarded_page, log_in, sideways_pixel
 from support.chromium import Chromium
 from support.real_server import SECRET, RealServer, real_server
 from support.showcase import fill
-from support.traffic import live_producer
+from support.showcase_trade import trading
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 PICTURE_BYTES_MAX = 150_000
 COLOURS = 256
-LIVE_QUEUES = ("events.ingest", "search.index", "emails", "ledger.post")
-HISTORY_MS = 20_000
-"""For how long there is traffic before the first picture, so that charts have something to draw."""
-MESSAGE_LINK = re.compile(r"/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}$")
+HISTORY_MINUTES = 7
+"""For how long there is work before the first picture: charts fill, and a verdict needs five minutes of trouble."""
+
+
+SETTLED_MS = 1_500
+"""What comes after the page is there by then: groups, a first update."""
 
 
 def at(path: str) -> Callable[[Page], None]:
@@ -41,13 +43,27 @@ def at(path: str) -> Callable[[Page], None]:
 
 
 def at_message(page: Page) -> None:
-    """The page of a message that has failed before, with its history."""
-    page.goto("/queue/orders.charge-dlq")
-    links = page.locator("a[href]").evaluate_all("links => links.map(link => link.getAttribute('href'))")
-    found = [link for link in links if MESSAGE_LINK.search(link)]
-    if not found:
+    """The page of a message that failed until it was dead, with its history."""
+    page.goto("/queue/emails-dlq")
+    path = page.locator("[data-row]").first.get_attribute("data-page")
+    if path is None:
         raise AssertionError("the page of a queue has no link to a message")
-    page.goto(found[0])
+    page.goto(path)
+
+
+def at_open_message(page: Page) -> None:
+    """A queue's messages in flight, one of them opened in place."""
+    page.goto("/queue/orders.charge?state=processing&range=10m")
+    page.locator(".mr").nth(2).click()
+    page.locator(".open-g").wait_for()
+
+
+def at_selection(page: Page) -> None:
+    """Dead letters with some of them selected."""
+    page.goto("/dead/orders.charge-dlq")
+    page.locator(".grp").first.wait_for()
+    for place in (0, 1, 3):
+        page.locator("[data-select]").nth(place).check()
 
 
 def at_purge(page: Page) -> None:
@@ -55,7 +71,7 @@ def at_purge(page: Page) -> None:
     page.goto("/queue/webhooks.out")
     button = page.get_by_role("button", name=re.compile("^Purge"))
     if not button.first.is_visible():
-        page.locator("summary").filter(has_text="…").click()
+        page.locator("summary[aria-label=More]").click()
     button.first.click()
     page.get_by_role("dialog").wait_for()
 
@@ -75,15 +91,14 @@ DARK = {"color_scheme": "dark"}
 PICTURES = (
     Picture("login", at("/login"), key=None),
     Picture("empty", at("/"), server="empty"),
-    Picture("overview", at("/")),
-    Picture("overview-dark", at("/"), options=(DARK,)),
-    Picture("overview-phone", at("/"), options=(PHONE,)),
-    Picture("queue", at("/queue/orders.charge")),
-    Picture("queue-phone", at("/queue/orders.charge"), options=(PHONE, DARK)),
+    Picture("overview", at("/?range=10m")),
+    Picture("overview-dark", at("/?range=10m"), options=(DARK,)),
+    Picture("overview-phone", at("/?range=10m"), options=(PHONE,)),
+    Picture("queue", at_open_message),
+    Picture("queue-phone", at("/queue/orders.charge?range=10m"), options=(PHONE, DARK)),
     Picture("message", at_message),
-    Picture("dead-letters", at("/dead/orders.charge-dlq")),
-    Picture("dead-letters-dark", at("/dead/orders.charge-dlq"), options=(DARK,)),
-    Picture("dead-letter-queue", at("/queue/orders.charge-dlq")),
+    Picture("dead-letters", at_selection),
+    Picture("dead-letters-dark", at_selection, options=(DARK,)),
     Picture("confirm", at_purge),
     Picture("confirm-phone", at_purge, options=(PHONE,)),
     Picture("system", at("/system")),
@@ -100,6 +115,7 @@ def take(browser: Browser, url: str, picture: Picture) -> bytes:
             log_in(page, picture.key)
         picture.arrange(page)
         page.evaluate("document.fonts.ready")
+        page.wait_for_timeout(SETTLED_MS)
         if (wider := sideways_pixels(page)) > 0:
             raise AssertionError(f"{picture.name} is {wider} pixels wider than its window")
         return compressed(page.screenshot())
@@ -116,17 +132,18 @@ def compressed(png: bytes) -> bytes:
 
 @contextmanager
 def servers(wanted: set[str], folder: Path) -> Iterator[dict[str, RealServer]]:
-    """Those of the servers that a picture is wanted of."""
+    """Those of the servers that a picture is wanted of. The world was made before the start: charts show work alone."""
+    if "world" in wanted:
+        with real_server(folder / "world.db", FORQ_ENV="local") as server:
+            fill(server.url, SECRET)
+            server.stop()
     with ExitStack() as stack:
         running = {
             name: stack.enter_context(real_server(folder / f"{name}.db", FORQ_ENV="local"))
             for name in sorted(wanted)
         }
         if "world" in running:
-            url = running["world"].url
-            fill(url, SECRET)
-            for queue in LIVE_QUEUES:
-                stack.enter_context(live_producer(url, SECRET, queue, per_second=20, consumers=2))
+            stack.enter_context(trading(running["world"].url, SECRET))
         yield running
 
 
@@ -135,6 +152,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="script/screenshots", description="Takes pictures of the admin UI.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"all without one: {', '.join(names)}")
     parser.add_argument("--to", type=Path, default=IMAGES, help="where to put them (docs/images)")
+    parser.add_argument(
+        "--minutes", type=float, default=HISTORY_MINUTES, help="of work before the first picture"
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(names):
         parser.error(f"there is no picture {', '.join(sorted(unknown))}")
@@ -147,8 +167,9 @@ def main() -> None:
         chromium.awake() as browser,
     ):
         if "world" in running:
+            print(f"The shop is open for {arguments.minutes:g} minutes.", flush=True)
             page = browser.new_page()
-            page.wait_for_timeout(HISTORY_MS)
+            page.wait_for_timeout(arguments.minutes * 60_000)
             page.close()
         for picture in pictures:
             png = take(browser, running[picture.server].ui_url, picture)

@@ -11,21 +11,15 @@ import pytest
 from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from forq_trio.ui.pages.workbench_actions import CONFIRM_TEXT
-from support.real_server import SECRET, RealServer, real_server
+from support.real_server import SECRET
 from support.ui_http import Markup, logged_in
 
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[RealServer]:
-    with real_server(tmp_path_factory.mktemp("dead") / "forq.db", FORQ_ENV="local") as server:
-        yield server
-
-
 @pytest.fixture
-def api(server) -> Iterator[ForqClient]:
-    with ForqClient(server.url, SECRET) as client:
+def api(shared) -> Iterator[ForqClient]:
+    with ForqClient(shared.url, SECRET) as client:
         yield client
 
 
@@ -65,12 +59,12 @@ class Desk:
 
 
 @pytest.fixture
-def desk(server, api, request) -> Iterator[Callable[..., Desk]]:
+def desk(shared, api, request) -> Iterator[Callable[..., Desk]]:
     """desk(count=6, key=SECRET): somebody at the workbench of a queue of this test's own."""
     with ExitStack() as opened:
 
         def desk(count: int = 6, key: str = SECRET) -> Desk:
-            http = opened.enter_context(logged_in(server.ui_url, key))
+            http = opened.enter_context(logged_in(shared.ui_url, key))
             return Desk(http, api, re.sub(r"[^a-z0-9]+", "-", request.node.name)[-50:], count)
 
         yield desk

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support.browser import DESKTOP, PHONE, axe, sideways_pixels, transferred_bytes, without_cache
-from support.ui_http import crawl, is_stream, kind_of, logged_in
+from support.ui_http import is_stream, kind_of
 
 FIRST_PAINT_BYTES_MAX = 100_000
 NARROW = {"viewport": {"width": 1024, "height": 768}}
@@ -19,21 +19,23 @@ VIEWS = {
     "phone": PHONE,
     "phone-dark": PHONE | {"color_scheme": "dark"},
 }
+QUICK = ("light",)
 
 
-@pytest.fixture(scope="session")
-def pages(world) -> list[str]:
+@pytest.fixture
+def pages(answers) -> list[str]:
     """A path to each page of each kind, and to all pages of the queues that an enemy writes to."""
-    with logged_in(world.ui_url) as client:
-        found = {
-            kind_of(path).partition("?")[0]: urlsplit(path).path
-            for path, answer in crawl(client)
-            if answer.is_success and not is_stream(answer) and "<html" in answer.text
-        }
+    found = {
+        kind_of(path).partition("?")[0]: urlsplit(path).path
+        for path, answer in answers.items()
+        if answer.is_success and not is_stream(answer) and "<html" in answer.text
+    }
     return sorted(found.values())
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "view", [each if each in QUICK else pytest.param(each, marks=pytest.mark.tier2) for each in VIEWS]
+)
 def test_anybody_can_use_every_page(open_page, world, pages, view) -> None:
     page = open_page(world, **VIEWS[view])
     for path in pages:
@@ -43,6 +45,7 @@ def test_anybody_can_use_every_page(open_page, world, pages, view) -> None:
         assert page.evaluate("window.hacked") is None, path
 
 
+@pytest.mark.tier2
 def test_the_first_paint_of_every_page_is_small(open_page, world, pages) -> None:
     page = without_cache(open_page(world))
     for path in pages:

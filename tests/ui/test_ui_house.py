@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.ui_http import Markup, crawl, is_stream, logged_in
+from support.ui_http import Markup, is_stream, logged_in
 
 UI = Path(__file__).parents[2] / "forq_trio" / "ui"
 TESTS = Path(__file__).parent
@@ -56,13 +56,6 @@ def faults_of(answer: httpx.Response) -> list[str]:
     if headers.get("Content-Type", "").startswith("text/html"):
         faults += Markup(answer.text).refused
     return faults
-
-
-@pytest.fixture(scope="module")
-def answers(world) -> dict[str, httpx.Response]:
-    """The answer to each kind of path that a link leads to."""
-    with logged_in(world.ui_url) as client:
-        return dict(crawl(client))
 
 
 def test_every_answer_that_a_link_leads_to_is_strict(answers) -> None:

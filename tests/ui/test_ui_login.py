@@ -6,8 +6,11 @@ from hashlib import sha256
 
 import httpx
 import pytest
+from playwright.sync_api import expect
 
 from forq_trio import ForqClient
+from forq_trio.model.limits import SESSIONS_A_KEY_MAX
+from support.browser import axe, focused
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import Markup, logged_in
 
@@ -33,26 +36,41 @@ def test_without_a_session_there_is_only_the_login(ui) -> None:
         assert stranger.get("/", headers={"Cookie": "ForqSession=" + "x" * 9_000}).status_code == 303
 
 
-def test_wrong_keys_are_refused_and_then_throttled(ui) -> None:
-    with httpx.Client(base_url=ui.ui_url) as guesser:
-        fields = Markup(guesser.get("/login").text).hidden
-        for _ in range(5):
-            answer = guesser.post("/login", data=fields | {"key": "wrong"}, headers={"Origin": ui.ui_url})
-            assert answer.status_code == 403
+def test_wrong_keys_are_refused_and_then_throttled(own) -> None:
+    with httpx.Client(base_url=own.ui_url) as guesser:
+
+        def attempt(key: str) -> httpx.Response:
+            fields = Markup(guesser.get("/login").text).hidden
+            return guesser.post("/login", data=fields | {"key": key}, headers={"Origin": own.ui_url})
+
+        for key in ("wrong", "", "ü" * 40, "x" * 5_000, "\0"):
+            answer = attempt(key)
+            assert answer.status_code == 403, key
             assert "neither the server’s secret nor a token" in answer.text
-        answer = guesser.post("/login", data=fields | {"key": "wrong"}, headers={"Origin": ui.ui_url})
+        answer = attempt("wrong")
         assert answer.status_code == 429
         assert 0 < int(answer.headers["Retry-After"]) <= 60
-        answer = guesser.post("/login", data=fields | {"key": SECRET}, headers={"Origin": ui.ui_url})
-        assert answer.status_code == 303
+        assert attempt(SECRET).status_code == 303
 
 
-@pytest.mark.parametrize("key", ["", "ü" * 40, "x" * 5_000, "\0"])
-def test_what_can_be_no_key_is_refused(ui, key) -> None:
-    with httpx.Client(base_url=ui.ui_url) as guesser:
-        fields = Markup(guesser.get("/login").text).hidden
-        answer = guesser.post("/login", data=fields | {"key": key}, headers={"Origin": ui.ui_url})
-        assert answer.status_code == 403
+def test_somebody_logs_in_by_the_form_and_out_by_the_menu(ui, open_page, guards) -> None:
+    page = open_page(ui, key=None)
+    page.goto("/system")
+    field = page.get_by_label("Secret or token")
+    guards[page].expect(403, "/login")
+    field.fill("wrong")
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("neither the server’s secret nor a token")
+    axe(page)
+    assert focused(page).startswith("input")
+    field.fill(SECRET)
+    field.press("Enter")
+    expect(page.locator("h1")).to_have_text("System")
+    page.locator("summary.who").click()
+    page.get_by_role("button", name="Log out").click()
+    expect(field).to_be_visible()
+    page.goto("/")
+    expect(field).to_be_visible()
 
 
 def test_a_token_needs_browse_and_sees_its_queues_alone(ui, client) -> None:
@@ -72,30 +90,35 @@ def test_a_token_needs_browse_and_sees_its_queues_alone(ui, client) -> None:
         assert browser.get("/").status_code == 303
 
 
-def test_a_session_survives_a_restart_and_can_be_revoked(tmp_path) -> None:
+def has_session(server: RealServer, session: str) -> bool:
+    answer = httpx.get(f"{server.ui_url}/", headers={"Cookie": f"ForqSession={session}"})
+    assert answer.status_code in (200, 303)
+    return answer.status_code == 200
+
+
+def test_a_session_is_revoked_by_another(ui) -> None:
+    with logged_in(ui.ui_url) as browser:
+        session = cookie(browser)
+    with logged_in(ui.ui_url) as other:
+        path = f"/system/sessions/{sha256(session.encode()).hexdigest()}/end"
+        assert path in other.get("/system").text
+        assert has_session(ui, session)
+        other.post(path, headers={"Origin": ui.ui_url, "X-CSRF-Token": csrf(other)})
+        assert not has_session(ui, session)
+        assert has_session(ui, cookie(other))
+
+
+@pytest.mark.parametrize(
+    ("secret", "survives"), [(SECRET, True), pytest.param(SECRET[::-1], False, marks=pytest.mark.tier2)]
+)
+def test_a_session_survives_a_restart_but_not_another_secret(tmp_path, secret, survives) -> None:
     database = tmp_path / "forq.db"
     with real_server(database, FORQ_ENV="local") as server:
         with logged_in(server.ui_url) as browser:
             session = cookie(browser)
         assert server.stop() == 0
-    headers = {"Cookie": f"ForqSession={session}"}
-    with real_server(database, FORQ_ENV="local") as server:
-        assert httpx.get(f"{server.ui_url}/", headers=headers).status_code == 200
-        with logged_in(server.ui_url) as other:
-            digest = sha256(session.encode()).hexdigest()
-            path = f"/system/sessions/{digest}/end"
-            assert path in other.get("/system").text
-            other.post(path, headers={"Origin": server.ui_url, "X-CSRF-Token": csrf(other)})
-        assert httpx.get(f"{server.ui_url}/", headers=headers).status_code == 303
-        assert server.stop() == 0
-    another = "another-secret-that-has-thirty-two-characters"
-    with real_server(database, FORQ_ENV="local") as server:
-        with logged_in(server.ui_url) as browser:
-            session = cookie(browser)
-        assert server.stop() == 0
-    with real_server(database, FORQ_ENV="local", FORQ_AUTH_SECRET=another) as server:
-        headers = {"Cookie": f"ForqSession={session}"}
-        assert httpx.get(f"{server.ui_url}/", headers=headers).status_code == 303
+    with real_server(database, FORQ_ENV="local", FORQ_AUTH_SECRET=secret) as server:
+        assert has_session(server, session) == survives
 
 
 def test_after_the_logout_the_cookie_is_worth_nothing(ui) -> None:
@@ -194,6 +217,35 @@ def test_the_connection_is_of_http_1_alone(ui) -> None:
             while data := stream.recv(65_536):
                 received += data
             assert b"\0\0" not in received  # no frame
+
+
+def test_upgrades_to_websockets_end_nothing(ui) -> None:
+    host, _, port = ui.ui_url.removeprefix("http://").partition(":")
+    upgrade = (
+        b"GET /x HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    for _ in range(40):
+        with socket.create_connection((host, int(port)), timeout=10) as stream:
+            stream.sendall(upgrade)
+            assert stream.recv(100).startswith(b"HTTP/1.1 403")
+    assert httpx.get(f"{ui.ui_url}/login").status_code == 200
+    assert ui.process.poll() is None
+
+
+def test_many_sessions_of_one_token_end_no_others(own) -> None:
+    with ForqClient(own.url, SECRET) as client:
+        key = client.create_token("greedy", ["browse"]).token
+    with logged_in(own.ui_url) as admin:
+        with httpx.Client(base_url=own.ui_url) as greedy:
+            fields = Markup(greedy.get("/login").text).hidden
+            nonce = greedy.cookies["ForqLogin"]
+            for _ in range(SESSIONS_A_KEY_MAX + 5):
+                headers = {"Origin": own.ui_url, "Cookie": f"ForqLogin={nonce}"}
+                answer = httpx.post(f"{own.ui_url}/login", data=fields | {"key": key}, headers=headers)
+                assert answer.status_code == 303
+        assert admin.get("/").status_code == 200
+        assert f'Sessions <span class="note">{SESSIONS_A_KEY_MAX + 1}</span>' in admin.get("/system").text
 
 
 def test_a_client_of_the_api_is_not_logged_in(ui, client: ForqClient) -> None:

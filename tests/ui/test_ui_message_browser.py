@@ -2,12 +2,12 @@
 
 from playwright.sync_api import expect
 
-from support.browser import axe, sideways_pixels
+from support.browser import axe, keyboard, sideways_pixels
 
 ENEMY = '{"<img src=x onerror=alert(1)>": "</pre><script>window.hacked = true</script>"}'
 
 
-def test_a_dead_letter_is_looked_at_copied_edited_and_watched(ui, page, client) -> None:
+def test_a_dead_letter_is_looked_at_copied_edited_and_watched(page, client, guards) -> None:
     client.configure("orders", max_attempts=1)
     ids = []
     for content in (ENEMY, "second"):
@@ -23,10 +23,18 @@ def test_a_dead_letter_is_looked_at_copied_edited_and_watched(ui, page, client) 
     page.get_by_role("button", name="Copy content").click()
     expect(page.locator("#toast")).to_contain_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == ENEMY
-    page.get_by_role("button", name="Edit and redrive").click()
+    page.get_by_role("button", name="Copy as curl").click()
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('curl ')")
+    assert "/queues/orders" in page.evaluate("navigator.clipboard.readText()")
+    keyboard(page, "e")
     field = page.locator("textarea[name=content]")
     expect(field).to_have_value(ENEMY)
     axe(page)
+    guards[page].expect(400, ".*/edit")
+    page.locator("#dialog [name=target]").fill("no such name")
+    page.get_by_role("button", name="Redrive edited message").click()
+    expect(page.locator("#err-target")).to_be_visible()
+    page.locator("#dialog [name=target]").fill("orders")
     field.fill("edited")
     page.get_by_role("button", name="Redrive edited message").click()
     expect(page.locator("pre.code")).to_contain_text("edited")

@@ -122,6 +122,7 @@ def test_on_a_phone_it_fits(phone, client: ForqClient) -> None:
     axe(phone)
 
 
+@pytest.mark.tier2
 def test_where_events_do_not_get_through_it_polls(ui, open_page, client, producer) -> None:
     client.produce("live", "x")
     page = open_page(ui)

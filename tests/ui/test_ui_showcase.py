@@ -3,8 +3,8 @@
 import random
 
 from forq_trio import ForqClient
-from support.real_server import SECRET, real_server
-from support.showcase import ENEMIES, PLANS, _Maker, fill
+from support.real_server import SECRET
+from support.showcase import ENEMIES, PLANS, _Maker
 
 
 def contents(seed: int) -> list[str]:
@@ -17,9 +17,8 @@ def test_a_seed_makes_the_same_messages_again() -> None:
     assert contents(1) != contents(2)
 
 
-def test_the_world_has_every_state_and_an_enemy(tmp_path) -> None:
-    with real_server(tmp_path / "forq.db") as server, ForqClient(server.url, SECRET) as client:
-        fill(server.url, SECRET)
+def test_the_world_has_every_state_and_an_enemy(world) -> None:
+    with ForqClient(world.url, SECRET) as client:
         queues = {queue.queue: queue for queue in client.queues()}
         assert len(queues) >= 30
         for state in ("ready", "delayed", "processing", "held"):

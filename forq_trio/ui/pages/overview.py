@@ -341,11 +341,12 @@ def overview_routes(site: Site) -> Blueprint:
         context = overview_context(site, viewer, wanted, summary)
         context["rows"] = await queues.rows(found.names)
         context["new_queues"] = 0
+        seen = max(summary.queues, found.kinds["all"])  # the summary may be a moment older than the list
         return await site.page(
             "overview/page.html",
             "queues",
             live=site.url(
-                "/live/overview", **wanted.query(), rows=site.row_lists.keep(found.names), seen=summary.queues
+                "/live/overview", **wanted.query(), rows=site.row_lists.keep(found.names), seen=seen
             ),
             wanted=wanted,
             found=found,

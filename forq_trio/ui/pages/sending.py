@@ -40,7 +40,11 @@ def sending_routes(site: Site) -> Blueprint:
 
     def sent(fixed: str | None, queue: str, produced: Produced) -> Response:
         number = format.whole(produced.sequence)
-        said = f"It was sent before, as {number}" if produced.duplicate else f"Sent {number} to {queue}"
+        said = (
+            f"It was sent before, as message {number}"
+            if produced.duplicate
+            else f"Sent message {number} to {queue}"
+        )
         href = site.url(f"/queue/{queue}/message/{produced.id}")
         go = None if fixed else site.url(f"/queue/{queue}")
         return site.done(said, go=go, link="Show it", href=href)

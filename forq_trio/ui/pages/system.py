@@ -10,6 +10,7 @@ from forq_trio.config.report import shown_value
 from forq_trio.config.settings import SETTINGS
 from forq_trio.facts import SystemFacts
 from forq_trio.model.access import Scope
+from forq_trio.model.errors import ServiceError
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui import charts, format
 from forq_trio.ui.cells import Cells
@@ -31,6 +32,17 @@ REFUSALS = {
     ),
 }
 BACKUPS_SHOWN = 5
+
+
+class UnreadableBackups(Struct, frozen=True):
+    """In the place of `wire.backups.Backups`, where their directory cannot be read. problem: why."""
+
+    directory: str
+    problem: str
+    keep: int = 0
+    latest: None = None
+    next_at: None = None
+    files: tuple[()] = ()
 
 
 class Bars(Struct, frozen=True):
@@ -121,7 +133,10 @@ class SystemContext:
         backups = self._site.system.backups
         if backups.directory is None or not self._viewer.may(Scope.ADMIN):
             return None
-        return await backups.state()
+        try:
+            return await backups.state()
+        except ServiceError as error:
+            return UnreadableBackups(str(backups.directory), error.message)
 
     async def fixed(self) -> dict[str, Any]:
         """What changes by actions alone; nothing for who may not administer."""
@@ -203,7 +218,7 @@ def system_routes(site: Site) -> Blueprint:
     async def end_sessions() -> Response:
         site.viewer.require(Scope.ADMIN)
         count = await site.broker.end_sessions()
-        return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login"))
+        return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login", ended="1"))
 
     @blueprint.get("/system/sessions/end")
     async def ask_end_sessions() -> Response:

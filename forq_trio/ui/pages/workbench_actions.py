@@ -7,6 +7,7 @@ Rules
 - A message in process is left where it is: it is skipped, and said.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,9 @@ from forq_trio.wire.dead_letters import MoveResult, RedriveInfo
 Require = Callable[[Site, str, Scope], Viewer]
 CONFIRM_TEXT = "Are you sure you want to permanently delete all messages? This cannot be undone."
 """Forq's words, exactly (contract F15)."""
+
+
+_A_SECOND = re.compile(r"\s*(/\s*|\b(?:a|per|each)\s+)?(s|sec|second)\Z")
 
 
 class Selection(Struct, frozen=True):
@@ -63,7 +67,7 @@ def read_selection(form: Parameters, now_ms: int) -> Selection:
 
 def read_rate(text: str) -> int | None:
     """How many a second, None for no limit. Raises ValueError with what to say."""
-    text = text.strip().replace(",", "")
+    text = _A_SECOND.sub("", text.strip().lower()).replace(",", "")
     if not text:
         return None
     if (
@@ -143,6 +147,7 @@ class Actions:
             chosen=chosen,
             given=given,
             errors=errors,
+            filtered=await _is_filtered(),
             rate_max=limits.REDRIVE_RATE_MAX,
         )
 
@@ -227,6 +232,7 @@ class Actions:
             cancelled=[remaining(task) for task in await self._open_tasks(queue)],
             typed=typed,
             error=error,
+            filtered=await _is_filtered(),
         )
 
     async def _open_tasks(self, queue: str) -> list[RedriveInfo]:
@@ -253,6 +259,11 @@ class Actions:
         return self._site.done(
             f"Deleting {format.plural(count, 'message')}", go=self._site.url(f"/dead/{queue}")
         )
+
+
+async def _is_filtered() -> bool:
+    """True if all messages are meant on a page whose filter shows fewer."""
+    return bool(request.args.get("filtered", "") or (await request.form).get("filtered", ""))
 
 
 def chosen_changed(before: Selection, now: Selection) -> str:

@@ -1,5 +1,5 @@
 // The readout of a chart: with the pointer over it, or ← and → on it, the title and the legend show that moment.
-import { duration } from "./times.js";
+import { clock, duration } from "./times.js";
 
 const units = {
   rate: (value) => (value < 0.05 ? "0" : value < 1000 ? value.toFixed(1) : Math.round(value).toLocaleString("en-US")),
@@ -39,7 +39,7 @@ function show(chart, share) {
   chart.dataset.place = String(place);
   const title = chart.querySelector("h2");
   title.dataset.title ??= title.textContent;
-  title.textContent = new Date(data.start + place * data.step).toLocaleTimeString();
+  title.textContent = clock(data.start + place * data.step);
   chart.querySelectorAll(".lg[data-live] b").forEach((word, line) => {
     word.dataset.now ??= word.textContent;
     const value = data.lines[line]?.[1][place];

@@ -1,13 +1,25 @@
 // Dialogs: native ones, that keep the focus and give it back; what is loaded into #dialog opens it.
+const DOUBLE_CLICK_MS = 600;
 let opener = null;
 
 export function startDialogs() {
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.target.id === "dialog") open(event.target);
+    if (event.target.id === "dialog") {
+      forgetWarning(event.target);
+      event.target.toggleAttribute("data-refused", event.detail.xhr?.status >= 400);
+      open(event.target);
+    }
+    // A form that was refused: on to the first field that is wrong.
+    if (event.detail.xhr?.status >= 400) event.target.querySelector?.("[aria-invalid=true]")?.focus();
   });
+  document.addEventListener("cancel", (event) => {
+    if (event.target.matches("dialog") && !mayLeave(event.target)) event.preventDefault();
+  }, true);
   document.addEventListener("forq:done", () => closeDialog());
   document.addEventListener("input", (event) => {
     if (event.target.matches("[data-must-equal]")) confirmTyped(event.target);
+    const dialog = event.target.closest("dialog");
+    if (dialog) forgetWarning(dialog);
   });
   document.addEventListener("click", (event) => {
     const dialog = event.target.closest("dialog");
@@ -18,9 +30,11 @@ export function startDialogs() {
 
 function open(dialog) {
   if (dialog.open) return;
-  opener = document.activeElement;
+  const menu = document.activeElement.closest("details.menu");
+  opener = menu?.querySelector("summary") ?? document.activeElement;
+  if (menu) menu.open = false;
   dialog.showModal();
-  const first = dialog.querySelector("[autofocus], input:not([type=hidden]), textarea, select, button");
+  const first = dialog.querySelector("[autofocus]") ?? dialog.querySelector("input:not([type=hidden]), textarea, select, button");
   first?.focus();
   dialog.addEventListener("close", () => opener?.isConnected && opener.focus(), { once: true });
 }
@@ -28,6 +42,35 @@ function open(dialog) {
 export function closeDialog() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
 }
+
+// What Escape does: the first says that something typed would be lost, the second closes.
+export function leaveDialog() {
+  const dialog = document.querySelector("dialog[open]");
+  if (dialog && mayLeave(dialog)) dialog.close();
+}
+
+// Whether nothing would be lost, or that was said.
+function mayLeave(dialog) {
+  if (dialog.id !== "dialog" || !isTyped(dialog) || dialog.querySelector("[data-warning]")) return true;
+  const line = document.createElement("p");
+  line.className = "note";
+  line.dataset.warning = "";
+  line.setAttribute("role", "alert");
+  line.textContent = "Press Esc again to throw away what you typed";
+  const buttons = dialog.querySelector("form > .acts:last-child");
+  if (buttons) buttons.before(line);
+  else dialog.append(line);
+  return false;
+}
+
+function forgetWarning(dialog) {
+  dialog.querySelector("[data-warning]")?.remove();
+}
+
+// A form that came back refused has what was typed as its values.
+const isTyped = (dialog) =>
+  dialog.hasAttribute("data-refused") ||
+  [...dialog.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
 
 export function openJump() {
   open(document.getElementById("jump"));
@@ -42,8 +85,7 @@ function outside(dialog, event) {
   const box = dialog.getBoundingClientRect();
   const inside =
     event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
-  const typed = [...dialog.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue);
-  if (!inside && !typed) dialog.close();
+  if (!inside && !isTyped(dialog)) dialog.close();
 }
 
 // The button of what cannot be undone stays off until the name was typed.
@@ -52,14 +94,16 @@ function confirmTyped(field) {
   if (button) button.disabled = field.value !== field.dataset.mustEqual;
 }
 
-// A button with data-ask asks in its own place, and does it at the second click within four seconds.
+// A button with data-ask asks in its own place, and does it at the second click within four seconds; not at one that
+// comes so soon that it is of a double click.
 function askFirst(event) {
   const button = event.target.closest("[data-ask]");
-  if (!button || button.dataset.asked !== undefined) return;
+  if (!button || event.timeStamp - Number(button.dataset.asked) >= DOUBLE_CLICK_MS) return;
   event.preventDefault();
   event.stopImmediatePropagation();
+  if (button.dataset.asked !== undefined) return;
   const text = button.textContent;
-  button.dataset.asked = "";
+  button.dataset.asked = String(event.timeStamp);
   button.textContent = button.dataset.ask;
   setTimeout(() => {
     if (!button.isConnected || button.dataset.asked === undefined) return;

@@ -1,5 +1,5 @@
 // Single keys: they move and open, and change nothing on the server. Off while a field has the focus.
-import { closeDialog, openJump, openKeys } from "./dialogs.js";
+import { leaveDialog, openJump, openKeys } from "./dialogs.js";
 import { pauseLive } from "./live.js";
 import { closeRow, moveRow, openRow, openRowPage } from "./rows.js";
 import { stopSearch } from "./search.js";
@@ -36,7 +36,7 @@ export function startKeys() {
 
 function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  if (event.key === "Escape") return escape();
+  if (event.key === "Escape") return escape(event);
   const field = event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
   if (field || document.querySelector("dialog[open]") || localStorage.getItem(OFF_KEY) === "yes") return;
   if (event.key === "Enter") return event.target.matches("[data-row]") && openRow();
@@ -50,8 +50,17 @@ function press(event) {
   if (act() !== false) event.preventDefault();
 }
 
-// Ends one thing: a dialog, else the open row, else the search that goes on, else the selection.
-function escape() {
-  if (document.querySelector("dialog[open]")) return closeDialog();
+// Ends one thing: a dialog, else the typing in a field, else the open row, else the search that goes on, else the
+// selection. What was typed stays: browsers would empty a search field.
+function escape(event) {
+  if (document.querySelector("dialog[open]")) {
+    event.preventDefault();
+    return leaveDialog();
+  }
+  const field = event.target.closest("input:not([type=checkbox]), textarea, select");
+  if (field) {
+    event.preventDefault();
+    return field.blur();
+  }
   if (!closeRow() && !stopSearch()) clearSelection();
 }

@@ -1,6 +1,6 @@
 // Live updates: the server sends the cells that changed, and they change in place.
 // No element is replaced, added or removed, so focus, hover, scroll and selections stay.
-import { refreshTimes } from "./times.js";
+import { clock, refreshTimes } from "./times.js";
 
 const POLL_MS = 5000;
 const POLLS_BEFORE_EVENTS = 24; // then events are tried again
@@ -15,6 +15,7 @@ let polls = 0;
 let heardAt = Date.now();
 let lastAt = Date.now();
 let lostAt = 0;
+let away = false; // whether the latest poll was not answered
 
 const path = () => document.body.dataset.livePath;
 const paused = () => sessionStorage.getItem(PAUSED_KEY);
@@ -88,6 +89,7 @@ function stop() {
 
 async function poll() {
   if (paused() || document.hidden) return;
+  const wasAway = away;
   try {
     const answer = await fetch(path().replace("/live/", "/live/poll/"), {
       headers: { "HX-Request": "true" },
@@ -95,8 +97,15 @@ async function poll() {
     if (answer.status === 401) return location.reload();
     if (!answer.ok) throw new Error(String(answer.status));
     apply(await answer.json());
+    away = false;
   } catch {
+    away = true;
     if (!lostAt) lostAt = lastAt;
+  }
+  // A server that is back is followed again: that events failed was not for want of a way.
+  if (wasAway && !away) {
+    failures = 0;
+    return resume();
   }
   show();
   polls += 1;
@@ -158,7 +167,7 @@ function show() {
   document.documentElement.classList.toggle("is-lost", Boolean(lost));
   let text = "Live";
   if (since) text = `Paused ${ago(Date.now() - since)}`;
-  else if (lost) text = `Not live since ${new Date(lostAt).toLocaleTimeString()}`;
+  else if (lost) text = `Not live since ${clock(lostAt)}`;
   const word = state.querySelector("span");
   if (word.textContent !== text) word.textContent = text;
   const label = since ? "Resume live updates" : "Pause live updates";

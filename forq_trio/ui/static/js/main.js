@@ -1,6 +1,7 @@
 // The scripts of the admin UI. Each module is one idea; this one starts them and handles buttons with data-do.
 import { startCharts } from "./charts.js";
 import { closeDialog, openJump, openKeys, startDialogs } from "./dialogs.js";
+import { startFailures } from "./failures.js";
 import { startKeys } from "./keys.js";
 import { pauseLive, startLive } from "./live.js";
 import { startQueue } from "./queue.js";
@@ -34,15 +35,17 @@ async function copyText(button) {
   const source = button.dataset.copy ? document.querySelector(button.dataset.copy) : null;
   let text = button.dataset.copyText ?? source?.textContent ?? "";
   if (button.dataset.copyUrl) {
-    const answer = await fetch(button.dataset.copyUrl, { headers: { "HX-Request": "true" } });
+    const answer = await fetch(button.dataset.copyUrl, { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (!answer) return showToast("Not copied: the server does not answer");
     if (!answer.ok) return showToast("It is not there any more");
     text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(await answer.arrayBuffer());
   }
+  const copied = button.dataset.copied ?? "Copied";
   try {
     await navigator.clipboard.writeText(text);
-    showToast("Copied");
+    showToast(copied);
   } catch {
-    showToast(copySelected(button, text) ? "Copied" : "The browser does not let pages copy here");
+    showToast(copySelected(button, text) ? copied : "The browser does not let pages copy here");
   }
 }
 
@@ -81,7 +84,9 @@ document.addEventListener("click", (event) => {
   }
 });
 
+document.documentElement.classList.add("js");
 startToasts();
+startFailures();
 startDialogs();
 startTimes();
 startCharts();

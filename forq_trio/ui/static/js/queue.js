@@ -17,7 +17,10 @@ export function startQueue() {
   document.addEventListener("change", (event) => {
     if (event.target.matches("[name=back_off]")) showBackOff();
   });
-  document.addEventListener("htmx:afterSwap", showBackOff);
+  document.addEventListener("htmx:afterSwap", () => {
+    showBackOff();
+    for (const field of document.querySelectorAll("[data-json]")) hintJson(field);
+  });
   document.addEventListener("visibilitychange", later);
   showBackOff();
   showTab();

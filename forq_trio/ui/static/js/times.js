@@ -22,10 +22,13 @@ export function refreshTimes() {
     each.textContent = local(at, each.dataset.style);
     each.dataset.local = "";
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    each.title = `${at.toLocaleString()} ${zone}, ${each.title || at.toISOString()}`;
+    each.title = `${at.toLocaleString("en-GB", { hourCycle: "h23" })} ${zone}, ${each.title || at.toISOString()}`;
   }
   tick();
 }
+
+// The time of day in the reader's zone, with 24 hours.
+export const clock = (ms) => new Intl.DateTimeFormat("en-GB", formats.clock).format(new Date(ms));
 
 function local(at, style) {
   const text = new Intl.DateTimeFormat("en-GB", formats[style] ?? formats.clock).format(at);
