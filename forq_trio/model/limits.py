@@ -274,6 +274,7 @@ PURGES_REMEMBERED_MAX = 100
 PURGE_SHOWN_SECONDS = 60.0
 LIVE_READERS_MAX = 1_000
 LIVE_VIEWS_MAX = 200
+LIVE_VIEWS_A_SESSION_MAX = 32  # different ones at once
 LIVE_SHARE_MAX = 0.04  # of the event loop's time
 LIVE_PUSH_SECONDS = 0.000_15  # what handing a change to one dashboard takes
 LIVE_SECONDS_MIN = 1.0  # between two renderings of a view

@@ -92,6 +92,11 @@ class Monitor:
             p90 = watched.handling.quantile(0.9)
         return Now(*watched.rates, p50, p99, p90, sent)
 
+    def rates(self, queue: str) -> tuple[float, float, float]:
+        """How many messages a second are sent, delivered and acked; zeros for a queue that is not watched."""
+        watched = self._watched.get(queue)
+        return (0.0, 0.0, 0.0) if watched is None else watched.rates
+
     def total_now(self) -> Now:
         """What happens in all queues now."""
         return self._totals.now()
@@ -160,7 +165,7 @@ class Monitor:
             del self._slices[watched.slice][queue]
             del self._judged[queue]
             self._levels.pop(queue, None)
-            self._counters.forget(queue)
+        self._counters.keep(counts)
         for queue in counts:
             if len(self._watched) >= limits.SERIES_QUEUES_MAX:
                 break

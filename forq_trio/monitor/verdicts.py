@@ -120,7 +120,7 @@ def _is_full(f: Facts) -> bool:
 
 def _has_no_consumers(f: Facts) -> bool:
     nobody = f.waiting == f.delivered == f.in_flight == 0
-    return nobody and f.ready > 0 and f.is_old and not f.dead_letters
+    return nobody and f.ready > 0 and f.is_old and not f.dead_letters and not f.paused
 
 
 def _acks_nothing(f: Facts) -> bool:
@@ -138,7 +138,8 @@ def _outlives_leases(f: Facts) -> bool:
 
 
 def _falls_behind(f: Facts) -> bool:
-    return f.sent > FALLING_BEHIND * f.acked and f.ready_grew is not None and f.ready_grew > 0 and f.is_old
+    grows = f.sent > FALLING_BEHIND * f.acked and f.ready_grew is not None and f.ready_grew > 0
+    return grows and f.is_old and not f.paused
 
 
 def _drains(f: Facts) -> bool:
@@ -257,11 +258,11 @@ def _behind_says(f: Facts) -> str:
 
 ROWS: Sequence[Row] = (
     Row("broken", _is_full, lambda _: "Full, sends are refused", _full_why, "change_limit"),
+    Row("paused", lambda f: f.paused, _paused_says, _paused_why, "resume"),
     Row("broken", _has_no_consumers, lambda _: "Backlog and no consumers", _no_consumers_why, "show_oldest"),
     Row(
         "broken", _acks_nothing, lambda _: "Consumers but nothing acked", _acks_nothing_why, "show_in_flight"
     ),
-    Row("paused", lambda f: f.paused, _paused_says, _paused_why, "resume"),
     Row("attention", _nacks_alike, lambda f: f"All nacks say “{f.reason}”", _nacks_why, "show_failed"),
     Row(
         "attention",

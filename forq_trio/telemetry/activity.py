@@ -1,10 +1,12 @@
 """What happens in each queue, for who watches it: counts that only grow, and the latest reasons of nacks.
 
 It costs the writer nothing beyond what it records for /metrics: an `Activity` holds the very counters that are counted
-up there. Reasons are noted for batches with nacks only. At most SERIES_QUEUES_MAX queues have an activity.
+up there. Reasons are noted for batches with nacks only. At most SERIES_QUEUES_MAX queues that are there have an
+activity, and those with a label in /metrics keep theirs.
 """
 
 from collections import Counter, deque
+from collections.abc import Container
 
 from forq_trio.model import limits
 from forq_trio.storage.engine import ACKED, CLEANED_UP, CONSUMED, NACKED, PRODUCED, STALE_RECOVERED
@@ -93,6 +95,12 @@ class NackReasons:
         if text not in reasons and len(reasons) >= limits.NACK_REASONS_MAX:
             text = ""
         reasons[text] += count
+
+    def keep(self, queues: Container[str]) -> None:
+        """Forget all queues but these."""
+        for _, noted in self._buckets:
+            for queue in [queue for queue in noted if queue not in queues]:
+                del noted[queue]
 
     def latest(self, now_ms: int, queue: str) -> Counter[str]:
         """The nacks of the running minute and of those before it, by reason."""

@@ -5,7 +5,7 @@ queue. At most METRIC_QUEUES_MAX queues have a label, first come first served, a
 histogram; all others are summed under "other". What the monitor wants to know of each queue is in `activity.py`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
 
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
@@ -55,6 +55,7 @@ class Counters:
         self._others: dict[tuple[str, bool, str], Series] = {}
         self._by_duration: dict[tuple[str, str], Histogram] = {}
         self._activities: dict[str, Activity] = {}
+        self._gone = 0
         self._queues: set[str] = set()
         self._timed_queues: set[str] = set()
 
@@ -91,7 +92,7 @@ class Counters:
     def activity(self, queue: str) -> Activity | None:
         """What happened in a queue since the start; None past SERIES_QUEUES_MAX queues."""
         found = self._activities.get(queue)
-        if found is None and len(self._activities) < limits.SERIES_QUEUES_MAX:
+        if found is None and self._has_place:
             return NO_ACTIVITY
         return found
 
@@ -103,9 +104,20 @@ class Counters:
         """How many messages of all queues the events of a kind told of since the start."""
         return sum([series.count for series in self._by_kind.get(kind, {})])
 
-    def forget(self, queue: str) -> None:
-        """A queue is gone: its place is free for another, unless it has a label in /metrics."""
-        if queue in self._queues or queue not in self._activities:
+    def keep(self, queues: Container[str]) -> None:
+        """All queues but these are gone: their places are free for others.
+
+        What happened in them is counted under "other" from then on, unless they have a label in /metrics.
+        """
+        gone = [queue for queue in self._activities if queue not in queues]
+        for queue in gone:
+            self._forget(queue)
+        self._gone = sum(queue in self._activities for queue in gone)
+        self.nack_reasons.keep(queues)
+
+    def _forget(self, queue: str) -> None:
+        if queue in self._queues:
+            self._activities[queue].refused = 0
             return
         for kind, series in self._activities.pop(queue).all:
             del self._by_event[kind, queue, series.reason]
@@ -168,10 +180,15 @@ class Counters:
         self._by_kind.setdefault(series.kind, {})[series] = None
         return series
 
+    @property
+    def _has_place(self) -> bool:
+        """Fewer than SERIES_QUEUES_MAX queues that are there have an activity."""
+        return len(self._activities) - self._gone < limits.SERIES_QUEUES_MAX
+
     def _activity(self, queue: str) -> Activity | None:
         """The activity of a queue, which it gets if there is a place; a queue with a label has one."""
         found = self._activities.get(queue)
-        if found is None and (self.has_label(queue) or len(self._activities) < limits.SERIES_QUEUES_MAX):
+        if found is None and (self.has_label(queue) or self._has_place):
             found = self._activities[queue] = Activity()
         return found
 

@@ -16,6 +16,7 @@ from forq_trio.system import System
 from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
 from forq_trio.ui.cells import Cells
+from forq_trio.ui.directory import Directory
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Templates, html_response
@@ -41,6 +42,7 @@ class Site:
     version: str
     templates: Templates
     sessions: Sessions
+    directory: Directory
     summaries: Summaries
     hub: LiveHub
     sparklines: Sparklines
@@ -60,20 +62,23 @@ class Site:
     async def page(
         self, template: str, here: str, live: str | None = None, status: int = 200, **context: Any
     ) -> Response:
-        """A whole page. here: the place in the navigation; live: the path of its live view, None for none."""
-        viewer = self.viewer
-        summary = await self.summaries.of(viewer)
-        text = self.templates.render(
-            template,
-            Cells(),
-            **self.common(),
-            here=here,
-            live_path=live,
-            summary=summary,
-            system_verdict=self.summaries.system_verdict(),
-            **context,
-        )
-        return html_response(text, accepts_gzip(), status)
+        """A whole page; one is made at a time. here: the place in the navigation.
+
+        live: the path of its live view, None for none.
+        """
+        summary = await self.summaries.of(self.viewer)
+        async with self.directory.turns.turn:
+            text = self.templates.render(
+                template,
+                Cells(),
+                **self.common(),
+                here=here,
+                live_path=live,
+                summary=summary,
+                system_verdict=self.summaries.system_verdict(),
+                **context,
+            )
+            return html_response(text, accepts_gzip(), status)
 
     def part(self, template: str, status: int = 200, cells: Cells | None = None, **context: Any) -> Response:
         """A part of a page, for htmx."""

@@ -10,6 +10,7 @@ from forq_trio.config.settings import Config
 from forq_trio.model.clock import SystemClock
 from forq_trio.system import System
 from forq_trio.ui.app import make_app
+from forq_trio.ui.directory import Directory
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
@@ -19,6 +20,7 @@ from forq_trio.ui.sessions import Sessions
 from forq_trio.ui.site import Site
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
+from forq_trio.ui.turns import Turns
 
 
 class Ui:
@@ -63,7 +65,7 @@ def build_ui(
     clock = SystemClock()
     assets = Assets()
     hub = LiveHub()
-    summaries = Summaries(system, clock.now_ms)
+    directory = Directory(system.broker, Turns())
     purges = Purges(system.broker)
     site = Site(
         broker=system.broker,
@@ -75,7 +77,8 @@ def build_ui(
         version=version,
         templates=Templates(assets, config.ui_base_path),
         sessions=Sessions(system.broker, config.auth_secret),
-        summaries=summaries,
+        directory=directory,
+        summaries=Summaries(system, directory, clock.now_ms),
         hub=hub,
         sparklines=Sparklines(system.monitor.history),
         row_lists=RowLists(),

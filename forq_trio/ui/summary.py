@@ -1,19 +1,15 @@
 """The totals of all queues that a viewer may see: what stands in the navigation and above the list of queues."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import trio
 from msgspec import Struct
 
 from forq_trio.facts import system_verdict
-from forq_trio.model.messages import QueueCounts
 from forq_trio.system import System
+from forq_trio.ui.directory import Directory, Known
 from forq_trio.ui.viewer import Viewer
-
-_AT_ONCE = 500
-_VIEWERS_MAX = 64
 
 
 class Summary(Struct):
@@ -49,28 +45,21 @@ class SystemVerdict(NamedTuple):
 
 
 class Summaries:
-    """Counts for each kind of viewer at most once a second, letting other tasks run now and then."""
+    """Counts for each kind of viewer once for all that is known of the queues."""
 
-    def __init__(self, system: System, now_ms: Callable[[], int]) -> None:
+    def __init__(self, system: System, directory: Directory, now_ms: Callable[[], int]) -> None:
         self._system = system
         self._broker = system.broker
         self._monitor = system.monitor
+        self._directory = directory
         self._now_ms = now_ms
-        self._known: OrderedDict[str, tuple[float, Summary]] = OrderedDict()
         self._verdict = SystemVerdict("fine", "")
         self._verdict_at = float("-inf")
 
     async def of(self, viewer: Viewer) -> Summary:
         """The totals, at most a second old."""
-        known = self._known.get(viewer.sees)
-        if known is not None and trio.current_time() - known[0] < 1.0:
-            return known[1]
-        summary = await self._count(viewer)
-        self._known[viewer.sees] = (trio.current_time(), summary)
-        self._known.move_to_end(viewer.sees)
-        if len(self._known) > _VIEWERS_MAX:
-            self._known.popitem(last=False)
-        return summary
+        known = await self._directory.known()
+        return await known.answers.once(("summary", viewer.sees), lambda: self._count(known, viewer))
 
     def system_verdict(self) -> SystemVerdict:
         """The verdict of the System page, at most a second old."""
@@ -80,23 +69,22 @@ class Summaries:
             self._verdict_at = trio.current_time()
         return self._verdict
 
-    async def _count(self, viewer: Viewer) -> Summary:
+    async def _count(self, known: Known, viewer: Viewer) -> Summary:
         summary = Summary(levels=dict.fromkeys(("broken", "attention", "paused", "fine"), 0))
         summary.counted_at = self._now_ms()
-        counts = self._broker.counts()
-        targets = self._broker.dead_letter_queues()
-        for place, (queue, count) in enumerate(counts.items()):
-            if place % _AT_ONCE == _AT_ONCE - 1:
-                await trio.lowlevel.checkpoint()
-            if viewer.token is None or viewer.may_see(queue):
-                self._add(summary, queue, count, targets)
+
+        def add(part: Sequence[str]) -> tuple[()]:
+            for queue in part:
+                self._add(summary, queue, known)
+            return ()
+
+        await self._directory.turns.over(await self._directory.seen_of(known, viewer), add)
         return summary
 
-    def _add(
-        self, summary: Summary, queue: str, count: QueueCounts, targets: Mapping[str, object] | frozenset[str]
-    ) -> None:
+    def _add(self, summary: Summary, queue: str, known: Known) -> None:
+        count = known.counts[queue]
         summary.queues += 1
-        if queue in targets:
+        if queue in known.targets:
             summary.dead_letter_queues += 1
             summary.dead += count.total
         else:

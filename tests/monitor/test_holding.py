@@ -51,6 +51,16 @@ def test_a_pause_is_shown_at_once_and_hides_what_needs_attention() -> None:
     assert shown((10, PAUSED), (10, FINE)) == ["paused", "fine"]
 
 
+def test_a_pause_hides_at_once_what_was_wrong_with_the_consumers() -> None:
+    paused = Facts(ready=1, oldest_ms=60_001, paused=True)
+    assert shown((70, BROKEN), (10, paused), (60, paused), (60, BROKEN)) == [
+        "broken",
+        "paused",
+        "paused",
+        "fine",
+    ]
+
+
 def test_it_says_since_when() -> None:
     holding = Holding()
     for now in range(0, 70, 10):

@@ -154,6 +154,52 @@ async def test_queues_that_come_and_go_leave_nothing(autojump_clock) -> None:
         assert sizes[0] == sizes[1] == sizes[2]
 
 
+async def test_a_queue_that_was_not_sampled_yet_did_not_grow(autojump_clock) -> None:
+    async with opened(monitored=False) as system:
+        await elapse(5 - trio.current_time() % 5)
+        for number in range(5):
+            await system.broker.produce(f"q{number}", "x")
+        await elapse(5)
+        system.monitor.sample()
+        await elapse(5)
+        system.monitor.sample()
+        for number in range(5, 10):
+            await system.broker.produce(f"q{number}", "x")
+        while "q9" not in system.monitor.healths():
+            await elapse(1)
+            system.monitor.sample()
+        assert [system.monitor.grown(f"q{number}") for number in range(10)] == [0] * 10
+
+
+async def test_short_lived_queues_leave_their_places(autojump_clock, monkeypatch) -> None:
+    """Also those that are gone before the monitor looks: then nobody else told the counters."""
+    monkeypatch.setattr(limits, "SERIES_QUEUES_MAX", 20)
+    monkeypatch.setattr(limits, "METRIC_QUEUES_MAX", 5)
+    async with opened(monitored=False) as system:
+        for number in range(40):
+            queue = f"short{number}"
+            await system.broker.produce(queue, "x")
+            (delivery,) = await system.broker.receive(queue, wait_ms=0)
+            await system.broker.nack(queue, [delivery.receipt], delay_ms=0, reason="no stock")
+            system.counters.record_refused(queue)
+            await system.broker.purge(queue)
+            await system.broker.delete_queue(queue)
+        await elapse(6)
+        system.monitor.sample()
+        assert len(system.counters._activities) == limits.METRIC_QUEUES_MAX
+        assert sum(activity.refused for activity in system.counters._activities.values()) == 0
+        now_ms = TrioClock().now_ms()
+        assert not any(system.counters.nack_reasons.latest(now_ms, f"short{number}") for number in range(40))
+        assert system.counters.total("produced") == 40
+        for number in range(limits.SERIES_QUEUES_MAX + 1):
+            await system.broker.produce(f"q{number}", "x")
+        await elapse(6)
+        system.monitor.sample()
+        assert len(system.monitor.healths()) == limits.SERIES_QUEUES_MAX
+        assert system.monitor.health("q0").verdict == "Healthy"
+        assert system.monitor.health(f"q{limits.SERIES_QUEUES_MAX}").verdict.startswith("Not watched")
+
+
 def test_counters_and_reasons_are_bounded() -> None:
     counters = Counters()
     for number in range(limits.SERIES_QUEUES_MAX + 50):

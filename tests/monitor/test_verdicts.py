@@ -96,7 +96,7 @@ def test_what_just_misses_a_row_is_healthy(facts: Facts) -> None:
 
 
 def test_the_first_row_that_holds_counts() -> None:
-    pairs = [FULL, BACKLOG, PAUSED, NACKS, LOST, IDLE]
+    pairs = [FULL, PAUSED, BACKLOG, NACKS, LOST, IDLE]
     for place, first in enumerate(pairs):
         for second in pairs[place + 1 :]:
             changes = {
@@ -108,6 +108,13 @@ def test_the_first_row_that_holds_counts() -> None:
             if second is NACKS and first is BACKLOG:
                 continue  # there are deliveries, so there are consumers
             assert judge(both).verdict == judge(first).verdict or judge(both).level == judge(first).level
+
+
+@pytest.mark.parametrize("facts", [BACKLOG, UNACKED, BEHIND])
+def test_nobody_misses_consumers_of_a_paused_queue(facts: Facts) -> None:
+    paused = replace(facts, paused=True, paused_ms=12 * 60_000)
+    assert judge(paused).verdict == "Paused 12 min ago"
+    assert not [row for row in ROWS if row.level in ("broken", "attention") and row.holds(paused)]
 
 
 def test_dead_letters_are_no_backlog() -> None:
@@ -137,9 +144,9 @@ def test_the_page_has_the_rows_of_the_table_in_their_order() -> None:
     rows = re.findall(r"^\| (\w+) \| (.+?) \| .+ \|$", table, re.MULTILINE)[1:]
     examples = [
         FULL,
+        PAUSED,
         BACKLOG,
         UNACKED,
-        PAUSED,
         NACKS,
         SLOW,
         BEHIND,

@@ -8,6 +8,7 @@ from quart import Blueprint, Response, request
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui.live.hub import TooManyDashboards, View
+from forq_trio.ui.live.places import Places
 from forq_trio.ui.live.views import VIEWS
 from forq_trio.ui.site import Site
 
@@ -16,6 +17,7 @@ _RETRY_MS = 3_000
 
 def live_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("live", __name__)
+    places = Places()
 
     def view_of(name: str) -> tuple[str, "View"]:
         make = VIEWS.get(name)
@@ -30,15 +32,17 @@ def live_routes(site: Site) -> Blueprint:
         key, view = view_of(name)
         session_id = site.viewer.session_id
         site.hub.check_place(key)
+        places.check(session_id, key)
 
         async def stream() -> AsyncIterator[bytes]:
             yield b"retry: %d\n\n" % _RETRY_MS
             try:
-                async with aclosing(site.hub.follow(key, lambda: view)) as changes:
-                    async for data in changes:
-                        if not site.sessions.holds(session_id):
-                            return
-                        yield b"data: " + (data or b"{}") + b"\n\n"
+                with places.stream(session_id, key):
+                    async with aclosing(site.hub.follow(key, lambda: view)) as changes:
+                        async for data in changes:
+                            if not site.sessions.holds(session_id):
+                                return
+                            yield b"data: " + (data or b"{}") + b"\n\n"
             except TooManyDashboards:
                 pass  # one that came between the check and the stream; the browser tries again
             except Exception as error:
@@ -53,6 +57,7 @@ def live_routes(site: Site) -> Blueprint:
     async def poll(name: str) -> Response:
         """All cells of a view, once."""
         key, view = view_of(name)
+        places.poll(site.viewer.session_id, key)
         data = await site.hub.state(key, lambda: view)
         return Response(data, content_type="application/json")
 

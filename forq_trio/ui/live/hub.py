@@ -6,8 +6,8 @@ Rules
   rendered, and what sending is known to take, is paid for with a pause. So with many dashboards each is updated less
   often, and a busy queue is left alone.
 - A reader that does not keep up gets the newest state instead of a backlog: nothing is queued for it.
-- A view that fails (the database is busy, a template is wrong) is logged and keeps its last state; it is tried again,
-  and the others go on.
+- A view that fails (the database is busy, a template is wrong) keeps its last state; it is tried again, and the others
+  go on. It is logged when it begins to fail.
 - Readers that poll share what is rendered for those that follow; a view is rendered for LIVE_POLL_SECONDS after a poll.
 """
 
@@ -44,7 +44,8 @@ class _Watched:
     """A view that somebody looks at.
 
     number: of its state, 0 before the first. patch: what changed from state `patched_from` to it. updated: set when
-    there is a new state. polled_until: somebody who polls is expected until then, on trio's clock.
+    there is a new state. polled_until: somebody who polls is expected until then, on trio's clock. fails: it failed the
+    last time.
     """
 
     def __init__(self, view: View) -> None:
@@ -56,6 +57,7 @@ class _Watched:
         self.patch = b""
         self.patched_from = 0
         self.updated = trio.Event()
+        self.fails = False
 
     @property
     def wanted(self) -> bool:
@@ -120,12 +122,15 @@ class LiveHub:
             await watched.view.refresh()
             if watched.wanted:
                 has_changed = watched.update(watched.view.cells())
+            watched.fails = False
         except Stopping:
             pass
-        except ForqError as error:
-            log(LogEvent.UI_VIEW_FAILED, error=str(error))
         except Exception as error:
-            log(LogEvent.UI_VIEW_FAILED, error=f"{type(error).__name__}: {error}", exception=error)
+            if not watched.fails:
+                is_fault = not isinstance(error, ForqError)
+                text = f"{type(error).__name__}: {error}" if is_fault else str(error)
+                log(LogEvent.UI_VIEW_FAILED, error=text, exception=error if is_fault else None)
+            watched.fails = True
         return thread_time() - started + (watched.readers * limits.LIVE_PUSH_SECONDS if has_changed else 0.0)
 
     def _forget_unwanted(self) -> None:

@@ -1,16 +1,15 @@
 """The list of dead-letter queues: how many messages are in each, where they came from, and what is done about them."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import trio
 from msgspec import Struct
 from quart import Blueprint, Response, request
 
 from forq_trio.model.messages import QueueCounts
 from forq_trio.ui import format
 from forq_trio.ui.cells import Cells
+from forq_trio.ui.directory import Known
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench.filter import read_number
@@ -19,7 +18,6 @@ from forq_trio.wire.dead_letters import RedriveInfo
 ROWS_A_PAGE = 50
 SOURCES_SHOWN_MAX = 3
 AGES_SECONDS_MAX = 5.0
-_AT_ONCE = 500
 
 
 class DeadRow(Struct):
@@ -38,6 +36,14 @@ class DeadRow(Struct):
     tasks: int
 
 
+class DeadList(Struct):
+    """names: those with the most messages first; filled: how many have messages, messages: how many those are."""
+
+    names: list[str]
+    filled: int
+    messages: int
+
+
 class DeadQueues:
     """What is known about dead-letter queues, from memory."""
 
@@ -45,30 +51,25 @@ class DeadQueues:
         self._site = site
         self._viewer = viewer
 
-    def names(self) -> list[str]:
-        """Those that the viewer may see, those with the most messages first."""
-        broker = self._site.broker
-        seen = [name for name in broker.dead_letter_queues() if self._viewer.may_see(name)]
-        return sorted(seen, key=lambda name: (-broker.counts_of(name).total, name))
+    async def all(self) -> DeadList:
+        """Those that the viewer may see; made once for all who see the same."""
+        known = await self._site.directory.known()
+        return await known.answers.once(("dead", self._viewer.sees), lambda: self._find(known))
 
-    async def sources(self) -> Mapping[str, list[str]]:
-        """The queues that send to each, by name; other tasks run now and then meanwhile."""
-        broker = self._site.broker
-        targets = broker.dead_letter_queues()
-        found: dict[str, list[str]] = defaultdict(list)
-        for place, name in enumerate(sorted(broker.counts())):
-            if place % _AT_ONCE == _AT_ONCE - 1:
-                await trio.lowlevel.checkpoint()
-            if name not in targets:
-                found[broker.rules(name).dead_letter_queue].append(name)
-        return found
+    async def _find(self, known: Known) -> DeadList:
+        directory = self._site.directory
+        found = await directory.turns.over(
+            await directory.seen_of(known, self._viewer),
+            lambda part: [(-known.counts[name].total, name) for name in part if name in known.targets],
+        )
+        found = await directory.turns.in_order(found)
+        totals = await directory.turns.over(found, lambda part: [-total for total, _ in part if total])
+        names = await directory.turns.over(found, lambda part: [name for _, name in part])
+        return DeadList(names, len(totals), sum(totals))
 
-    async def sources_of(self, queue: str) -> list[str]:
-        """The queues that send to this one."""
-        return (await self.sources()).get(queue, [])
-
-    async def rows(self, names: Sequence[str], sources: Mapping[str, list[str]]) -> list[DeadRow]:
+    async def rows(self, names: Sequence[str]) -> list[DeadRow]:
         """The rows of these queues as they are now."""
+        sources = await self._site.directory.sources(self._viewer)
         tasks = await self._site.broker.redrives(None)
         await self._site.monitor.refresh_ages(names, AGES_SECONDS_MAX)
         return [self.row(name, sources.get(name, []), tasks) for name in names]
@@ -82,7 +83,7 @@ class DeadQueues:
             name,
             counts,
             site.monitor.health(name),
-            [source for source in sources if self._viewer.may_see(source)],
+            sources,
             site.monitor.grown(name),
             ttl_ms,
             None if age_ms is None else max(0, ttl_ms - age_ms),
@@ -99,13 +100,11 @@ def headline(rows: int, messages: int) -> str:
     return f"{format.plural(messages, 'dead letter')} in {format.whole(rows)} queues"
 
 
-def dead_context(site: Site, viewer: Viewer, rows: list[DeadRow]) -> dict[str, Any]:
+def dead_context(site: Site, viewer: Viewer, rows: list[DeadRow], found: DeadList) -> dict[str, Any]:
     """What the live part needs."""
-    names = DeadQueues(site, viewer).names()
-    counts = [site.broker.counts_of(name).total for name in names]
     return {
         "rows": rows,
-        "headline": headline(sum(count > 0 for count in counts), sum(counts)),
+        "headline": headline(found.filled, found.messages),
         "sparkline": site.sparklines.of,
         "sources_max": SOURCES_SHOWN_MAX,
         "system_verdict": site.summaries.system_verdict(),
@@ -122,18 +121,16 @@ class DeadView:
         self._page = max(1, read_number(args, "page", 100_000))
         names = site.row_lists.find(args.get("rows", ""))
         self._names = names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
-        self._sources: Mapping[str, list[str]] = {}
         self._context: dict[str, Any] = {}
 
     async def refresh(self) -> None:
         queues = DeadQueues(self._site, self._viewer)
+        found = await queues.all()
         if self._names is None:
             start = (self._page - 1) * ROWS_A_PAGE
-            self._names = queues.names()[start : start + ROWS_A_PAGE]
-        if not self._sources:
-            self._sources = await queues.sources()
-        rows = await queues.rows(self._names, self._sources)
-        self._context = dead_context(self._site, self._viewer, rows)
+            self._names = found.names[start : start + ROWS_A_PAGE]
+        rows = await queues.rows(self._names)
+        self._context = dead_context(self._site, self._viewer, rows, found)
         self._context["summary"] = await self._site.summaries.of(self._viewer)
 
     def cells(self) -> Mapping[str, str]:
@@ -150,18 +147,18 @@ def dead_routes(site: Site) -> Blueprint:
         viewer = site.viewer
         page = max(1, read_number(request.args, "page", 100_000))
         queues = DeadQueues(site, viewer)
-        names = queues.names()
+        found = await queues.all()
         start = (page - 1) * ROWS_A_PAGE
-        rows = await queues.rows(names[start : start + ROWS_A_PAGE], await queues.sources())
-        context = dead_context(site, viewer, rows)
+        names = [*filter(site.broker.is_known, found.names[start : start + ROWS_A_PAGE])]
+        context = dead_context(site, viewer, await queues.rows(names), found)
         del context["viewer"], context["system_verdict"]
         return await site.page(
             "dead/page.html",
             "dead",
-            live=site.url("/live/dead", rows=site.row_lists.keep(names[start : start + ROWS_A_PAGE])),
-            queues=len(names),
+            live=site.url("/live/dead", rows=site.row_lists.keep(names)),
+            queues=len(found.names),
             page=page,
-            pages=max(1, -(-len(names) // ROWS_A_PAGE)),
+            pages=max(1, -(-len(found.names) // ROWS_A_PAGE)),
             start=start,
             **context,
         )

@@ -1,8 +1,8 @@
 """Go to a queue by its name, or to a message by its id or sequence; and the names that match what is typed."""
 
 import re
+from collections.abc import Sequence
 from heapq import nsmallest
-from itertools import islice
 from urllib.parse import urlsplit
 
 from quart import Blueprint, Response, request
@@ -12,7 +12,6 @@ from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import MessageFilter
 from forq_trio.ui import format
 from forq_trio.ui.site import Site, see_other
-from forq_trio.ui.viewer import Viewer
 
 NAMES_MAX = 20
 QUEUES_ASKED_MAX = 50
@@ -20,27 +19,48 @@ _TEXT_LENGTH_MAX = 100
 _ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
-def names_with(names: list[str], text: str) -> list[str]:
+def names_with(names: Sequence[str], text: str) -> list[str]:
     """At most NAMES_MAX names that contain the text: those that begin with it first, then by name."""
     text = text.lower()
     found = (name for name in names if text in name.lower())
     return nsmallest(NAMES_MAX, found, key=lambda name: (not name.lower().startswith(text), name))
 
 
+async def find_names(site: Site, text: str) -> list[str]:
+    """The names that are offered to the viewer for this text, found once for all who see the same."""
+    if not text:
+        return []
+    directory, viewer = site.directory, site.viewer
+    known = await directory.known()
+
+    async def find() -> list[str]:
+        best: list[str] = []
+
+        def look(part: Sequence[str]) -> tuple[()]:
+            best[:] = names_with([*best, *part], text)
+            return ()
+
+        await directory.turns.over(await directory.seen_of(known, viewer), look)
+        return best
+
+    return await known.answers.once(("names", viewer.sees, text), find)
+
+
 def jump_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("jump", __name__)
 
-    def seen(viewer: Viewer) -> list[str]:
-        counts = site.broker.counts()
-        return [name for name in counts if viewer.token is None or viewer.may_see(name)]
+    turns = site.directory.turns
 
-    async def message_by_id(names: list[str], message_id: str) -> Response:
+    async def message_by_id(message_id: str) -> Response:
         """Look in the queue whose page was open, then in the queues with the most messages, but not in very many."""
         path = urlsplit(request.headers.get("Referer", "")).path.removeprefix(site.url(""))
         open_now = path.split("/")[2] if path.startswith(("/queue/", "/dead/")) else ""
-        counts = site.broker.counts()
-        names.sort(key=lambda name: (name != open_now, -counts[name].total))
-        for name in islice(names, QUEUES_ASKED_MAX):
+        known = await site.directory.known()
+        names = await site.directory.seen_of(known, site.viewer)
+        ranked = await turns.over(
+            names, lambda part: [(name != open_now, -known.counts[name].total, name) for name in part]
+        )
+        for _, _, name in await turns.in_order(ranked, 0, QUEUES_ASKED_MAX):
             try:
                 await site.broker.message(name, message_id)
             except MessageNotFound:
@@ -55,9 +75,9 @@ def jump_routes(site: Site) -> Blueprint:
             text = f"It is in none of {places}: it was acked, moved, expired or deleted."
         return await site.page("error.html", "", status=404, title="No such message", text=text)
 
-    async def message_by_sequence(names: list[str], sequence: int) -> Response | None:
+    async def message_by_sequence(sequence: int) -> Response | None:
         queue = await site.broker.queue_of(sequence)
-        if queue is None or queue not in names:
+        if queue is None or not site.viewer.may_see(queue):
             return None
         wanted = MessageFilter(above_sequence=sequence - 1)
         found = await site.broker.find_messages(
@@ -70,17 +90,16 @@ def jump_routes(site: Site) -> Blueprint:
     @blueprint.get("/go")
     async def go() -> Response:
         text = request.args.get("to", "").strip()[:_TEXT_LENGTH_MAX]
-        names = seen(site.viewer)
-        if text in names:
+        if site.viewer.may_see(text) and site.broker.is_known(text):
             return see_other(site.url(f"/queue/{text}"))
         if _ID.fullmatch(text):
-            return await message_by_id(names, text)
+            return await message_by_id(text)
         number = text.replace(",", "")
         if number.isascii() and number.isdigit() and int(number) < limits.SEQUENCE_MAX:
-            found = await message_by_sequence(names, int(number))
+            found = await message_by_sequence(int(number))
             if found is not None:
                 return found
-        matching = names_with(names, text) if text else []
+        matching = await find_names(site, text)
         if len(matching) == 1:
             return see_other(site.url(f"/queue/{matching[0]}"))
         return see_other(site.url("/", q=text))
@@ -88,6 +107,6 @@ def jump_routes(site: Site) -> Blueprint:
     @blueprint.get("/go/names")
     async def suggest() -> Response:
         text = request.args.get("to", "").strip()[:_TEXT_LENGTH_MAX]
-        return site.part("go_names.html", names=names_with(seen(site.viewer), text) if text else [])
+        return site.part("go_names.html", names=await find_names(site, text))
 
     return blueprint

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-import trio
 from msgspec import Struct
+from msgspec.structs import replace
 from quart import Blueprint, Response, request
 
 from forq_trio.model.access import Scope
@@ -15,6 +15,7 @@ from forq_trio.monitor.watched import Metric
 from forq_trio.ui import format
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
+from forq_trio.ui.directory import Known
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
@@ -22,7 +23,6 @@ from forq_trio.ui.viewer import Viewer
 ROWS_A_PAGE = 50
 FILTER_LENGTH_MAX = 100
 AGES_SECONDS_MAX = 5.0
-_IN_THREAD_MIN = 2_000
 KINDS = ("all", "attention", "standard", "dead")
 LEVELS = ("broken", "attention", "paused", "fine")
 
@@ -80,25 +80,32 @@ class Row(Struct):
     waiting: int
 
 
-COLUMNS: Mapping[str, Callable[[Row], Any]] = {
-    "health": lambda row: LEVELS.index(row.health.level),
-    "name": lambda row: row.name,
-    "ready": lambda row: row.counts.ready,
-    "delayed": lambda row: row.counts.delayed,
-    "processing": lambda row: row.counts.processing,
-    "held": lambda row: row.counts.held,
-    "dead": lambda row: row.dead or 0,
-    "sent": lambda row: row.now.sent_per_second,
-    "acked": lambda row: row.now.acked_per_second,
-    "oldest": lambda row: row.oldest_ms or 0,
-    "waiting": lambda row: row.waiting,
+def _dead_of(site: Site, known: Known, name: str) -> int:
+    """How many messages are in its dead-letter queue."""
+    target = None if name in known.targets else known.counts.get(site.broker.rules(name).dead_letter_queue)
+    return 0 if target is None else target.total
+
+
+COLUMNS: Mapping[str, Callable[[Site, Known, str], float]] = {
+    "health": lambda site, known, name: LEVELS.index(site.monitor.health(name).level),
+    "name": lambda site, known, name: 0,
+    "ready": lambda site, known, name: known.counts[name].ready,
+    "delayed": lambda site, known, name: known.counts[name].delayed,
+    "processing": lambda site, known, name: known.counts[name].processing,
+    "held": lambda site, known, name: known.counts[name].held,
+    "dead": _dead_of,
+    "sent": lambda site, known, name: site.monitor.rates(name)[0],
+    "acked": lambda site, known, name: site.monitor.rates(name)[2],
+    "oldest": lambda site, known, name: site.monitor.oldest_age_ms(name) or 0,
+    "waiting": lambda site, known, name: site.broker.waiting(name),
 }
+"""What the list is sorted by; those that have the same stand by name."""
 
 
 class QueueList(Struct):
-    """A page of the queues that match. kinds: how many there are of each kind; found: how many match."""
+    """A page of the queues that match, by name. kinds: how many there are of each kind; found: how many match."""
 
-    rows: list[Row]
+    names: list[str]
     kinds: dict[str, int]
     found: int
     pages: int
@@ -112,63 +119,77 @@ def matches(name: str, text: str) -> bool:
 
 
 class Queues:
-    """Makes the list from what is in memory."""
+    """Makes the list from what is in memory, once for all who see and want the same."""
 
     def __init__(self, site: Site, viewer: Viewer) -> None:
         self._site = site
         self._viewer = viewer
-        self._targets = site.broker.dead_letter_queues()
 
     async def page(self, wanted: Wanted) -> QueueList:
-        """The page that is wanted; in a thread where there are very many queues."""
-        counts = self._site.broker.counts()
-        if len(counts) < _IN_THREAD_MIN:
-            return self._page(wanted, counts)
-        return await trio.to_thread.run_sync(self._page, wanted, counts)
+        """The page that is wanted."""
+        known = await self._site.directory.known()
+        kinds = await known.answers.once(("kinds", self._viewer.sees), lambda: self._kinds(known))
+        question = replace(wanted, range="")
+        names, found = await known.answers.once(
+            ("list", self._viewer.sees, question), lambda: self._find(known, question)
+        )
+        names = [*filter(self._site.broker.is_known, names)]
+        return QueueList(names, kinds, found, max(1, -(-found // ROWS_A_PAGE)))
 
-    def rows(self, names: Sequence[str]) -> list[Row]:
+    async def rows(self, names: Sequence[str]) -> list[Row]:
         """The rows of these queues as they are now, zeros for those that are gone."""
-        counts = {name: self._site.broker.counts_of(name) for name in names}
-        return [self._row(name, counts, self._site.broker.counts_of) for name in names]
+        targets = (await self._site.directory.known()).targets
+        return [self._row(name, targets) for name in names]
 
-    def _page(self, wanted: Wanted, counts: Mapping[str, QueueCounts]) -> QueueList:
-        names = [name for name in counts if self._viewer.token is None or self._viewer.may_see(name)]
-        kinds = {
-            "all": len(names),
-            "attention": sum(self._needs_attention(name) for name in names),
-            "dead": sum(name in self._targets for name in names),
-        }
-        kinds["standard"] = kinds["all"] - kinds["dead"]
-        names = [name for name in names if self._is_wanted(name, wanted)]
-        rows = [self._row(name, counts, lambda each: counts.get(each) or QueueCounts()) for name in names]
-        rows.sort(key=lambda row: row.name)
-        rows.sort(key=COLUMNS[wanted.sort], reverse=wanted.descending)
+    async def _kinds(self, known: Known) -> dict[str, int]:
+        directory = self._site.directory
+        seen = await directory.seen_of(known, self._viewer)
+        attention = await directory.turns.over(seen, lambda part: [sum(map(self._needs_attention, part))])
+        dead = await directory.turns.over(seen, lambda part: [sum(name in known.targets for name in part)])
+        kinds = {"all": len(seen), "attention": sum(attention), "dead": sum(dead)}
+        return {**kinds, "standard": kinds["all"] - kinds["dead"]}
+
+    async def _find(self, known: Known, wanted: Wanted) -> tuple[list[str], int]:
+        """The names of the page, and how many match."""
+        turns = self._site.directory.turns
+        value = COLUMNS[wanted.sort]
+        sign = -1 if wanted.descending else 1
+        found = await turns.over(
+            await self._site.directory.seen_of(known, self._viewer),
+            lambda part: [
+                (sign * value(self._site, known, name), name)
+                for name in part
+                if self._is_wanted(name, wanted, known.targets)
+            ],
+        )
         start = (wanted.page - 1) * ROWS_A_PAGE
-        pages = max(1, -(-len(rows) // ROWS_A_PAGE))
-        return QueueList(rows[start : start + ROWS_A_PAGE], kinds, len(rows), pages)
+        if wanted.sort == "name":  # they stand so already
+            page = [*reversed(found)] if wanted.descending else found
+            page = page[start : start + ROWS_A_PAGE]
+        else:
+            page = await turns.in_order(found, start, start + ROWS_A_PAGE)
+        return [name for _, name in page], len(found)
 
-    def _is_wanted(self, name: str, wanted: Wanted) -> bool:
+    def _is_wanted(self, name: str, wanted: Wanted, targets: frozenset[str]) -> bool:
         if wanted.q and not matches(name, wanted.q):
             return False
         if wanted.kind == "attention":
             return self._needs_attention(name)
-        return wanted.kind == "all" or (name in self._targets) == (wanted.kind == "dead")
+        return wanted.kind == "all" or (name in targets) == (wanted.kind == "dead")
 
     def _needs_attention(self, name: str) -> bool:
         return self._site.monitor.health(name).level in ("broken", "attention")
 
-    def _row(
-        self, name: str, counts: Mapping[str, QueueCounts], counts_of: Callable[[str], QueueCounts]
-    ) -> Row:
+    def _row(self, name: str, targets: frozenset[str]) -> Row:
         site = self._site
-        count = counts.get(name) or QueueCounts()
-        target = "" if name in self._targets else site.broker.rules(name).dead_letter_queue
+        count = site.broker.counts_of(name)
+        target = "" if name in targets else site.broker.rules(name).dead_letter_queue
         return Row(
             name,
             count,
             site.monitor.health(name),
             site.monitor.now(name),
-            counts_of(target).total if target else None if name in self._targets else 0,
+            site.broker.counts_of(target).total if target else None if name in targets else 0,
             target,
             site.monitor.oldest_age_ms(name) if count.ready else None,
             site.broker.waiting(name),
@@ -271,11 +292,11 @@ class OverviewView:
     async def refresh(self) -> None:
         site = self._site
         if self._names is None:
-            self._names = [row.name for row in (await self._queues.page(self._wanted)).rows]
+            self._names = (await self._queues.page(self._wanted)).names
         await site.monitor.refresh_ages(self._names, AGES_SECONDS_MAX)
         summary = await site.summaries.of(self._viewer)
         self._context = overview_context(site, self._viewer, self._wanted, summary)
-        self._context["rows"] = self._queues.rows(self._names)
+        self._context["rows"] = await self._queues.rows(self._names)
         self._context["new_queues"] = 0 if self._seen is None else summary.queues - self._seen
 
     def cells(self) -> Mapping[str, str]:
@@ -315,17 +336,18 @@ def overview_routes(site: Site) -> Blueprint:
                 may_send=viewer.may(Scope.PRODUCE),
                 api=site.api_url,
             )
-        names = [row.name for row in found.rows]
-        await site.monitor.refresh_ages(names, AGES_SECONDS_MAX)
+        await site.monitor.refresh_ages(found.names, AGES_SECONDS_MAX)
         summary = await site.summaries.of(viewer)
         context = overview_context(site, viewer, wanted, summary)
-        context["rows"] = queues.rows(names)
+        context["rows"] = await queues.rows(found.names)
         context["new_queues"] = 0
         seen = max(summary.queues, found.kinds["all"])  # the summary may be a moment older than the list
         return await site.page(
             "overview/page.html",
             "queues",
-            live=site.url("/live/overview", **wanted.query(), rows=site.row_lists.keep(names), seen=seen),
+            live=site.url(
+                "/live/overview", **wanted.query(), rows=site.row_lists.keep(found.names), seen=seen
+            ),
             wanted=wanted,
             found=found,
             range_choices=RANGES,

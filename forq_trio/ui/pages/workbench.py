@@ -1,6 +1,6 @@
 """The workbench of one dead-letter queue: its groups, its filter, a bounded search, and the rows that it found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -69,12 +69,13 @@ def require(site: Site, queue: str, scope: Scope = Scope.BROWSE) -> Viewer:
     return viewer
 
 
-async def head_of(site: Site, viewer: Viewer, queue: str, sources: Sequence[str]) -> DeadRow:
-    """What is known about the queue. sources: the queues that send here."""
+async def head_of(site: Site, viewer: Viewer, queue: str) -> DeadRow:
+    """What is known about the queue."""
+    sources = await site.directory.sources(viewer)
     queues = DeadQueues(site, viewer)
     tasks = await site.broker.redrives(queue)
     await site.monitor.refresh_ages([queue], AGES_SECONDS_MAX)
-    return queues.row(queue, list(sources), tasks)
+    return queues.row(queue, sources.get(queue, []), tasks)
 
 
 async def bands_of(site: Site, queue: str) -> list[Band]:
@@ -91,16 +92,13 @@ class WorkbenchView:
         self._queue = args.get("queue", "")
         viewer.require(Scope.BROWSE, self._queue)
         site.broker.check_dead_letter_queue(self._queue)
-        self._sources: list[str] | None = None
         self._context: dict[str, Any] = {}
 
     async def refresh(self) -> None:
         site = self._site
-        if self._sources is None:
-            self._sources = await DeadQueues(site, self._viewer).sources_of(self._queue)
         self._context = {
             "queue": self._queue,
-            "row": await head_of(site, self._viewer, self._queue, self._sources),
+            "row": await head_of(site, self._viewer, self._queue),
             "bands": await bands_of(site, self._queue),
             "summary": await site.summaries.of(self._viewer),
             "system_verdict": site.summaries.system_verdict(),
@@ -130,16 +128,17 @@ class Workbench:
         if not wanted.is_empty:
             search = await searches.step(site.broker, queue, wanted, Search())
         page = await find_page(site, queue, wanted, search, None, 0, search.searching)
-        others = [name for name in DeadQueues(site, viewer).names() if name != queue]
+        dead = (await DeadQueues(site, viewer).all()).names
+        others = [name for name in dead[: SWITCH_MAX + 1] if name != queue][:SWITCH_MAX]
         return await site.page(
             "workbench/page.html",
             "dead",
             live=site.url("/live/workbench", queue=queue),
-            row=await head_of(site, viewer, queue, await DeadQueues(site, viewer).sources_of(queue)),
+            row=await head_of(site, viewer, queue),
             bands=await bands_of(site, queue),
             bands_max=BANDS_SHOWN_MAX,
-            others=others[:SWITCH_MAX],
-            others_more=len(others) - SWITCH_MAX,
+            others=others,
+            others_more=len(dead) - site.broker.is_known(queue) - SWITCH_MAX,
             may_change=viewer.may(Scope.REDRIVE, queue),
             choices={"ages": AGES, "reasons": REASONS},
             limits=limits,

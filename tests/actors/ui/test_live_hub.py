@@ -1,7 +1,7 @@
 """The live hub: what is looked at is rendered once for all, not too often, and never queued up."""
 
 import json
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 
 import pytest
 import trio
@@ -11,6 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded
 from forq_trio.telemetry.log import LogEvent
 from forq_trio.ui.live.hub import LiveHub, TooManyDashboards
+from forq_trio.ui.live.places import Places
 from support.actors import elapse
 
 
@@ -132,6 +133,40 @@ async def test_a_view_with_a_fault_ends_neither_the_hub_nor_other_views(
     assert {event for event, _ in events} == {LogEvent.UI_VIEW_FAILED}
     assert "TypeError" in events[0][1]["error"]
     nursery.cancel_scope.cancel()
+
+
+async def test_a_view_that_keeps_failing_is_logged_once(autojump_clock, hub, nursery, monkeypatch):
+    events = []
+    monkeypatch.setattr("forq_trio.ui.live.hub.log", lambda event, **fields: events.append(event))
+    view = Counting()
+    nursery.start_soon(collect, hub, "k", view, [])
+    for failures in (1, 2):
+        view.broken = True
+        await elapse(5)
+        assert events == [LogEvent.UI_VIEW_FAILED] * failures
+        view.broken = False
+        await elapse(5)
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_session_looks_at_a_bounded_number_of_different_views(autojump_clock):
+    places, views_max = Places(), limits.LIVE_VIEWS_A_SESSION_MAX
+    with ExitStack() as streams:
+        for number in range(views_max - 1):
+            streams.enter_context(places.stream("one", f"k{number}"))
+        streams.enter_context(places.stream("one", "k0"))
+        places.poll("one", "polled")
+        for refuse in (places.check, places.poll):
+            with pytest.raises(TooManyDashboards):
+                refuse("one", "one more")
+        with pytest.raises(TooManyDashboards), places.stream("one", "one more"):
+            pass
+        places.check("one", "k0")
+        places.check("another", "one more")
+        await elapse(limits.LIVE_POLL_SECONDS)
+        places.check("one", "one more")
+    assert not places._until
+    assert not places._streams
 
 
 async def test_a_quiet_view_says_that_it_is_there(autojump_clock, hub, nursery):

@@ -1,0 +1,63 @@
+"""Work that would hold up the event loop, in slices: of all that the UI has to do, one slice is done at a time."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from random import sample
+from typing import Any, TypeVar
+
+import trio
+
+AT_ONCE = 250
+"""How many queues are looked at in a slice, about a millisecond."""
+
+_SAMPLE_MAX = 2_000
+_SAMPLED = 8
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Turns:
+    """Who has a slice to do waits for its turn, so between any two slices everything else has its own.
+
+    turn: `async with` it, a slice of one's own.
+    """
+
+    def __init__(self) -> None:
+        self.turn = trio.Lock()
+
+    async def over(self, items: Sequence[A], do: Callable[[Sequence[A]], Iterable[B]]) -> list[B]:
+        """Call `do` with slices of the items; returns what it returned, one after the other."""
+        found: list[B] = []
+        for start in range(0, len(items), AT_ONCE):
+            async with self.turn:
+                found += do(items[start : start + AT_ONCE])
+        return found
+
+    async def in_order(self, items: Sequence[Any], start: int = 0, stop: int | None = None) -> list[Any]:
+        """What `sorted(items)[start:stop]` is; no two items are equal.
+
+        A sort holds up all threads. So the items are spread over buckets, between bounds that a sample of them gives,
+        and those that are wanted are sorted one by one.
+        """
+        stop = len(items) if stop is None else stop
+        async with self.turn:
+            drawn = sample(items, min(len(items), _SAMPLE_MAX, _SAMPLED * (len(items) // AT_ONCE)))
+            bounds = sorted(drawn)[_SAMPLED - 1 :: _SAMPLED]
+        buckets: list[list[Any]] = [[] for _ in range(len(bounds) + 1)]
+
+        def spread(part: Sequence[Any]) -> Iterable[Any]:
+            for item in part:
+                buckets[bisect_right(bounds, item)].append(item)
+            return ()
+
+        await self.over(items, spread)
+        found: list[Any] = []
+        first = 0
+        for bucket in buckets:
+            if first < stop and first + len(bucket) > start:
+                async with self.turn:
+                    bucket.sort()
+                found += bucket[max(0, start - first) : stop - first]
+            first += len(bucket)
+        return found
