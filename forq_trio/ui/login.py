@@ -46,35 +46,34 @@ class _Cookies:
         response.delete_cookie(name, path=self._path, httponly=True, samesite="Lax", secure=self._secure)
 
 
-def login_routes(site: Site) -> Blueprint:
-    blueprint = Blueprint("login", __name__)
-    cookies = _Cookies(site)
-    throttle = Throttle()
+class _Login:
+    """The login page, and what becomes of its form."""
 
-    def form(next_page: str, status: int = 200, error: str | None = None) -> Response:
+    def __init__(self, site: Site, cookies: _Cookies) -> None:
+        self._site = site
+        self._cookies = cookies
+        self._throttle = Throttle()
+
+    def form(self, next_page: str, status: int = 200, error: str | None = None) -> Response:
+        """The page. next_page: where to go after the login; error: what is wrong with the key."""
         nonce = request.cookies.get(LOGIN_COOKIE, "")
         if len(nonce) != _NONCE_LENGTH:
             nonce = secrets.token_urlsafe(_NONCE_BYTES)
-        text = site.templates.render(
+        text = self._site.templates.render(
             "login.html",
-            **site.common() | {"csrf": csrf.make_token(nonce)},
+            **self._site.common() | {"csrf": csrf.make_token(nonce)},
             host=request.host,
             next=_local(next_page),
             error=error,
             ended=error is None and bool(request.args.get("ended", "")),
         )
         response = html_response(text, accepts_gzip(), status)
-        cookies.set(response, LOGIN_COOKIE, nonce)
+        self._cookies.set(response, LOGIN_COOKIE, nonce)
         return response
 
-    @blueprint.get("/login")
-    async def show() -> Response:
-        if site.sessions.find(request.cookies.get(COOKIE, "")) is not None:
-            return see_other(site.url(_local(request.args.get("next", "")) or "/"))
-        return form(request.args.get("next", ""))
-
-    @blueprint.post("/login")
-    async def log_in() -> Response:
+    async def log_in(self) -> Response:
+        """Open a session for the holder of the key; a right key passes also from an address that is locked out."""
+        site = self._site
         client = client_address(trust_proxy_headers=site.config.trust_proxy_headers)
         fields = await request.form
         next_page = fields.get("next", "")
@@ -82,26 +81,45 @@ def login_routes(site: Site) -> Blueprint:
             session_id = await _open_session(site, fields.get("key", "").strip(), client)
         except Forbidden as error:
             site.counters.record_rejection(Cause.FORBIDDEN)
-            return form(next_page, 403, error.message)
-        locked_seconds = ceil(throttle.locked_seconds(client))
-        if session_id is None and locked_seconds:
-            site.counters.record_rejection(Cause.THROTTLED)
-            response = form(
-                next_page, 429, f"Too many wrong keys from here. Try again in {locked_seconds} s."
-            )
+            return self.form(next_page, 403, error.message)
+        if session_id is None:
+            return self._refuse(next_page, client)
+        self._throttle.succeeded(client)
+        response = see_other(site.url(_local(next_page) or "/"))
+        self._cookies.set(response, COOKIE, session_id, limits.SESSION_LIFE_MS // 1_000)
+        self._cookies.remove(response, LOGIN_COOKIE)
+        return response
+
+    def _refuse(self, next_page: str, client: str) -> Response:
+        """The answer to a wrong key, which is counted unless the address is locked out already."""
+        locked_seconds = ceil(self._throttle.locked_seconds(client))
+        if locked_seconds:
+            self._site.counters.record_rejection(Cause.THROTTLED)
+            words = f"Too many wrong keys from here. Try again in {locked_seconds} s."
+            response = self.form(next_page, 429, words)
             response.headers["Retry-After"] = str(locked_seconds)
             return response
-        if session_id is None:
-            throttle.failed(client)
-            site.counters.record_rejection(Cause.UNAUTHORIZED)
-            if throttle.locked_seconds(client):
-                log(LogEvent.AUTH_THROTTLED, client=client)
-            return form(next_page, 403, "This is neither the server’s secret nor a token that may browse.")
-        throttle.succeeded(client)
-        response = see_other(site.url(_local(next_page) or "/"))
-        cookies.set(response, COOKIE, session_id, limits.SESSION_LIFE_MS // 1_000)
-        cookies.remove(response, LOGIN_COOKIE)
-        return response
+        self._throttle.failed(client)
+        self._site.counters.record_rejection(Cause.UNAUTHORIZED)
+        if self._throttle.locked_seconds(client):
+            log(LogEvent.AUTH_THROTTLED, client=client)
+        return self.form(next_page, 403, "This is neither the server’s secret nor a token that may browse.")
+
+
+def login_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("login", __name__)
+    cookies = _Cookies(site)
+    login = _Login(site, cookies)
+
+    @blueprint.get("/login")
+    async def show() -> Response:
+        if site.sessions.find(request.cookies.get(COOKIE, "")) is not None:
+            return see_other(site.url(_local(request.args.get("next", "")) or "/"))
+        return login.form(request.args.get("next", ""))
+
+    @blueprint.post("/login")
+    async def log_in() -> Response:
+        return await login.log_in()
 
     @blueprint.post("/logout")
     async def log_out() -> Response:
