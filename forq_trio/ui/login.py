@@ -128,6 +128,11 @@ def login_routes(site: Site) -> Blueprint:
         cookies.remove(response, COOKIE)
         return response
 
+    _add_theme(blueprint, site, cookies)
+    return blueprint
+
+
+def _add_theme(blueprint: Blueprint, site: Site, cookies: _Cookies) -> None:
     @blueprint.post("/theme")
     async def choose_theme() -> Response:
         chosen = (await request.form).get("theme", "")
@@ -135,8 +140,6 @@ def login_routes(site: Site) -> Blueprint:
         if chosen in ("light", "dark"):
             cookies.set(response, THEME_COOKIE, chosen, _THEME_SECONDS)
         return response
-
-    return blueprint
 
 
 async def _open_session(site: Site, key: str, client: str) -> str | None:
