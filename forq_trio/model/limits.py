@@ -265,6 +265,7 @@ UI_FORM_INLINE_BYTES_MAX = 32 * KIB  # longer ones are read in a thread
 SESSIONS_A_KEY_MAX = 100
 UI_SEND_SECONDS_MAX = 30.0
 UI_IDLE_SECONDS_MAX = 60.0
+UI_CLOSE_SECONDS_MAX = 1.0
 UI_HANDSHAKE_SECONDS_MAX = 10.0
 SESSION_ID_LENGTH_MAX = 64
 PRESENT_MAX = 200  # messages of a list that a page asks about at once

@@ -45,13 +45,12 @@ class UiServer:
         self.connections = 0
         self.ports = [listener.getsockname()[1] for listener in listeners]
 
-    async def serve(self, *, task_status: trio.TaskStatus[Any] = trio.TASK_STATUS_IGNORED) -> None:
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; requests that run then are cancelled."""
-        await trio.serve_listeners(
-            self._serve_connection,
-            [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in self._sockets],
-            task_status=task_status,
-        )
+        listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in self._sockets]
+        async with trio.open_nursery() as nursery:
+            await nursery.start(trio.serve_listeners, self._serve_connection, listeners)
+            task_status.started()
 
     async def _serve_connection(self, stream: trio.SocketStream) -> None:
         if self.connections >= self._connections_max:
@@ -115,7 +114,8 @@ class _Connection(TCPServer):
             try:
                 await self._read_data()
             finally:
-                await self._close()
+                with trio.move_on_after(limits.UI_CLOSE_SECONDS_MAX, shield=True):
+                    await self._close()
 
     async def protocol_send(self, event: Event) -> None:
         if not isinstance(event, RawData):

@@ -1,18 +1,65 @@
 """The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import partial
 
+import trio
 from quart import Blueprint, Response, request
+from quart.wrappers.response import ResponseBody
 
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.ui.live.hub import TooManyDashboards, View
+from forq_trio.ui.live.hub import Reader, TooManyDashboards, View
 from forq_trio.ui.live.places import Places
 from forq_trio.ui.live.views import VIEWS
 from forq_trio.ui.site import Site
 
 _RETRY_MS = 3_000
+
+
+class EventStream(ResponseBody):
+    """The body of an answer that goes on until the session ends, the server stops or the client leaves.
+
+    follow: the reader of the view, while it is entered; place: the session's place for it; holds: False once the
+    session has ended.
+    """
+
+    def __init__(
+        self,
+        follow: Callable[[], AbstractContextManager[Reader]],
+        place: Callable[[], AbstractContextManager[None]],
+        holds: Callable[[], bool],
+    ) -> None:
+        self._follow = follow
+        self._place = place
+        self._holds = holds
+        self._entered = ExitStack()
+        self._reader: Reader | None = None
+        self._begun = False
+
+    async def __aenter__(self) -> "EventStream":
+        await trio.lowlevel.checkpoint()
+        # Where there is no place any more, since it was checked, the stream is empty and the browser tries again.
+        with suppress(TooManyDashboards):
+            self._entered.enter_context(self._place())
+            self._reader = self._entered.enter_context(self._follow())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._entered.close()
+
+    def __aiter__(self) -> "EventStream":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._begun:
+            self._begun = True
+            await trio.lowlevel.checkpoint()
+            return b"retry: %d\n\n" % _RETRY_MS
+        data = None if self._reader is None else await self._reader.next()
+        if data is None or not self._holds():
+            raise StopAsyncIteration
+        return b"data: " + (data or b"{}") + b"\n\n"
 
 
 def live_routes(site: Site) -> Blueprint:
@@ -34,21 +81,11 @@ def live_routes(site: Site) -> Blueprint:
         site.hub.check_place(key)
         places.check(session_id, key)
 
-        async def stream() -> AsyncIterator[bytes]:
-            yield b"retry: %d\n\n" % _RETRY_MS
-            try:
-                with places.stream(session_id, key):
-                    async with aclosing(site.hub.follow(key, lambda: view)) as changes:
-                        async for data in changes:
-                            if not site.sessions.holds(session_id):
-                                return
-                            yield b"data: " + (data or b"{}") + b"\n\n"
-            except TooManyDashboards:
-                pass  # one that came between the check and the stream; the browser tries again
-            except Exception as error:
-                log(LogEvent.UI_REQUEST_FAILED, exception=error, reference="", path=request.path)
-
-        response = Response(stream(), content_type="text/event-stream")
+        follows = partial(site.hub.follow, key, lambda: view)
+        stream = EventStream(
+            follows, partial(places.stream, session_id, key), partial(site.sessions.holds, session_id)
+        )
+        response = Response(stream, content_type="text/event-stream")
         response.timeout = None
         response.headers["X-Accel-Buffering"] = "no"
         return response

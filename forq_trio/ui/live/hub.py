@@ -12,7 +12,8 @@ Rules
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from time import thread_time
 from typing import Protocol
 
@@ -151,33 +152,27 @@ class LiveHub:
             watched = self._watched[key] = _Watched(make_view())
         return watched
 
-    async def follow(self, key: str, make_view: Callable[[], View]) -> AsyncGenerator[bytes, None]:
-        """Yield the state of a view, then each change of it, as JSON objects: HTML by the key of a cell.
+    @contextmanager
+    def follow(self, key: str, make_view: Callable[[], View]) -> Iterator["Reader"]:
+        """A reader of a view, while the body runs. key: views with the same key are the same.
 
-        Yields b"" where nothing has changed for LIVE_BEAT_SECONDS, so that the connection is used.
-        key: views with the same key are the same. Raises TooManyDashboards. Cancelled or closed, it ends.
+        Raises TooManyDashboards.
         """
         watched = self._watch(key, make_view)
         watched.readers += 1
         self._readers += 1
         self._wanted.set()
-        seen = 0
         try:
-            while not self._closed:
-                updated = watched.updated
-                if watched.number > seen:
-                    data, seen = watched.since(seen), watched.number
-                    yield data
-                    continue
-                with trio.move_on_after(limits.LIVE_BEAT_SECONDS) as beat:
-                    await updated.wait()
-                if beat.cancelled_caught:
-                    yield b""
+            yield Reader(self, watched)
         finally:
             watched.readers -= 1
             self._readers -= 1
             if not watched.wanted and self._watched.get(key) is watched:
                 del self._watched[key]
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
 
     async def state(self, key: str, make_view: Callable[[], View]) -> bytes:
         """All cells of a view, as they were rendered last; waits for the first time. Raises TooManyDashboards."""
@@ -194,3 +189,29 @@ class LiveHub:
         self._closed = True
         for watched in self._watched.values():
             watched.updated.set()
+
+
+class Reader:
+    """Follows a view: each `next` is its state, or what has changed since the one before."""
+
+    def __init__(self, hub: LiveHub, watched: _Watched) -> None:
+        self._hub = hub
+        self._watched = watched
+        self._seen = 0
+
+    async def next(self) -> bytes | None:
+        """Wait for a change, as a JSON object of HTML by the key of a cell; None once the hub is closed.
+
+        b"" where nothing has changed for LIVE_BEAT_SECONDS, so that the connection is used. Cancelled, nothing is lost.
+        """
+        watched = self._watched
+        with trio.move_on_after(limits.LIVE_BEAT_SECONDS):
+            while watched.number <= self._seen and not self._hub.closed:
+                await watched.updated.wait()
+        await trio.lowlevel.checkpoint()
+        if self._hub.closed:
+            return None
+        if watched.number <= self._seen:
+            return b""
+        data, self._seen = watched.since(self._seen), watched.number
+        return data

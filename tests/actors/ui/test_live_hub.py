@@ -1,7 +1,7 @@
 """The live hub: what is looked at is rendered once for all, not too often, and never queued up."""
 
 import json
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack
 
 import pytest
 import trio
@@ -40,9 +40,15 @@ async def hub(nursery):
     return hub
 
 
+@pytest.fixture
+async def exits():
+    with ExitStack() as exits:
+        yield exits
+
+
 async def collect(hub, key, view, into):
-    async with aclosing(hub.follow(key, lambda: view)) as changes:
-        async for data in changes:
+    with hub.follow(key, lambda: view) as reader:
+        while (data := await reader.next()) is not None:
             if data:
                 into.append(json.loads(data))
 
@@ -94,16 +100,17 @@ async def test_one_that_looks_later_gets_everything(autojump_clock, hub, nursery
     nursery.cancel_scope.cancel()
 
 
-async def test_a_reader_that_does_not_keep_up_gets_the_newest_state_alone(autojump_clock, hub, nursery):
+async def test_a_reader_that_does_not_keep_up_gets_the_newest_state_alone(
+    autojump_clock, hub, nursery, exits
+):
     view = Counting()
-    follow = hub.follow("k", lambda: view)
-    assert json.loads(await anext(follow)) == {"a": "1", "b": "1"}
+    reader = exits.enter_context(hub.follow("k", lambda: view))
+    assert json.loads(await reader.next()) == {"a": "1", "b": "1"}
     for number in range(5):
         view.values = {"a": str(number), "b": str(number)}
         await elapse(2)
-    assert json.loads(await anext(follow)) == {"a": "4", "b": "4"}
-    assert await anext(follow) == b""
-    await follow.aclose()
+    assert json.loads(await reader.next()) == {"a": "4", "b": "4"}
+    assert await reader.next() == b""
     nursery.cancel_scope.cancel()
 
 
@@ -169,13 +176,12 @@ async def test_a_session_looks_at_a_bounded_number_of_different_views(autojump_c
     assert not places._streams
 
 
-async def test_a_quiet_view_says_that_it_is_there(autojump_clock, hub, nursery):
-    follow = hub.follow("k", Counting)
-    assert await anext(follow)
+async def test_a_quiet_view_says_that_it_is_there(autojump_clock, hub, nursery, exits):
+    reader = exits.enter_context(hub.follow("k", Counting))
+    assert await reader.next()
     started = trio.current_time()
-    assert await anext(follow) == b""
+    assert await reader.next() == b""
     assert trio.current_time() - started == pytest.approx(limits.LIVE_BEAT_SECONDS, abs=2)
-    await follow.aclose()
     nursery.cancel_scope.cancel()
 
 
