@@ -31,6 +31,7 @@ ROWS = {
     "protocols": 3,
     "batch": 2,
     "idle": 1,
+    "dashboards": 6,
     "backlog": 6,
     "restart": 1,
     "embedded": 4,
