@@ -10,6 +10,7 @@ from support.browser import axe, dark, focused, keyboard, sideways_pixels
 
 
 def test_the_first_queue_appears_by_itself(page, client) -> None:
+    page.goto("/")
     expect(page.locator("h1")).to_have_text("No queue yet")
     page.get_by_role("tab", name="Python").click()
     expect(page.locator("#how-python")).to_be_visible()
