@@ -100,7 +100,8 @@ def guards() -> dict[Page, Guard]:
 def open_page(chromium: Chromium, guards) -> Iterator[OpenPage]:
     """open_page(server, key=SECRET, **options of the context): a page that is logged in; key=None: one that is not.
 
-    It is at the dead letters, which do not load themselves again when the first queue appears. The form of the login is left to the tests of the login.
+    It is at the dead letters, which do not load themselves again when the first queue appears. The form of the login is
+    left to the tests of the login.
     """
     with ExitStack() as opened:
         browser = opened.enter_context(chromium.awake())
