@@ -14,8 +14,7 @@ from forq_trio.jobs.runs import JobReport
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS
-from forq_trio.telemetry.last_hour import quantile
+from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, quantile
 
 Level = Literal["broken", "attention", "fine"]
 

@@ -61,9 +61,14 @@ def check_queue_name(name: str, field: str = "queue") -> str:
     return name
 
 
+def is_message_id(text: str) -> bool:
+    """True for a UUID, in large or small letters."""
+    return _UUID.fullmatch(text) is not None
+
+
 def check_message_id(text: str) -> str:
     """Return a message id in its stored form (lower case), or raise MalformedMessageId when it is no UUID."""
-    if _UUID.fullmatch(text) is None:
+    if not is_message_id(text):
         raise MalformedMessageId(field="messageId")
     return text.lower()
 

@@ -2,30 +2,11 @@
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import accumulate
 from operator import sub
 
-from forq_trio.telemetry.histogram import Histogram
+from forq_trio.telemetry.histogram import Histogram, quantile
 
 _MARKS = 5
-
-
-def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float | None:
-    """The value below which `share` of the values are, linear within its bucket; None without values.
-
-    Above all bounds it is the last one.
-    """
-    running = list(accumulate(counts))
-    wanted = share * running[-1]
-    if not running[-1]:
-        return None
-    for place, below in enumerate(running):
-        if below >= wanted and counts[place]:
-            break
-    if place == len(bounds):
-        return bounds[-1]
-    low = bounds[place - 1] if place else 0.0
-    return low + (bounds[place] - low) * (1 - (below - wanted) / counts[place])
 
 
 def added(now: Sequence[int], before: Sequence[int]) -> list[int]:

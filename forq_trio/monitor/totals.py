@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
-from forq_trio.monitor.quantiles import added, quantile
+from forq_trio.monitor.quantiles import added
 from forq_trio.monitor.rings import Values
 from forq_trio.monitor.watched import STEP_SECONDS
 from forq_trio.storage.engine import ACKED, CONSUMED, HANDLING, PRODUCED, STALE_RECOVERED, WAIT
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.histogram import MESSAGE_MS
+from forq_trio.telemetry.histogram import MESSAGE_MS, quantile
 
 _MARKS = 5
 _COUNTED = (PRODUCED, CONSUMED, ACKED, STALE_RECOVERED)

@@ -7,10 +7,11 @@ from operator import sub
 
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
-from forq_trio.monitor.quantiles import Recent, added, quantile
+from forq_trio.monitor.quantiles import Recent, added
 from forq_trio.monitor.rings import NOTHING, Cascade, Ring, Values
 from forq_trio.storage.engine import HANDLING, WAIT
 from forq_trio.telemetry.counters import Counters
+from forq_trio.telemetry.histogram import quantile
 
 
 class Metric(StrEnum):

@@ -7,6 +7,7 @@ a busy commit, which share a few waiting times, cost little more than one.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 _COUNTED_FIRST_MIN = 16
 
@@ -59,3 +60,19 @@ class Histogram:
             for value, count in counted:
                 counts[bisect_left(bounds, value)] += count
         self.sum += sum(values)
+
+
+def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float | None:
+    """The value below which this share of them lies, spread evenly within its bucket; None without any.
+
+    Above the last bound nothing is known, so it is that bound.
+    """
+    total = sum(counts)
+    if total == 0:
+        return None
+    below = 0.0
+    for (low, high), count in zip(pairwise((0.0, *bounds)), counts, strict=False):
+        if count and below + count >= share * total:
+            return low + (high - low) * (share * total - below) / count
+        below += count
+    return bounds[-1]

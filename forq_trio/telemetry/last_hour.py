@@ -4,8 +4,6 @@
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
 
 MINUTES = 60
 _MINUTE_MS = 60_000
@@ -55,19 +53,3 @@ class LastHour:
     def _recent(self, now_ms: int, minutes: int) -> list[_Minute]:
         now = now_ms // _MINUTE_MS
         return [minute for minute in self._minutes if now - minutes < minute.number <= now]
-
-
-def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float | None:
-    """The value below which this share of them lies, spread evenly within its bucket; None without any.
-
-    Above the last bound nothing is known, so it is that bound.
-    """
-    total = sum(counts)
-    if total == 0:
-        return None
-    below = 0.0
-    for (low, high), count in zip(pairwise((0.0, *bounds)), counts, strict=False):
-        if count and below + count >= share * total:
-            return low + (high - low) * (share * total - below) / count
-        below += count
-    return bounds[-1]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from forq_trio.telemetry.last_hour import MINUTES, LastHour, quantile
+from forq_trio.telemetry.histogram import quantile
+from forq_trio.telemetry.last_hour import MINUTES, LastHour
 
 MINUTE = 60_000
 NOW = 1_700_000_000_000

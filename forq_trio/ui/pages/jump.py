@@ -1,6 +1,5 @@
 """Go to a queue by its name, or to a message by its id or sequence; and the names that match what is typed."""
 
-import re
 from collections.abc import Sequence
 from heapq import nsmallest
 from urllib.parse import urlsplit
@@ -9,14 +8,13 @@ from quart import Blueprint, Response, request
 
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.model.messages import MessageFilter
+from forq_trio.model.messages import MessageFilter, is_message_id
 from forq_trio.ui import format
 from forq_trio.ui.site import Site, see_other
 
 NAMES_MAX = 20
 QUEUES_ASKED_MAX = 50
 _TEXT_LENGTH_MAX = 100
-_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def names_with(names: Sequence[str], text: str) -> list[str]:
@@ -92,7 +90,7 @@ def jump_routes(site: Site) -> Blueprint:
         text = request.args.get("to", "").strip()[:_TEXT_LENGTH_MAX]
         if site.viewer.may_see(text) and site.broker.is_known(text):
             return see_other(site.url(f"/queue/{text}"))
-        if _ID.fullmatch(text):
+        if is_message_id(text):
             return await message_by_id(text)
         number = text.replace(",", "")
         if number.isascii() and number.isdigit() and int(number) < limits.SEQUENCE_MAX:

@@ -18,6 +18,7 @@ from forq_trio.model.messages import (
     QueueCounts,
     Status,
     check_queue_name,
+    is_message_id,
 )
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -41,7 +42,6 @@ _STATUSES = {
 }
 _QUERY_LENGTH_MAX = 1_024
 _CURSOR_LENGTH_MAX = 100
-_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _ATTRIBUTE = re.compile(r"([A-Za-z0-9_.-]{1,64}):(?!//)\s?(\S.*)", re.DOTALL)
 
 
@@ -98,7 +98,7 @@ class Wanted(Struct, frozen=True):
 def read_query(listed: Listed) -> Wanted:
     """A query: the id of a message, `attribute:value`, or a text that the content has."""
     q, status = listed.q, _STATUSES.get(listed.state)
-    if _ID.fullmatch(q):
+    if is_message_id(q):
         return Wanted("Id", id=q.lower())
     attribute = None if listed.as_text else _ATTRIBUTE.fullmatch(q)
     if attribute is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from quart import Blueprint, Response, redirect, request
+from quart import Blueprint, Response, request
 
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -14,11 +14,11 @@ from forq_trio.ui.cells import Cells
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions
 from forq_trio.ui.pages.workbench_tasks import add_tasks
-from forq_trio.ui.site import Site, is_part
+from forq_trio.ui.site import Site, is_part, see_other
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench import search as searches
 from forq_trio.ui.workbench.filter import AGES, REASONS, Filter, error_words, read_filter, read_number, splits
-from forq_trio.ui.workbench.groups import GROUPS_SPAN, Groups, largest
+from forq_trio.ui.workbench.groups import Groups, largest
 from forq_trio.ui.workbench.search import Search
 from forq_trio.ui.workbench.tasks import Band, band
 
@@ -123,7 +123,7 @@ class Workbench:
         viewer = require(site, queue)
         wanted = read_filter(request.args, site.clock.now_ms())
         if "attr_name" in request.args:
-            return redirect(site.url(f"/dead/{queue}", **wanted.query()), 303)  # type: ignore[return-value]
+            return see_other(site.url(f"/dead/{queue}", **wanted.query()))
         search = everything(site, queue)
         if not wanted.is_empty:
             search = await searches.step(site.broker, queue, wanted, Search())
@@ -190,7 +190,7 @@ class Workbench:
             queue=queue,
             wanted=wanted,
             count=count,
-            span=GROUPS_SPAN,
+            span=searches.SPAN,
             reasons=reasons,
             largest=largest(reasons),
             error_words=error_words,

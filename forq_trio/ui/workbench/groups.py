@@ -19,8 +19,8 @@ from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.messages import ErrorGroup
 from forq_trio.ui.workbench.filter import reason_words
+from forq_trio.ui.workbench.search import SPAN
 
-GROUPS_SPAN = 100_000
 GROUPS_SECONDS = 10.0
 GROUPS_QUEUES_MAX = 16
 _SHOWN_MAX = 8
@@ -67,7 +67,7 @@ class Count:
         self.searched += found.searched
         self.total = found.total
         self.next_before = found.next_before
-        self.complete = found.next_before is None or self.searched >= GROUPS_SPAN
+        self.complete = found.next_before is None or self.searched >= SPAN
         for group in found.groups:
             _add(self._groups, (group.reason, group.error), group)
         for group in found.others:
