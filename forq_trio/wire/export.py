@@ -1,0 +1,30 @@
+"""A message as a line of NDJSON: of the export of a queue, of its history, and of a page that a consumer leased."""
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.wire.values import Count, EpochMs
+
+
+class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One message, with its content. Members that are absent have their default.
+
+    attempts: deliveries so far; in a leased page this one is counted. state: in the export of a queue, where the
+    message is in its life. historyId, outcome, reason, finishedAt: in a history, its place there, how the message
+    ended (acked, discarded, expired, deleted), why, and when.
+    """
+
+    id: str
+    queue: str
+    sequence: int
+    content: str
+    received_at: EpochMs
+    attempts: Count = 0
+    priority: int = limits.PRIORITY_DEFAULT
+    group: str | None = None
+    attributes: dict[str, str] | None = None
+    state: str | None = None
+    history_id: int | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    finished_at: EpochMs | None = None
