@@ -3,10 +3,10 @@
 The operations are functions over a Transaction: they run statements, and note every change of a message by
 `transition`, from which counts, events, wake-ups, due times and freed groups follow. Counts, sequence numbers, ids and
 settings live in memory: a Transaction is what this batch changes of them, looked at through the cache (cache.py), and
-`adopt` is how a commit takes it over.
+`adopt` is how a commit takes it over. Its counts are in counts.py, its savepoints in isolation.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 from math import inf
 from typing import Any
@@ -16,31 +16,30 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import Overloaded
-from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
-from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event, SetAside
+from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event
 from forq_trio.storage.rules import rules_of
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
 from forq_trio.storage.sqlite.changes import Changes
-from forq_trio.storage.sqlite.files.faults import STORAGE_ERRORS
+from forq_trio.storage.sqlite.counts import Counts
 from forq_trio.storage.sqlite.ids import MessageIds
+from forq_trio.storage.sqlite.isolation import Isolation
 from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
 SQL = load("engine") | load("shuffle")
 
-_BYTES = len(Status)
-_NO_CHANGE = [0] * (len(Status) + 1)
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
 _FAILED = int(Status.FAILED)
 
 
-class Transaction:
+class Transaction(Isolation, Counts):
     """What one batch has changed so far.
 
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
@@ -52,8 +51,6 @@ class Transaction:
     rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
     messages are sent. durations: see BatchResult. tokens, sessions, redrives: all, as of the last command.
-    isolated: each command and each due message runs in a savepoint of its own (`attempt`). set_aside: messages that
-    failed there. retry_later: the due messages that are left are tried again after DUE_RETRY_MS, not at once.
     """
 
     def __init__(
@@ -65,11 +62,8 @@ class Transaction:
         *,
         isolated: bool = False,
     ) -> None:
-        self.connection = connection
-        self.now_ms = now_ms
-        self.isolated = isolated
-        self.set_aside: list[SetAside] = []
-        self.retry_later = False
+        Isolation.__init__(self, connection, cache, now_ms, isolated=isolated)
+        Counts.__init__(self, cache)
         self.ids = ids
         self.newest_before = cache.last_seq
         self.last_seq = cache.last_seq
@@ -95,14 +89,10 @@ class Transaction:
         self.tokens: Changes[AccessToken] = Changes(cache.tokens, {})
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
         self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
-        self._cache = cache
-        self._changes: dict[str, list[int]] = {}
-        self._forgotten: set[str] = set()
         self._grouped: set[str] = set()
         self._unhold_cursors: dict[str, int | None] = {}
         self._settings: dict[str, QueueSettings | None] = {}
         self._rules: dict[str, QueueRules] = {}
-        self._counts: dict[str, QueueCounts] = {}
         self._events: dict[tuple[str, str, str], int] = {}
         ids.at(now_ms)
 
@@ -116,6 +106,20 @@ class Transaction:
         """Run a named statement once for each tuple of bindings."""
         if rows:
             self.connection.executemany(SQL[name], rows)
+
+    def query_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> list[Any]:
+        """Return the rows of the statement `name`, without messages that are set aside.
+
+        If there are any, it runs `name_but` instead, which takes their sequences as the binding before `limit`.
+        """
+        return self.cursor_but_set_aside(name, name_but, *bindings, limit=limit).fetchall()
+
+    def cursor_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> apsw.Cursor:
+        """`query_but_set_aside`, for rows that are read one by one."""
+        aside = self.sequences_set_aside()
+        if aside:
+            return self.connection.execute(SQL[name_but], (*bindings, str(aside), limit))
+        return self.connection.execute(SQL[name], (*bindings, limit))
 
     def write_inserts(self) -> None:
         """Write the rows of sent messages that are not written yet."""
@@ -280,94 +284,13 @@ class Transaction:
             key = (change, to or queue if change == REQUEUED else queue, reason)
             self._events[key] = self._events.get(key, 0) + count
 
-    def _count(
-        self, queue: str, source: int | None, to: str, target: int | None, count: int, size: int
-    ) -> None:
-        """Messages by status: `count` fewer in one, as many more in the other; bytes where they come, go or move."""
-        stays = source is not None and target is not None and to == queue
-        if source is not None:
-            changes = self._changes.get(queue) or self._changes_of(queue)
-            changes[source] -= count
-            changes[_BYTES] -= 0 if stays else size
-        if target is not None:
-            changes = self._changes.get(to) or self._changes_of(to)
-            changes[target] += count
-            changes[_BYTES] += 0 if stays else size
-
-    def _changes_of(self, queue: str) -> list[int]:
-        """By how many messages in each status, and bytes, this batch changed the queue."""
-        changes = self._changes.get(queue)
-        if changes is None:
-            changes = self._changes[queue] = [*_NO_CHANGE]
-        return changes
-
     def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
         """The groups of these messages may be below their limit again."""
         groups = {message.group_id for message in messages if message.group_id}
         if groups and self.rules(queue).group_in_flight_max is not None:
             self.freed.update((queue, group_id) for group_id in groups)
 
-    def attempt(self, work: Callable[[], None]) -> Exception | None:
-        """Run `work` in a savepoint; what it raises is returned, and then nothing of it is left.
-
-        Errors of the database itself are raised: they are no fault of the work.
-        """
-        notes = self.savepoint()
-        try:
-            with self.connection:
-                work()
-        except STORAGE_ERRORS:
-            raise
-        except Exception as error:
-            self.restore(notes)
-            return error
-        return None
-
-    def put_aside(self, queue: str, seq: int, error: Exception) -> bool:
-        """A message is damaged: leave it alone for a while. False where too many are: try all again a bit later."""
-        if self._cache.set_aside.get(seq, 0) > self.now_ms:
-            return True
-        if len(self._cache.set_aside) + len(self.set_aside) >= limits.SET_ASIDE_MESSAGES_MAX:
-            self.retry_later = True
-            return False
-        self.set_aside.append(SetAside(queue, seq, f"{type(error).__name__}: {error}"))
-        return True
-
-    def query_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> list[Any]:
-        """Return the rows of the statement `name`, without messages that are set aside.
-
-        If there are any, it runs `name_but` instead, which takes their sequences as the binding before `limit`.
-        """
-        return self.cursor_but_set_aside(name, name_but, *bindings, limit=limit).fetchall()
-
-    def cursor_but_set_aside(self, name: str, name_but: str, *bindings: Any, limit: int) -> apsw.Cursor:
-        """`query_but_set_aside`, for rows that are read one by one."""
-        aside = self.sequences_set_aside()
-        if aside:
-            return self.connection.execute(SQL[name_but], (*bindings, str(aside), limit))
-        return self.connection.execute(SQL[name], (*bindings, limit))
-
-    def sequences_set_aside(self) -> list[int]:
-        """The messages that are set aside, by sequence."""
-        earlier = [seq for seq, retry_at in self._cache.set_aside.items() if retry_at > self.now_ms]
-        return earlier + [message.sequence for message in self.set_aside]
-
-    def next_retry_ms(self) -> int:
-        """When the first message that is set aside is to be tried again (epoch ms)."""
-        retries = [retry_at for retry_at in self._cache.set_aside.values() if retry_at > self.now_ms]
-        return min(retries, default=self.now_ms + limits.SET_ASIDE_RETRY_MS)
-
-    # Counts
-
-    def counted(self, queue: str) -> QueueCounts:
-        """The counts of a queue as of the last command."""
-        return self._with_changes(queue, self._changes.get(queue, _NO_CHANGE))
-
-    def ready(self, queue: str) -> int:
-        """How many messages of `queue` could be claimed now."""
-        changes = self._changes.get(queue)
-        known = None if queue in self._forgotten else self._cache.counts.get(queue)
-        return (known.ready if known else 0) + (changes[0] if changes else 0)
+    # What follows
 
     def unfinished(self) -> bool:
         """True if the next batch has something to do at once."""
@@ -384,20 +307,6 @@ class Transaction:
 
     def events(self) -> list[Event]:
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._events.items())]
-
-    def _with_changes(self, queue: str, changes: Sequence[int]) -> QueueCounts:
-        ready, processing, failed, delayed, held, size = changes
-        old = None if queue in self._forgotten else self._cache.counts.get(queue)
-        if old is None:
-            return QueueCounts(ready, processing, failed, delayed, held, size)
-        return QueueCounts(
-            old.ready + ready,
-            old.processing + processing,
-            old.failed + failed,
-            old.delayed + delayed,
-            old.held + held,
-            old.bytes + size,
-        )
 
     # The end of the batch
 
@@ -458,22 +367,3 @@ class Transaction:
             cache.sessions = self.sessions.merged()
         if self.redrives.changed:
             cache.redrives = self.redrives.merged()
-
-    def savepoint(self) -> dict[str, Any]:
-        """What `restore` needs to undo the notes (not the statements) made after this."""
-        return {name: _copy(value) for name, value in vars(self).items() if name not in _SHARED}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-
-
-_SHARED = ("connection", "ids", "allowances", "_cache")
-
-
-def _copy(value: Any) -> Any:
-    """Deep enough: notes are numbers, immutable values, and sets, lists, dicts and `Changes` of them."""
-    if isinstance(value, dict):
-        return {key: _copy(each) for key, each in value.items()}
-    if isinstance(value, set | list | Changes):
-        return value.copy()
-    return value

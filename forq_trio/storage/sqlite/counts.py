@@ -1,0 +1,68 @@
+"""The part of a Transaction that counts: messages by status and queue, as changes of what the cache says."""
+
+from collections.abc import Sequence
+
+from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.storage.sqlite.cache import Cache
+
+_BYTES = len(Status)
+_NO_CHANGE = [0] * (len(Status) + 1)
+
+
+class Counts:
+    """By how much one batch changed the counts of queues.
+
+    _changes: messages in each status, and bytes, by queue. _forgotten: queues that were forgotten, with what the cache
+    says of them. _counts: what is written at the end of the batch.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._changes: dict[str, list[int]] = {}
+        self._forgotten: set[str] = set()
+        self._counts: dict[str, QueueCounts] = {}
+
+    def counted(self, queue: str) -> QueueCounts:
+        """The counts of a queue as of the last command."""
+        return self._with_changes(queue, self._changes.get(queue, _NO_CHANGE))
+
+    def ready(self, queue: str) -> int:
+        """How many messages of `queue` could be claimed now."""
+        changes = self._changes.get(queue)
+        known = None if queue in self._forgotten else self._cache.counts.get(queue)
+        return (known.ready if known else 0) + (changes[0] if changes else 0)
+
+    def _count(
+        self, queue: str, source: int | None, to: str, target: int | None, count: int, size: int
+    ) -> None:
+        """Messages by status: `count` fewer in one, as many more in the other; bytes where they come, go or move."""
+        stays = source is not None and target is not None and to == queue
+        if source is not None:
+            changes = self._changes.get(queue) or self._changes_of(queue)
+            changes[source] -= count
+            changes[_BYTES] -= 0 if stays else size
+        if target is not None:
+            changes = self._changes.get(to) or self._changes_of(to)
+            changes[target] += count
+            changes[_BYTES] += 0 if stays else size
+
+    def _changes_of(self, queue: str) -> list[int]:
+        """By how many messages in each status, and bytes, this batch changed the queue."""
+        changes = self._changes.get(queue)
+        if changes is None:
+            changes = self._changes[queue] = [*_NO_CHANGE]
+        return changes
+
+    def _with_changes(self, queue: str, changes: Sequence[int]) -> QueueCounts:
+        ready, processing, failed, delayed, held, size = changes
+        old = None if queue in self._forgotten else self._cache.counts.get(queue)
+        if old is None:
+            return QueueCounts(ready, processing, failed, delayed, held, size)
+        return QueueCounts(
+            old.ready + ready,
+            old.processing + processing,
+            old.failed + failed,
+            old.delayed + delayed,
+            old.held + held,
+            old.bytes + size,
+        )
