@@ -31,7 +31,7 @@ from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = load("engine") | load("shuffle")
+SQL = load("engine") | load("shuffle") | load("publishing")
 
 _BYTES = len(Status)
 _NO_CHANGE = [0] * (len(Status) + 1)
@@ -95,6 +95,7 @@ class Transaction:
         self.tokens: Changes[AccessToken] = Changes(cache.tokens, {})
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
         self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
+        self.staging = cache.staging
         self._cache = cache
         self._changes: dict[str, list[int]] = {}
         self._forgotten: set[str] = set()
@@ -426,6 +427,7 @@ class Transaction:
         """Move the changes of this batch into the cache: it was committed."""
         cache = self._cache
         cache.last_seq = self.last_seq
+        cache.staging = self.staging
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
             cache.counts.pop(queue, None)
