@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import ForqUnreachable as ForqUnreachable
     from forq_trio.model.errors import InvalidAttributes as InvalidAttributes
     from forq_trio.model.errors import InvalidContent as InvalidContent
+    from forq_trio.model.errors import InvalidName as InvalidName
     from forq_trio.model.errors import InvalidQueueName as InvalidQueueName
     from forq_trio.model.errors import InvalidRequest as InvalidRequest
     from forq_trio.model.errors import InvalidSetting as InvalidSetting
@@ -45,12 +46,15 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import ProcessAfterInPast as ProcessAfterInPast
     from forq_trio.model.errors import ProcessAfterTooFar as ProcessAfterTooFar
     from forq_trio.model.errors import ProduceToDeadLetterQueue as ProduceToDeadLetterQueue
+    from forq_trio.model.errors import PublicationNotFound as PublicationNotFound
     from forq_trio.model.errors import QueueFull as QueueFull
     from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
     from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
     from forq_trio.model.errors import RedriveNotFound as RedriveNotFound
     from forq_trio.model.errors import RedriveStateConflict as RedriveStateConflict
     from forq_trio.model.errors import ServiceError as ServiceError
+    from forq_trio.model.errors import StageMissing as StageMissing
+    from forq_trio.model.errors import StagingFull as StagingFull
     from forq_trio.model.errors import Stopping as Stopping
     from forq_trio.model.errors import StorageFull as StorageFull
     from forq_trio.model.errors import StorageLost as StorageLost
@@ -67,6 +71,9 @@ if TYPE_CHECKING:
     from forq_trio.model.messages import MessageOptions as MessageOptions
     from forq_trio.model.messages import NewMessage as NewMessage
     from forq_trio.model.messages import Produced as Produced
+    from forq_trio.model.publishing import PublishedVersion as PublishedVersion
+    from forq_trio.model.publishing import Stage as Stage
+    from forq_trio.model.publishing import Staged as Staged
     from forq_trio.model.queue_settings import BackOff as BackOff
     from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
     from forq_trio.model.queue_settings import Order as Order
@@ -80,7 +87,12 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+    from forq_trio.wire.export import ExportedMessage as ExportedMessage
     from forq_trio.wire.messages import MessageInfo as MessageInfo
+    from forq_trio.wire.publishing import ExportPage as ExportPage
+    from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
+    from forq_trio.wire.publishing import ExportRange as ExportRange
+    from forq_trio.wire.publishing import Publication as Publication
     from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
     from forq_trio.wire.queues import QueueHealth as QueueHealth
     from forq_trio.wire.queues import QueueInfo as QueueInfo
@@ -98,20 +110,23 @@ _NAMES = {
     "model.commands": "RedrivePolicy",
     "model.errors": (
         "BackupImpossible BackupRunning CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
-        "ForqProtocolError ForqUnreachable InvalidAttributes InvalidContent InvalidQueueName "
+        "ForqProtocolError ForqUnreachable InvalidAttributes InvalidContent InvalidName InvalidQueueName "
         "InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt MessageNotFound "
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
-        "ProduceToDeadLetterQueue QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
-        "RedriveStateConflict ServiceError Stopping StorageFull StorageLost StorageOpenError StorageUnavailable "
-        "TokenExists TokenNotFound TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
+        "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
+        "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
+        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
+    "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
     ),
     "system": "open_broker",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
+    "wire.export": "ExportedMessage",
     "wire.messages": "MessageInfo",
+    "wire.publishing": "ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ReceiptResult",
     "wire.tokens": "CreatedToken TokenInfo",

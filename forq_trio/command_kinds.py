@@ -7,6 +7,7 @@ from forq_trio.model.commands import (
     Command,
     Configure,
     Delete,
+    DiscardStage,
     EndSessions,
     ForgetQueue,
     ForgetRedrive,
@@ -18,6 +19,7 @@ from forq_trio.model.commands import (
     Produce,
     ProduceEach,
     ProduceMany,
+    Publish,
     Purge,
     Redrive,
     Resubmit,
@@ -25,9 +27,10 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    StagePage,
 )
 
-SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
+SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit, StagePage, Publish})
 LASTING: Set[type[Command[Any]]] = SENDS | {
     Configure,
     Pause,
@@ -41,6 +44,7 @@ LASTING: Set[type[Command[Any]]] = SENDS | {
     EndSessions,
     SaveRedrive,
     ForgetRedrive,
+    DiscardStage,
     Ping,
 }
 """What a caller must be able to rely on.

@@ -105,6 +105,7 @@ class WriterActor:
     parked: the parked receivers. watches: wake tasks when messages become ready. sends_refused: sends are answered
     StorageFull; set by the writer when the disk is full, by the disk guard before that, and reset by the guard.
     files_problem: None, or what the file watch found; then what has to last is answered StorageLost.
+    moved: is set, and replaced, when staged messages moved into their queues; set for good when the writer ends.
     token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.
     """
 
@@ -131,13 +132,14 @@ class WriterActor:
         self._retry_at = inf  # on trio's clock; finite after a batch that the database refused
         self._draining = False
         self._stopping = False
-        self._finished = False
+        self.finished = False
         self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.watches = Watches()
         self.token_changes = 0
         self.sends_refused = False
         self.files_problem: str | None = None
+        self.moved = trio.Event()
         counters.parked = self.parked
         counters.inbox_calls = self._inbox.__len__
 
@@ -202,7 +204,7 @@ class WriterActor:
 
     def post(self, command: Command[Any]) -> None:
         """Have `command` executed without waiting for its outcome. Never refused while the writer runs."""
-        if not self._finished:
+        if not self.finished:
             self._inbox.post(Call(command, posted=True))
 
     def snapshot(self) -> Snapshot:
@@ -268,7 +270,8 @@ class WriterActor:
         except Exception as error:
             return error
         finally:
-            self._stopping = self._finished = True
+            self._stopping = self.finished = True
+            self.moved.set()
             self._inbox.close()
             _fail([*self._postponed, *self._inbox.take_rest(), *self._pauses], Stopping)
             self.parked.expire(inf)
@@ -301,12 +304,19 @@ class WriterActor:
 
     async def _run_batch(self, calls: list[Call[Any]]) -> None:
         """Execute, commit and answer these calls; if the disk turns out full, those that are not sends."""
-        batch = Batch([call.command for call in calls], self._clock.now_ms(), self.parked.offer())
+        batch = Batch(
+            [call.command for call in calls],
+            self._clock.now_ms(),
+            self.parked.offer(),
+            moves_staged=not self.sends_refused and self.files_problem is None,
+        )
+        place = self._store.snapshot().staging.place
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
-            if self.note_storage_full() or any(type(call.command) in SENDS for call in calls):
+            has_sends = any(type(call.command) in SENDS for call in calls)
+            if self.note_storage_full() or has_sends or (place is not None and batch.moves_staged):
                 calls = _without(SENDS, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
@@ -323,6 +333,9 @@ class WriterActor:
             raise
         else:
             self._answer_batch(calls, batch, result)
+            if place != self._store.snapshot().staging.place:
+                self.moved.set()
+                self.moved = trio.Event()
 
     def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """Resolve every call and every served receiver. There was no checkpoint since the commit."""

@@ -13,10 +13,10 @@ import trio
 
 from forq_trio.broker.dead_letters import DeadLetters
 from forq_trio.broker.lists import Lists
+from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.receives import Receives
 from forq_trio.broker.redrives import Redrives
-from forq_trio.broker.sends import Sends
 from forq_trio.broker.sessions import KnownSessions, Sessions
 from forq_trio.broker.tokens import KnownTokens, Tokens
 from forq_trio.broker.views import redrive_info
@@ -31,7 +31,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Sends, Receives, Administration, DeadLetters, Lists, Tokens, Sessions):
+class Broker(Publishing, Receives, Administration, DeadLetters, Lists, Tokens, Sessions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.

@@ -10,9 +10,12 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.client.errors import error_of
+from forq_trio.client.pages import next_of
 from forq_trio.client.types import (
     DeadLetterFilter,
     ExponentialBackOff,
+    ExportPage,
+    NewMessage,
     Produced,
     QueueConfiguration,
     QueueRules,
@@ -22,13 +25,18 @@ from forq_trio.model.errors import (
     ForqError,
     ForqProtocolError,
     InvalidContent,
+    InvalidName,
     InvalidQueueName,
     MalformedMessageId,
     RedriveNotFound,
     TokenNotFound,
 )
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, ErrorView
+from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.messages import SendResult
+
+_encode_lines = msgspec.json.Encoder().encode_lines
+_read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
 
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
@@ -36,10 +44,12 @@ ResultT = TypeVar("ResultT")
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
+PUBLISH_SECONDS = 600.0  # a publication is answered when all its messages are in their queues
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 
 TOKENS = "/api/v1/tokens"
+PUBLICATIONS = "/api/v1/publications"
 NOT_UTF8 = "the request has text that is not UTF-8"
 # InvalidURL, LocalProtocolError and UnicodeError come from a URL or secret that cannot be used.
 TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL, UnicodeError)
@@ -92,17 +102,27 @@ def http_settings(url: str, secret: str) -> dict[str, Any]:
 def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]:
     """The settings of httpx for one request.
 
-    wait_seconds: how long the server may wait before it answers. Raises InvalidContent for text that UTF-8 cannot
-    carry.
+    body: JSON is made of it; bytes are lines of JSON already. wait_seconds: how long the server may wait before it
+    answers. Raises InvalidContent for text that UTF-8 cannot carry.
     """
     timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS, read=ANSWER_SECONDS + wait_seconds)
     if body is None:
         return {"timeout": timeout}
+    if isinstance(body, bytes):
+        return {"timeout": timeout, "content": body, "headers": {"Content-Type": "application/x-ndjson"}}
     try:
         content = msgspec.json.encode(body)
     except UnicodeEncodeError:
         raise InvalidContent(NOT_UTF8) from None
     return {"timeout": timeout, "content": content, "headers": {"Content-Type": "application/json"}}
+
+
+def lines_of(messages: Sequence[NewMessage]) -> bytes:
+    """Messages as lines of JSON. Raises InvalidContent for text that UTF-8 cannot carry."""
+    try:
+        return _encode_lines(messages)
+    except UnicodeEncodeError:
+        raise InvalidContent(NOT_UTF8) from None
 
 
 def queue_path(name: str) -> str:
@@ -137,6 +157,22 @@ def redrive_path(queue: str, redrive_id: str) -> str:
     """The path of a redrive."""
     segment = _segment(redrive_id, RedriveNotFound())
     return f"{dead_letters_path(queue)}/redrives/{segment}"
+
+
+def stage_path(queue: str, stage: str) -> str:
+    """The path of a stage. Raises InvalidName for a name that no path can carry."""
+    return f"{queue_path(queue)}/stages/{_name_segment(stage, 'stage')}"
+
+
+def publication_path(app: str) -> str:
+    """The path of an app's last publication. Raises InvalidName for a name that no path can carry."""
+    return f"{PUBLICATIONS}/{_name_segment(app, 'app')}"
+
+
+def _name_segment(name: str, field: str) -> str:
+    if name in ("", ".", ".."):
+        raise InvalidName(field=field)
+    return _segment(name, InvalidName(field=field))
 
 
 def token_path(name: str) -> str:
@@ -188,6 +224,14 @@ def read_configuration(response: httpx.Response) -> QueueConfiguration:
     """The settings of an answer. Raises ForqProtocolError."""
     # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
     return msgspec.convert(msgspec.to_builtins(read_answer(response, _Configuration)), QueueConfiguration)
+
+
+def read_export(response: httpx.Response) -> ExportPage:
+    """A page of an export. Raises ForqProtocolError."""
+    try:
+        return ExportPage(_read_lines(response.content), next_of(response))
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        raise unreadable(problem) from problem
 
 
 def read_results(results: Sequence[SendResult], expected: int) -> list[Produced | ForqError]:

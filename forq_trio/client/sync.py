@@ -19,11 +19,15 @@ from forq_trio.client.types import (
     DeadLetterFilter,
     DeadLetterPage,
     Delivery,
+    ExportPage,
+    ExportPartitions,
     MessageInfo,
     MessageOptions,
     MoveResult,
     NewMessage,
     Produced,
+    Publication,
+    PublishedVersion,
     QueueConfiguration,
     QueueHealth,
     QueueInfo,
@@ -31,6 +35,8 @@ from forq_trio.client.types import (
     RedriveInfo,
     Scope,
     SettingsOptions,
+    Stage,
+    Staged,
     TokenInfo,
 )
 from forq_trio.client.unreachable import unreachable
@@ -42,8 +48,9 @@ from forq_trio.wire.dead_letters import (
     Resubmission,
     StartRedrive,
 )
-from forq_trio.wire.limits import WAIT_MS_MAX
+from forq_trio.wire.limits import EXPORT_PAGE_MAX, EXPORT_PARTITIONS_DEFAULT, WAIT_MS_MAX
 from forq_trio.wire.messages import LeasedMessages, MessageList, ReceiveRequest, SendResults
+from forq_trio.wire.publishing import NamedStage, PublishRequest
 from forq_trio.wire.queues import Purged, QueueList, SettingsChange
 from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
 from forq_trio.wire.tokens import NewToken, TokenList
@@ -309,6 +316,52 @@ class ForqClient:
     def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
         """Forget a redrive that has ended."""
         self._request("DELETE", protocol.redrive_path(queue, redrive_id))
+
+    def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:
+        """Store a page of up to 10,000 messages (4 MiB) beside the queue, until `publish`; returns once it is durable.
+
+        stage: a unique name of the caller's choice. page: its number, from 0; one that is there already is ignored, and
+        answered like the first time, so a call can be repeated. All or nothing: the error for a message that cannot be
+        stored names its line in `field`. A stage ends by itself a day after its last page.
+        """
+        path = f"{protocol.stage_path(queue, stage)}/pages/{page}"
+        return self._ask("POST", path, Staged, protocol.lines_of(messages))
+
+    def discard_stage(self, queue: str, stage: str) -> None:
+        """End a stage that is not to be published, if it is there."""
+        self._request("DELETE", protocol.stage_path(queue, stage))
+
+    def publish(self, app: str, version: int, stages: Sequence[Stage]) -> Publication:
+        """Publish up to 1,000 stages in this order, in one transaction; returns when all messages are in their queues.
+
+        Nothing is done if the app published this version, or a later one, before: so it can be repeated until it is
+        answered. Raises StageMissing for a stage that has not exactly these pages.
+        """
+        named = [NamedStage(each.queue, each.stage, each.pages) for each in stages]
+        wanted = PublishRequest(app, version, named)
+        return self._ask(
+            "POST", protocol.PUBLICATIONS, Publication, wanted, wait_seconds=protocol.PUBLISH_SECONDS
+        )
+
+    def publication(self, app: str) -> PublishedVersion:
+        """The last version that an app published. Raises PublicationNotFound."""
+        return self._ask("GET", protocol.publication_path(app), PublishedVersion)
+
+    def export(
+        self, queue: str, *, after: int = 0, until: int | None = None, limit: int = EXPORT_PAGE_MAX
+    ) -> ExportPage:
+        """Messages as they are, by sequence: those above `after`, up to `until` (None: all); nothing is changed.
+
+        At most `limit` (1-10,000) and 4 MiB of content; go on with `next` as `after`.
+        """
+        last = "" if until is None else f"&until={until}"
+        path = f"{protocol.queue_path(queue)}/export?after={after}{last}&limit={limit}"
+        return protocol.read_export(self._request("GET", path))
+
+    def export_partitions(self, queue: str, count: int = EXPORT_PARTITIONS_DEFAULT) -> ExportPartitions:
+        """Cut what is stored now into at most `count` (1-1,000) ranges for `export`, to be read side by side."""
+        path = f"{protocol.queue_path(queue)}/export/partitions?count={count}"
+        return self._ask("GET", path, ExportPartitions)
 
     def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

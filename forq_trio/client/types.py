@@ -19,7 +19,15 @@ from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+from forq_trio.wire.export import ExportedMessage as ExportedMessage
 from forq_trio.wire.messages import MessageInfo as MessageInfo
+from forq_trio.wire.publishing import ExportPage as ExportPage
+from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
+from forq_trio.wire.publishing import ExportRange as ExportRange
+from forq_trio.wire.publishing import Publication as Publication
+from forq_trio.wire.publishing import PublishedVersion as PublishedVersion
+from forq_trio.wire.publishing import Stage as Stage
+from forq_trio.wire.publishing import Staged as Staged
 from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
 from forq_trio.wire.queues import QueueHealth as QueueHealth
 from forq_trio.wire.queues import QueueInfo as QueueInfo

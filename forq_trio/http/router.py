@@ -52,7 +52,10 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """The description of a route for the OpenAPI document. codes: the errors it answers with."""
+    """The description of a route for the OpenAPI document. codes: the errors it answers with.
+
+    body_type: the content type of the body; of lines of JSON, `body` is the type of one.
+    """
 
     name: str
     tag: str
@@ -62,6 +65,7 @@ class Operation(msgspec.Struct, frozen=True):
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
+    body_type: str = "application/json"
 
     @property
     def query_names(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
+from forq_trio.model.publishing import Published, Stage, Staged, StagedPart
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
@@ -297,6 +298,41 @@ class ForgetRedrive(Command[bool], frozen=True, gc=False):
     task_id: str
 
 
+class StagePage(Command[Staged], frozen=True, gc=False):
+    """Store a page of a stage, which lives for STAGE_LIFE_MS from then on.
+
+    A page that is there already is left as it is, and is the outcome. Fails with StagingFull.
+    """
+
+    queue: str
+    stage: str
+    page: int
+    parts: tuple[StagedPart, ...]
+
+
+class Publish(Command[Published], frozen=True, gc=False):
+    """Publish these stages in this order, all or none: from then on the batches move their messages into the queues.
+
+    Nothing happens if the app published this version, or a later one, before. Fails with StageMissing for a stage that
+    has not exactly its pages, and with QueueFull, by what is in the queues now and on its way to them.
+    """
+
+    app: str
+    version: int
+    stages: tuple[Stage, ...]
+
+
+class DiscardStage(Command[bool], frozen=True, gc=False):
+    """End a stage: the next batches remove its pages. False if there is none of this name."""
+
+    queue: str
+    stage: str
+
+
+class EndStages(Command[int], frozen=True, gc=False):
+    """End the stages whose life is over, at most STAGES_ENDED_MAX; outcome: how many."""
+
+
 class Optimize(Command[None], frozen=True, gc=False):
     """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
 
@@ -340,12 +376,14 @@ _CONTENT_BYTES: dict[type[Command[Any]], Callable[[Any], int]] = {
     ProduceMany: lambda command: sum(map(_bytes_max, command.messages)),
     ProduceEach: lambda command: sum([_bytes_max(message) for _, message in command.messages]),
     Resubmit: _copied_bytes,
+    StagePage: lambda command: sum([len(part.body) for part in command.parts]),
 }
 _MESSAGE_COUNTS: dict[type[Command[Any]], Callable[[Any], int]] = {
     **dict.fromkeys((ProduceMany, ProduceEach), lambda command: len(command.messages)),
     **dict.fromkeys((Redrive, Delete), lambda command: len(command.message_ids)),
     **dict.fromkeys((Ack, Nack, Extend, Release), lambda command: len(command.receipts)),
     Claim: lambda command: command.max_messages,
+    Publish: lambda command: len(command.stages),
     Sweep: lambda _: limits.SWEEP_BATCH_MAX,
     Purge: lambda _: limits.PURGE_BATCH_MAX,
 }

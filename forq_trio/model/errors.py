@@ -228,6 +228,25 @@ class BackupImpossible(CallerError):
     code = "conflict.in_memory"
 
 
+class InvalidName(CallerError):
+    """The name of a stage or an app is not 1-128 characters of A-Z a-z 0-9 . _ : -"""
+
+    code = "bad_request.name.invalid"
+
+
+class StageMissing(CallerError):
+    """A stage is not there with exactly the pages that were named: one is missing, or it has ended; nothing was
+    published"""
+
+    code = "forq.stage_missing"
+
+
+class PublicationNotFound(NotFound):
+    """The app has published nothing, or so long ago that it is forgotten"""
+
+    code = "not_found.publication"
+
+
 class MessageNotFound(NotFound):
     """No such message, or the receipt is no longer the current one"""
 
@@ -248,6 +267,12 @@ class QueueFull(ServiceError):
     """The queue holds as many messages or bytes as it may; try again when some are consumed"""
 
     code = "forq.queue_full"
+
+
+class StagingFull(ServiceError):
+    """As many stages, or bytes in them, wait to be published as may at once; nothing was staged"""
+
+    code = "forq.staging_full"
 
 
 class TooManyRedrives(ServiceError):

@@ -391,3 +391,17 @@ class ErrorGroups(Struct, frozen=True, gc=False):
     total: int
     next_before: int | None
     others: list[ErrorGroup] = []
+
+
+class ExportRows(Struct, frozen=True, gc=False):
+    """A page of an export. lines: NDJSON; next: the sequence behind which to go on, None if nothing is left."""
+
+    lines: bytes
+    next: int | None
+
+
+class ExportBounds(Struct, frozen=True, gc=False):
+    """Ranges of sequences, above the first number up to the second, that cover `messages` stored messages."""
+
+    bounds: list[tuple[int, int]]
+    messages: int

@@ -28,10 +28,11 @@ The rules of every engine; the conformance suite checks them on each:
    DUE_BATCH_MAX groups are looked at in a batch, those first that earlier ones left, then the others by name; a group
    of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
-9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
-   Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
-   NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive, Optimize, Ping; held messages
-   (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
+9. The order within a batch, kind by kind: due messages; a step of rule 13; Configure, Pause; Produce, ProduceMany,
+   ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep,
+   SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
+   StagePage, DiscardStage, EndStages, Publish, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in
+   queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -43,6 +44,10 @@ The rules of every engine; the conformance suite checks them on each:
    batch: a command that did not run has the outcome DEFERRED, as has a claim that got nothing although messages are
    ready. The queues with claims begin, in name order, with the first one that the batch before came to with an
    allowance used up. No batch makes more than COMMIT_CHANGES_MAX changes.
+13. A publication gives stages their places, no more. While stages have places, each batch works on the first ones, as
+   far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
+   and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
+   `next_due_ms` asks for the next batch at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -57,6 +62,8 @@ from forq_trio.model.commands import Claim, Command
 from forq_trio.model.messages import (
     Delivery,
     ErrorGroups,
+    ExportBounds,
+    ExportRows,
     Found,
     FoundRows,
     ListedState,
@@ -67,6 +74,7 @@ from forq_trio.model.messages import (
     StoredMessage,
     StoredQueue,
 )
+from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
@@ -92,12 +100,14 @@ class Batch(Struct, frozen=True, gc=False):
     """The commands of one transaction, and the receivers that it may serve.
 
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
-    only those of queues in which a message became ready.
+    only those of queues in which a message became ready. moves_staged: it takes a step of rule 13; False while nothing
+    can be stored.
     """
 
     commands: Sequence[Command[Any]]
     now_ms: int
     receivers: Mapping[str, Sequence[Receiver]] = {}
+    moves_staged: bool = True
 
 
 class Event(Struct, frozen=True, gc=False):
@@ -217,6 +227,11 @@ class Snapshot(Protocol):
         """All tasks over dead letters by id, in the order in which they were first stored."""
         ...
 
+    @property
+    def staging(self) -> Staging:
+        """What is staged in all."""
+        ...
+
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue."""
         ...
@@ -289,6 +304,18 @@ class Reader(Protocol):
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         """The queue of each of these messages; those that do not exist are left out."""
+        ...
+
+    def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
+        """Messages by sequence, those above `after` up to `until`, as lines of JSON."""
+        ...
+
+    def export_bounds(self, queue: str, count: int) -> ExportBounds:
+        """Cut what is stored now into at most `count` ranges of as many messages each."""
+        ...
+
+    def publication(self, app: str) -> PublishedVersion | None:
+        """The last version that an app published."""
         ...
 
     def interrupt(self) -> None:

@@ -66,8 +66,12 @@ class PageBytes:
 
     def take(self, message: StoredMessage) -> bool:
         """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
+        return self.take_bytes(message.bytes + sum(len(failure.reason or "") for failure in message.failures))
+
+    def take_bytes(self, size: int) -> bool:
+        """`take`, of a message of so many bytes."""
         is_first = self._bytes == 0
-        self._bytes += message.bytes + sum(len(failure.reason or "") for failure in message.failures)
+        self._bytes += size
         return is_first or self._bytes <= limits.BROWSE_PAGE_BYTES_MAX
 
 

@@ -4,6 +4,7 @@ What only an engine can give has stand-ins: `Receipt(n, 0)` is the receipt of th
 a message id "n" is that of the n-th message sent, counted the same way; times are relative to the batch's.
 """
 
+import msgspec
 from hypothesis import strategies as st
 
 from forq_trio.model.access import AccessToken, Scope
@@ -13,7 +14,9 @@ from forq_trio.model.commands import (
     Claim,
     Configure,
     Delete,
+    DiscardStage,
     EndSessions,
+    EndStages,
     Extend,
     ForgetQueue,
     ForgetRedrive,
@@ -27,6 +30,7 @@ from forq_trio.model.commands import (
     Produce,
     ProduceEach,
     ProduceMany,
+    Publish,
     Purge,
     Redrive,
     RedrivePolicy,
@@ -36,6 +40,7 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    StagePage,
     Sweep,
     SweepKind,
 )
@@ -47,9 +52,11 @@ from forq_trio.model.messages import (
     Receipt,
     Status,
 )
+from forq_trio.model.publishing import Stage, StagedPart
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
+from forq_trio.storage.rules import message_bytes
 
 SENT_TO = ("a", "a", "b", "c_lifo")
 QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
@@ -187,7 +194,41 @@ administering = st.one_of(
     st.builds(ForgetRedrive, st.sampled_from("xyz")),
     st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),
 )
+parts = st.lists(messages, max_size=3).map(
+    lambda some: StagedPart(
+        msgspec.msgpack.encode([msgspec.structs.replace(each, process_after=None) for each in some]),
+        len(some),
+        sum(message_bytes(each.content, each.attributes) for each in some),
+    )
+)
+stage_names = st.sampled_from("st")
+publishing = st.one_of(
+    *[
+        st.builds(
+            StagePage,
+            sent_to,
+            stage_names,
+            st.integers(0, 1),
+            st.lists(parts, min_size=1, max_size=3).map(tuple),
+        )
+    ]
+    * 3,
+    *[
+        st.builds(
+            Publish,
+            st.sampled_from("mno"),
+            st.integers(1, 9),
+            st.lists(st.builds(Stage, sent_to, stage_names, st.integers(1, 2)), min_size=1, max_size=2).map(
+                tuple
+            ),
+        )
+    ]
+    * 2,
+    st.builds(DiscardStage, sent_to, stage_names),
+    st.just(EndStages()),
+)
 commands = st.one_of(
+    publishing,
     sending,
     sending,
     claims,

@@ -60,6 +60,13 @@ SMALL_BOUNDS = {
     "EVICTED_MAX": 2,
     "STEP_BYTES_MAX": 12,
     "COMMIT_MESSAGES_MAX": 12,
+    "PUBLISH_STEP_MESSAGES_MAX": 4,
+    "PUBLISH_STEP_BYTES_MAX": 9,
+    "STAGED_BYTES_MAX": 40,
+    "STAGES_MAX": 5,
+    "STAGES_ENDED_MAX": 1,
+    "PUBLICATIONS_REMEMBERED_MAX": 2,
+    "STAGE_LIFE_MS": 30_000,
 }
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
@@ -155,7 +162,7 @@ class Side:
             case Delivery():
                 receipt = Receipt.parse(outcome.receipt)
                 assert receipt.seq == outcome.sequence
-                assert self.ids[outcome.sequence] == outcome.id
+                assert self.ids.setdefault(outcome.sequence, outcome.id) == outcome.id
                 self.deliveries.append((queue, receipt))
                 return msgspec.structs.replace(outcome, id="", receipt="")
             case tuple():
@@ -171,7 +178,7 @@ class Side:
         for queue in QUEUES:
             everything = self.reader.browse(queue, None, 1_000)
             for message in everything:
-                assert self.ids[message.sequence] == message.id
+                assert self.ids.setdefault(message.sequence, message.id) == message.id
                 assert self.reader.message(queue, message.id) == message
             peeked = [message.sequence for message in self.reader.peek(queue, 1_000)]
             shuffled = [message.sequence for message in self.reader.peek_shuffled(queue, 1_000)]
@@ -185,6 +192,8 @@ class Side:
             dict(engine.snapshot().tokens),
             dict(engine.snapshot().sessions),
             list(engine.snapshot().redrives.items()),
+            engine.snapshot().staging,
+            [self.reader.publication(app) for app in "mno"],
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids))
 

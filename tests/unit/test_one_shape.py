@@ -37,6 +37,8 @@ FOR_DIALECTS = {
     "all_settings": "the same",
     "sweep": "a job",
     "optimize": "a job",
+    "export_lines": "lines as the reader makes them are the answer",
+    "end_stages": "a job",
     "save_uses": "a job",
     "post_uses": "the end of the system",
     **dict.fromkeys(

@@ -23,6 +23,10 @@ STOPPING = "forq.stopping"
 READ_TIMEOUT = "forq.read_timeout"
 QUEUE_FULL = "forq.queue_full"
 TOO_MANY_REDRIVES = "forq.too_many_redrives"
+STAGING_FULL = "forq.staging_full"
+STAGE_MISSING = "forq.stage_missing"
+PUBLICATION_NOT_FOUND = "not_found.publication"
+NAME_INVALID = "bad_request.name.invalid"
 BODY_INVALID = "bad_request.body.invalid"
 BODY_TOO_LARGE = "bad_request.body.content.exceeds_limit"
 TOO_MANY_MESSAGES = "bad_request.body.too_many_messages"
@@ -87,7 +91,9 @@ CODES = {
     BODY_TOO_LARGE: Code(
         400, "A content is longer than 256 KiB of UTF-8; with status 413: the whole body is too large."
     ),
-    TOO_MANY_MESSAGES: Code(400, "A batch holds more than 1,000 messages."),
+    TOO_MANY_MESSAGES: Code(
+        400, "A batch holds more than 1,000 messages, or a page of a stage more than 10,000."
+    ),
     PROCESS_AFTER_IN_PAST: Code(400, "processAfter lies more than 10 seconds in the past."),
     PROCESS_AFTER_TOO_FAR: Code(400, "processAfter lies more than 366 days ahead."),
     PROCESS_AFTER_WITH_DELAY: Code(400, "processAfter and delayMs exclude each other."),
@@ -103,6 +109,9 @@ CODES = {
     ),
     PRODUCE_TO_DLQ: Code(400, "Messages cannot be sent to a queue whose name ends in -dlq."),
     DLQ_ONLY: Code(400, "The operation exists for dead-letter queues only."),
+    NAME_INVALID: Code(
+        400, "The name of a stage or an app is not 1 to 128 characters of A-Z a-z 0-9 . _ : -"
+    ),
     MESSAGE_ID_INVALID: Code(400, "The message id is not a UUID."),
     RECEIPT_INVALID: Code(400, "A receipt does not have the form of a receipt."),
     RECEIPT_MISSING: Code(400, "This server demands the X-Forq-Receipt header (FORQ_REQUIRE_RECEIPT)."),
@@ -117,7 +126,9 @@ CODES = {
     QUERY_UNKNOWN: Code(400, "The query has a parameter that is not known here; `field` names it."),
     ENCODING_UNKNOWN: Code(415, "The body is compressed (Content-Encoding); it has to come as it is."),
     ATTRIBUTE_INVALID: Code(400, "An attribute to look for is not written key:value."),
-    LIMIT_OUT_OF_RANGE: Code(400, "limit is not an integer of 1 to 100 (of a list of queues: to 1,000)."),
+    LIMIT_OUT_OF_RANGE: Code(
+        400, "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export: 10,000)."
+    ),
     PRIORITY_OUT_OF_RANGE: Code(400, "priority is not 0 to 1,000."),
     TTL_OUT_OF_RANGE: Code(400, "ttlMs is not 1 to 31,622,400,000."),
     MAX_ATTEMPTS_OUT_OF_RANGE: Code(400, "maxAttempts is not 1 to 1,000."),
@@ -137,6 +148,7 @@ CODES = {
     MESSAGE_NOT_FOUND: Code(404, "There is no such message, or the receipt is no longer its current one."),
     REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it is forgotten."),
     TOKEN_NOT_FOUND: Code(404, "There is no access token of this name."),
+    PUBLICATION_NOT_FOUND: Code(404, "The app has published nothing, or is forgotten."),
     PATH_NOT_FOUND: Code(404, "Nothing is served at this path."),
     METHOD_NOT_ALLOWED: Code(
         405, "The path does not know this method; the Allow header lists those it knows."
@@ -145,6 +157,9 @@ CODES = {
     REDRIVE_STATE: Code(409, "The redrive is in a state in which that cannot be done; the message names it."),
     TOKEN_EXISTS: Code(409, "There is an access token of this name already."),
     TOO_MANY_TOKENS: Code(409, "There are 1,000 access tokens; revoke some first."),
+    STAGE_MISSING: Code(
+        409, "A stage is not there with exactly the pages that were named; nothing was published."
+    ),
     BACKUP_RUNNING: Code(409, "A backup is being made already."),
     IN_MEMORY: Code(409, "The server keeps nothing (FORQ_MEMORY), so there is nothing to back up."),
     TOO_MANY_REQUESTS: Code(
@@ -169,6 +184,9 @@ CODES = {
     QUEUE_FULL: Code(
         503, "The queue holds as many messages or bytes as its settings allow; nothing was stored."
     ),
+    STAGING_FULL: Code(
+        503, "As many stages, or bytes in them, wait to be published as may at once; nothing was staged."
+    ),
     TOO_MANY_REDRIVES: Code(503, "As many redrives run as may at once; try again when one has ended."),
 }
 
@@ -180,6 +198,7 @@ RETRY_SECONDS = {
     STOPPING: 1,
     READ_TIMEOUT: 1,
     QUEUE_FULL: limits.QUEUE_FULL_RETRY_SECONDS,
+    STAGING_FULL: 1,
     TOO_MANY_REDRIVES: 1,
 }
 """What Retry-After says, by code."""

@@ -26,10 +26,14 @@ Times are milliseconds since the Unix epoch, durations milliseconds. Members of 
 except in a send of one message that has only Forq's own. Errors are `{"code", "field", "message"}`, on Forq's own
 routes `{"code"}` alone. Any path answers OPTIONS with its methods, and a GET without effects also HEAD.
 """
+_PIPELINE_NAME = {"type": "string", "pattern": r"^[A-Za-z0-9._:-]{1,128}$"}
 _PATH_PARAMETERS = {
     "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
     "messageId": ("The message's id.", {"type": "string", "format": "uuid"}),
     "redriveId": ("The redrive's id.", {"type": "string"}),
+    "stage": ("The name of the stage.", _PIPELINE_NAME),
+    "page": ("The number of the page, from 0.", {"type": "integer", "minimum": 0}),
+    "app": ("The name of the app.", _PIPELINE_NAME),
     "name": ("The token's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
 }
 _SCHEMES = {
@@ -147,7 +151,7 @@ def _operation(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     if operation.body is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": schema_of[operation.body]}},
+            "content": {operation.body_type: {"schema": schema_of[operation.body]}},
         }
     return described
 

@@ -14,6 +14,7 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
+from forq_trio.storage.memory import publishing as memory_publishing
 from forq_trio.storage.memory import redrives as memory_redrives
 from forq_trio.storage.memory import send as memory_send
 from forq_trio.storage.memory import sessions as memory_sessions
@@ -56,6 +57,10 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.NoteSessionUse: memory_sessions.note_session_use,
     commands.SaveRedrive: memory_redrives.save,
     commands.ForgetRedrive: memory_redrives.forget,
+    commands.StagePage: memory_publishing.stage_page,
+    commands.DiscardStage: memory_publishing.discard,
+    commands.EndStages: memory_publishing.end_stages,
+    commands.Publish: memory_publishing.publish,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }
@@ -81,6 +86,8 @@ class MemoryEngine:
         tx = Transaction(self._committed.copy(), batch.now_ms, self._committed.last_seq)
         tx.woken, tx.state.wake = tx.state.wake, set()
         memory_due.settle(tx)
+        if batch.moves_staged:
+            memory_publishing.advance(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         claims = {i: command for i, command in enumerate(batch.commands) if isinstance(command, Claim)}
         kind: type[Command[Any]] | None = None
@@ -99,7 +106,7 @@ class MemoryEngine:
         return BatchResult(
             outcomes=outcomes,
             served=served,
-            next_due_ms=tx.next_due_ms(),
+            next_due_ms=tx.next_due_ms(moves_staged=batch.moves_staged),
             events=tx.events(),
             failed_queued=tx.failed_queued,
             woken=tx.woken,

@@ -11,6 +11,8 @@ from forq_trio.model import limits
 from forq_trio.model.messages import (
     ErrorGroup,
     ErrorGroups,
+    ExportBounds,
+    ExportRows,
     Found,
     FoundRows,
     ListedState,
@@ -22,6 +24,7 @@ from forq_trio.model.messages import (
     StoredQueue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
 
@@ -153,6 +156,22 @@ class MemoryReader:
         rows = self._committed().of_queue(queue)[::-1]
         return [row for row in rows if before_sequence is None or row.seq < before_sequence]
 
+    def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
+        rows = [row for row in self._committed().of_queue(queue) if after < row.seq <= until]
+        page = PageBytes()
+        taken = list(takewhile(lambda row: page.take_bytes(row.bytes), rows[:limit]))
+        lines = b"".join(_exported(row) for row in taken)
+        return ExportRows(lines, taken[-1].seq if len(taken) < len(rows) else None)
+
+    def export_bounds(self, queue: str, count: int) -> ExportBounds:
+        sequences = [row.seq for row in self._committed().of_queue(queue)]
+        size = -(-len(sequences) // count)
+        ends = [*sequences[size - 1 : -1 : size], *sequences[-1:]] if sequences else []
+        return ExportBounds(list(zip([0, *ends], ends, strict=False)), len(sequences))
+
+    def publication(self, app: str) -> PublishedVersion | None:
+        return self._committed().publications.get(app)
+
     def interrupt(self) -> None:
         """Nothing here runs long enough to be interrupted."""
 
@@ -163,6 +182,22 @@ class MemoryReader:
 def _page(rows: Sequence[Row]) -> list[StoredMessage]:
     """The messages of `rows` that one page has."""
     return list(takewhile(PageBytes().take, (row.info() for row in rows)))
+
+
+def _exported(row: Row) -> bytes:
+    members = {
+        "id": row.id,
+        "queue": row.queue,
+        "sequence": row.seq,
+        "content": row.content,
+        "receivedAt": row.received_at,
+        "attempts": row.attempts,
+        "priority": row.priority,
+        "group": row.shown_group,
+        "attributes": row.attributes,
+        "state": row.status.name.lower(),
+    }
+    return msgspec.json.encode(members) + b"\n"
 
 
 class _Looked(NamedTuple):

@@ -91,7 +91,7 @@ def _send(
     refusal = _evict_for(tx, queue, _not_known_yet(tx, queue, messages), newest, messages_max)
     if refusal is not None:
         return refusal
-    return tuple(_store(tx, queue, message) for message in messages)
+    return tuple(store(tx, queue, message) for message in messages)
 
 
 def _not_known_yet(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
@@ -190,7 +190,7 @@ def _in_eviction_order(tx: Transaction, queue: str) -> list[Row]:
     return sorted(ready, key=lambda row: row.priority)
 
 
-def _store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
+def store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
     key = message.deduplication_id
     first = None if key is None else _first_send(tx, queue, key)
     if first is not None:

@@ -19,10 +19,12 @@ from forq_trio.model.messages import (
     StoredQueue,
     is_dead_letter_queue,
 )
+from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
 
@@ -139,7 +141,8 @@ class State:
     were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
-    by name. wake: queues that count as woken in the next batch.
+    by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
+    publications: by app, the latest last. wake: queues that count as woken in the next batch.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -150,6 +153,10 @@ class State:
     tokens: dict[str, AccessToken] = field(default_factory=dict)
     sessions: dict[str, UiSession] = field(default_factory=dict)
     redrives: dict[str, RedriveTask] = field(default_factory=dict)
+    stages: dict[int, StoredStage] = field(default_factory=dict)
+    stages_begun: int = 0
+    last_place: int = 0
+    publications: dict[str, PublishedVersion] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -224,6 +231,11 @@ class Committed:
     @property
     def counts(self) -> dict[str, QueueCounts]:
         return {queue: self._state.counts(queue) for queue in self._state.queues}
+
+    @property
+    def staging(self) -> Staging:
+        state = self._state
+        return staging_of(state.stages, state.last_place, len(state.publications))
 
     def rules(self, queue: str) -> QueueRules:
         return self._state.rules(queue)

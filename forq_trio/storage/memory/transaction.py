@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from forq_trio.model import limits
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
@@ -58,11 +59,13 @@ class Transaction:
         counted = sorted(self.counted.items())
         return [Event(kind, queue, count, reason) for (kind, queue, reason), count in counted]
 
-    def next_due_ms(self) -> int | None:
+    def next_due_ms(self, *, moves_staged: bool) -> int | None:
         if self.state.unhold_cursors or self.state.freed or self.freed or self.state.wake:
             return self.now_ms
-        due = (row.due_at for row in self.state.rows.values())
-        return min((at for at in due if at is not None), default=None)
+        due = [row.due_at for row in self.state.rows.values()]
+        if any(stage.place is not None for stage in self.state.stages.values()):
+            due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
+        return min([at for at in due if at is not None], default=None)
 
     def rules(self, queue: str) -> QueueRules:
         return self.state.rules(queue)

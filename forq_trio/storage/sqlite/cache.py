@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.messages import QueueCounts
+from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
@@ -48,13 +49,14 @@ class Cache:
         self.tokens: dict[str, AccessToken] = {}
         self.sessions: dict[str, UiSession] = {}
         self.redrives: dict[str, RedriveTask] = {}
+        self.staging = Staging()
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}
 
     @property
     def unfinished(self) -> bool:
         """True if the next batch has work even without commands."""
-        return bool(self.wake_next or self.freed or self.unhold_cursors)
+        return bool(self.wake_next or self.freed or self.unhold_cursors or self.staging.waiting)
 
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue. Callable from any thread."""

@@ -22,7 +22,9 @@ from forq_trio.model.commands import (
     Command,
     Configure,
     Delete,
+    DiscardStage,
     EndSessions,
+    EndStages,
     Extend,
     ForgetQueue,
     ForgetRedrive,
@@ -36,6 +38,7 @@ from forq_trio.model.commands import (
     Produce,
     ProduceEach,
     ProduceMany,
+    Publish,
     Purge,
     Redrive,
     Release,
@@ -44,6 +47,7 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    StagePage,
     Sweep,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
@@ -58,7 +62,17 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import due, moves, queues, redrives, send, sessions, settle, tokens
+from forq_trio.storage.sqlite.operations import (
+    due,
+    moves,
+    publishing,
+    queues,
+    redrives,
+    send,
+    sessions,
+    settle,
+    tokens,
+)
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold
 from forq_trio.storage.sqlite.reader import SqliteReader
@@ -105,6 +119,10 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     NoteSessionUse: sessions.note_use,
     SaveRedrive: redrives.save,
     ForgetRedrive: redrives.forget,
+    StagePage: publishing.stage_page,
+    DiscardStage: publishing.discard,
+    EndStages: publishing.end_stages,
+    Publish: publishing.publish,
     Optimize: _optimize,
     Ping: _ping,
 }
@@ -229,6 +247,8 @@ class SqliteEngine:
         self._open_transaction = tx
         if self._is_due(batch.now_ms):
             due.settle_due(tx)
+        if batch.moves_staged and tx.staging.waiting:
+            publishing.advance(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         kinds: dict[type[Command[Any]], list[int]] = {}
         for index, command in enumerate(batch.commands):
@@ -249,7 +269,7 @@ class SqliteEngine:
             for index, outcome in zip(claims, deliveries, strict=True):
                 outcomes[index] = outcome
         tx.save()
-        tx.next_due_ms = self._find_next_due(tx)
+        tx.next_due_ms = self._find_next_due(tx, batch)
         assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed
         return BatchResult(
             outcomes,
@@ -262,7 +282,7 @@ class SqliteEngine:
             tx.set_aside,
         )
 
-    def _find_next_due(self, tx: Transaction) -> int | None:
+    def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:
         """The next due time: from the index after due messages were settled, else the cached or an earlier one."""
         if tx.retry_later:
             return tx.now_ms + limits.DUE_RETRY_MS
@@ -271,6 +291,8 @@ class SqliteEngine:
             times.append(
                 tx.now_ms
             )  # not instead of an earlier one, which would be forgotten if the clock is set back
+        if tx.staging.waiting:
+            times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
         return min([time for time in times if time is not None], default=None)
 
     def _rollback(self) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts
+from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
@@ -46,6 +47,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.redrives = {
         task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
     }
+    stages, size, waiting, place, last_place, apps = next(connection.execute(SQL["load_staging"]))
+    cache.staging = Staging(stages, size, waiting, place, last_place, apps)
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))

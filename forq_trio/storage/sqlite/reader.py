@@ -12,6 +12,8 @@ from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.messages import (
     ErrorGroup,
     ErrorGroups,
+    ExportBounds,
+    ExportRows,
     Found,
     FoundRows,
     ListedState,
@@ -25,6 +27,7 @@ from forq_trio.model.messages import (
     is_dead_letter_queue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite.files.open import open_reader
@@ -33,7 +36,7 @@ from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
-_SQL = load("reader") | load("shuffle")
+_SQL = load("reader") | load("shuffle") | load("export")
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
@@ -155,6 +158,35 @@ class SqliteReader:
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         return dict(self._query("queues_of", str(list(sequences))))
+
+    def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
+        with self._snapshot():
+            ends = self._query("export_end", queue, after, until, limit, limits.BROWSE_PAGE_BYTES_MAX)
+            last: int | None = ends[0][0]
+            if last is None:
+                return ExportRows(b"", None)
+            lines = self._query("export_lines", queue, after, last)[0][0]
+            more = self._query("exported_behind", queue, last, until)[0][0]
+        return ExportRows(lines.encode(), last if more else None)
+
+    def export_bounds(self, queue: str, count: int) -> ExportBounds:
+        bounds: list[tuple[int, int]] = []
+        with self._snapshot():
+            counts = next(iter(self._query("queue", queue)), (0, 0, 0, 0, 0, 0))
+            messages = sum(counts[:5])
+            newest = self._query("newest", queue)[0][0] or 0
+            after = 0
+            size = -(-messages // count)
+            while after < newest:
+                found = self._query("export_bound", queue, after, size - 1)
+                until = found[0][0] if found and len(bounds) < count - 1 else newest
+                bounds.append((after, until))
+                after = until
+        return ExportBounds(bounds, messages)
+
+    def publication(self, app: str) -> PublishedVersion | None:
+        found = self._query("publication", app)
+        return PublishedVersion(*found[0]) if found else None
 
     def interrupt(self) -> None:
         self._connection.interrupt()

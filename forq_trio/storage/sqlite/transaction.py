@@ -32,7 +32,7 @@ from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = load("engine") | load("shuffle")
+SQL = load("engine") | load("shuffle") | load("publishing")
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
@@ -89,6 +89,7 @@ class Transaction(Isolation, Counts):
         self.tokens: Changes[AccessToken] = Changes(cache.tokens, {})
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
         self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
+        self.staging = cache.staging
         self._grouped: set[str] = set()
         self._unhold_cursors: dict[str, int | None] = {}
         self._settings: dict[str, QueueSettings | None] = {}
@@ -335,6 +336,7 @@ class Transaction(Isolation, Counts):
         """Move the changes of this batch into the cache: it was committed."""
         cache = self._cache
         cache.last_seq = self.last_seq
+        cache.staging = self.staging
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
             cache.counts.pop(queue, None)

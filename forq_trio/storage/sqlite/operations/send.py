@@ -69,7 +69,7 @@ def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> S
     """Store these messages, each alone; all at once where none can be refused."""
     rules = tx.rules(queue)
     if not _is_bounded(rules) and tx.admit(queue) is None:
-        return _store(tx, queue, messages, rules)
+        return store(tx, queue, messages, rules)
     sent = [send(tx, queue, (message,)) for message in messages]
     return [stored[0] if isinstance(stored, list) else stored for stored in sent]
 
@@ -94,14 +94,14 @@ def send(
         refusal = evict_for(tx, queue, messages, rules, newest, messages_max)
         if refusal is not None:
             return refusal
-    return _store(tx, queue, messages, rules)
+    return store(tx, queue, messages, rules)
 
 
 def _is_bounded(rules: QueueRules) -> bool:
     return rules.max_messages is not None or rules.max_bytes is not None
 
 
-def _store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules) -> list[Produced]:
+def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: QueueRules) -> list[Produced]:
     """Give the messages ids and sequence numbers and note their rows, except those of known duplicates."""
     now_ms = tx.now_ms
     in_order = rules.order is Order.FIFO and not tx.grouped(queue)

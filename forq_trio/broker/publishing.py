@@ -1,0 +1,159 @@
+"""Stages, publications, and exports of a queue. A part of `Broker`."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import msgspec
+import trio
+
+from forq_trio.broker.sends import Sends
+from forq_trio.model import commands, limits
+from forq_trio.model.checks import check_message, check_range
+from forq_trio.model.errors import CallerError, PublicationNotFound, Stopping
+from forq_trio.model.messages import ExportRows, NewMessage, check_queue_name
+from forq_trio.model.publishing import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.publishing import ExportPage, ExportPartitions, ExportRange, Publication
+
+_encode = msgspec.msgpack.Encoder().encode
+_read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
+
+
+class Publishing(Sends):
+    """Cancellation is that of `Broker`. Exports are reads: cancelled, they are interrupted."""
+
+    _readers: ReaderPool
+
+    async def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:
+        """Store a page of up to 10,000 messages beside the queue, until `publish`; returns once it is durable.
+
+        stage: a unique name of the caller's choice, of the queue's. page: its number, from 0; one that is there already
+        is ignored, and answered like the first time. A stage ends by itself a day after its last page.
+
+        All or nothing: raises what `check_message` raises for the first message that cannot be stored, with `field`
+        lines[3].content, say; InvalidName, InvalidQueueName, ProduceToDeadLetterQueue, OutOfRange, StagingFull, and
+        what `produce` raises.
+        """
+        self.check_producible(queue)
+        check_pipeline_name(stage, "stage")
+        check_range("page", page, 0, limits.STAGE_PAGES_MAX - 1)
+        check_range("number of messages", len(messages), 0, limits.STAGE_PAGE_MESSAGES_MAX, "messages")
+        parts = await self._parts_of(messages)
+        return await self._writer.execute(commands.StagePage(queue, stage, page, parts))
+
+    async def _parts_of(self, messages: Sequence[NewMessage]) -> tuple[StagedPart, ...]:
+        """Check the messages and cut them into parts, with a checkpoint after each."""
+        parts: list[StagedPart] = []
+        start = size = 0
+        now_ms = self._clock.now_ms()
+        for index, message in enumerate(messages):
+            try:
+                check_message(message, now_ms)
+            except CallerError as error:
+                _refuse_line(index, error)
+            message_bytes = _bytes_of(message)
+            full = index - start == limits.PUBLISH_STEP_MESSAGES_MAX
+            if index > start and (full or size + message_bytes > limits.PUBLISH_STEP_BYTES_MAX):
+                parts.append(StagedPart(_encode(messages[start:index]), index - start, size))
+                start, size = index, 0
+                await trio.lowlevel.checkpoint()
+            size += message_bytes
+        parts.append(StagedPart(_encode(messages[start:]), len(messages) - start, size))
+        return tuple(parts)
+
+    async def discard_stage(self, queue: str, stage: str) -> None:
+        """End a stage that is not to be published, if it is there. Raises InvalidName or InvalidQueueName."""
+        check_queue_name(queue)
+        check_pipeline_name(stage, "stage")
+        await self._writer.execute(commands.DiscardStage(queue, stage))
+
+    async def publish(self, app: str, version: int, stages: Sequence[Stage]) -> Publication:
+        """Publish these stages (1,000 at most) in this order and in one transaction; returns when all are in them.
+
+        Nothing is done if the app has published this version, or a later one, before: so it can be repeated. Once it is
+        committed, nothing loses or repeats a message, also if this call is cancelled or the process ends: the messages
+        enter their queues all the same.
+
+        Raises InvalidName, OutOfRange, StageMissing, QueueFull, and what `produce` raises.
+        """
+        check_pipeline_name(app, "app")
+        check_range("version", version, 0, limits.SEQUENCE_MAX)
+        check_range("number of stages", len(stages), 0, limits.PUBLISH_STAGES_MAX, "stages")
+        for each in stages:
+            self.check_producible(each.queue)
+            check_pipeline_name(each.stage, "stage")
+            check_range("pages", each.pages, 1, limits.STAGE_PAGES_MAX)
+        outcome = await self._writer.execute(commands.Publish(app, version, tuple(stages)))
+        await self._wait_for_place(outcome.place)
+        return Publication(outcome.published, outcome.messages if outcome.published else None)
+
+    async def _wait_for_place(self, last: int) -> None:
+        """Wait until no published stage up to this place is left. Raises Stopping."""
+        while True:
+            moved = self._writer.moved
+            place = self._writer.snapshot().staging.place
+            if place is None or place > last:
+                return
+            if self._writer.finished:
+                raise Stopping
+            await moved.wait()
+
+    async def publication(self, app: str) -> PublishedVersion:
+        """The last version that an app published. Raises InvalidName or PublicationNotFound."""
+        check_pipeline_name(app, "app")
+        found = await self._readers.run(lambda reader: reader.publication(app))
+        if found is None:
+            raise PublicationNotFound
+        return found
+
+    async def end_stages(self) -> int:
+        """End stages whose life is over, some of them; returns how many."""
+        return await self._writer.execute(commands.EndStages())
+
+    async def export(
+        self, queue: str, *, after: int = 0, until: int | None = None, limit: int = limits.EXPORT_PAGE_MAX
+    ) -> ExportPage:
+        """Messages as they are, whatever their state, by sequence: those above `after`, up to `until` (None: all).
+
+        At most `limit` (1-10,000) and 4 MiB of content, and at least one if there is one. Nothing is changed. Raises
+        InvalidQueueName or OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
+        """
+        rows = await self.export_lines(queue, after=after, until=until, limit=limit)
+        return ExportPage(_read_lines(rows.lines), rows.next)
+
+    async def export_lines(self, queue: str, *, after: int, until: int | None, limit: int) -> ExportRows:
+        """`export` as lines of JSON."""
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.EXPORT_PAGE_MAX)
+        check_range("after", after, 0, limits.SEQUENCE_MAX)
+        last = limits.SEQUENCE_MAX if until is None else until
+        check_range("until", last, 0, limits.SEQUENCE_MAX)
+        return await self._readers.run(lambda reader: reader.export(queue, after, last, limit))
+
+    async def export_partitions(
+        self, queue: str, count: int = limits.EXPORT_PARTITIONS_DEFAULT
+    ) -> ExportPartitions:
+        """Cut what is stored now into at most `count` (1-1,000) ranges for `export`, to be read side by side.
+
+        Raises like `export`.
+        """
+        check_queue_name(queue)
+        check_range("count", count, 1, limits.EXPORT_PARTITIONS_MAX)
+        found = await self._readers.run(lambda reader: reader.export_bounds(queue, count))
+        return ExportPartitions([ExportRange(*each) for each in found.bounds], found.messages)
+
+
+def _bytes_of(message: NewMessage) -> int:
+    """The bytes of content and attributes of a message."""
+    content, attributes = message.content, message.attributes
+    size = len(content) if content.isascii() else len(content.encode())
+    if attributes:
+        size += sum(len(key.encode()) + len(value.encode()) for key, value in attributes.items())
+    return size
+
+
+def _refuse_line(index: int, error: CallerError) -> NoReturn:
+    """Raise the error of a message as one of its page."""
+    field = f"lines[{index}]" if error.field is None else f"lines[{index}].{error.field}"
+    raise type(error)(error.message, field=field, code=error.code) from None

@@ -1,0 +1,232 @@
+"""Stages, publications, and exports of a queue. Our additions to Forq's API."""
+
+from typing import Any
+
+import msgspec
+import trio
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.reading import check_length, query_number
+from forq_trio.http.forq_api.refusals import Refused, shortened
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.messages import NewMessage
+from forq_trio.wire import messages as message_wire
+from forq_trio.wire import publishing as wire
+from forq_trio.wire.export import ExportedMessage
+
+NDJSON = b"application/x-ndjson"
+
+_TAG = "Pipelines"
+_LINES_A_SLICE = 100
+_WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
+_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST, codes.READ_TIMEOUT)
+_MESSAGES = (
+    *(codes.PROCESS_AFTER_IN_PAST, codes.PROCESS_AFTER_TOO_FAR, codes.PROCESS_AFTER_WITH_DELAY),
+    *(codes.PRIORITY_OUT_OF_RANGE, codes.DELAY_OUT_OF_RANGE, codes.TTL_OUT_OF_RANGE),
+    *(codes.ATTRIBUTES_INVALID, codes.DEDUPLICATION_ID_INVALID, codes.DEDUPLICATION_WINDOW_OUT_OF_RANGE),
+    *(codes.GROUP_INVALID, codes.MAX_ATTEMPTS_OUT_OF_RANGE, codes.DEAD_LETTER_QUEUE_INVALID),
+)
+_SEQUENCE = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
+
+STAGE_PAGE = Operation(
+    name="stagePage",
+    tag=_TAG,
+    summary="Store a page of messages until they are published",
+    description="The body has a message a line, at most 10,000 lines and 4 MiB, stored all or none. A page "
+    "that is there already is ignored, and answered like the first time. A stage ends by itself a day after its last "
+    "page.",
+    body=message_wire.NewMessage,
+    body_type=NDJSON.decode(),
+    answers=(Answer(200, "The page is stored durably.", wire.Staged),),
+    codes=(
+        *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
+        *(codes.BODY_INVALID, codes.BODY_TOO_LARGE, codes.UNKNOWN_FIELD, codes.TOO_MANY_MESSAGES),
+        *(*_MESSAGES, codes.STAGING_FULL, codes.STORAGE_FULL, *_WRITER),
+    ),
+)
+DISCARD_STAGE = Operation(
+    name="discardStage",
+    tag=_TAG,
+    summary="End a stage that is not to be published",
+    answers=(Answer(204, "It is gone, if it was there, and its name is free again."),),
+    codes=(codes.QUEUE_NAME_INVALID, codes.NAME_INVALID, *_WRITER),
+)
+PUBLISH = Operation(
+    name="publish",
+    tag=_TAG,
+    summary="Publish stages in one transaction, as a version of an app",
+    description="From the commit on nothing can lose or repeat the messages; the answer comes when all are in their "
+    "queues. A version that the app published before, or an earlier one, is not published again.",
+    body=wire.PublishRequest,
+    answers=(Answer(200, "All messages are in their queues, or were before.", wire.Publication),),
+    codes=(
+        *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
+        *(codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.STAGE_MISSING, codes.QUEUE_FULL, codes.STORAGE_FULL),
+        *_WRITER,
+    ),
+)
+SHOW_PUBLICATION = Operation(
+    name="showPublication",
+    tag=_TAG,
+    summary="The last version that an app published",
+    answers=(Answer(200, "The version.", wire.PublishedVersion),),
+    codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *_READER),
+)
+EXPORT = Operation(
+    name="exportQueue",
+    tag=_TAG,
+    summary="The messages of a queue with their contents, without any effect on them",
+    description="A message a line, by sequence, whatever its state: at most `limit` and 4 MiB of content. The header "
+    "X-Forq-Next is the `after` of the next page; it is absent at the end.",
+    parameters=(
+        Parameter("after", "query", "Only messages with a sequence above this.", {**_SEQUENCE, "default": 0}),
+        Parameter("until", "query", "Only messages with a sequence up to this.", _SEQUENCE),
+        Parameter(
+            "limit",
+            "query",
+            "The most messages wanted.",
+            {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": limits.EXPORT_PAGE_MAX,
+                "default": limits.EXPORT_PAGE_MAX,
+            },
+        ),
+    ),
+    answers=(Answer(200, "The messages.", ExportedMessage, NDJSON.decode()),),
+    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *_READER),
+)
+EXPORT_PARTITIONS = Operation(
+    name="exportPartitions",
+    tag=_TAG,
+    summary="Cut a queue into ranges that can be exported side by side",
+    description="The ranges are disjoint and cover everything that is stored now; none for an empty queue.",
+    parameters=(
+        Parameter(
+            "count",
+            "query",
+            "The most ranges wanted.",
+            {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": limits.EXPORT_PARTITIONS_MAX,
+                "default": limits.EXPORT_PARTITIONS_DEFAULT,
+            },
+        ),
+    ),
+    answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),
+    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, *_READER),
+)
+
+_read_message = BodyReader(message_wire.NewMessage)
+_read_publish = BodyReader(wire.PublishRequest)
+_encode = msgspec.json.Encoder().encode
+
+
+class PublishingEndpoints:
+    """Pages are read in slices, between which others have their turn."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def stage(self, request: Request, queue: str, stage: str, page: str) -> Response:
+        """Store a page, all or nothing."""
+        self._broker.check_producible(queue)
+        messages = await _read_page(request.body)
+        for target in {message.dead_letter_queue for message in messages} - {None, ""}:
+            request.principal.check(Scope.PRODUCE, target)
+        return _json(await self._broker.stage(queue, stage, _number(page, "page"), messages))
+
+    async def discard(self, request: Request, queue: str, stage: str) -> Response:
+        """204, whether or not it was there."""
+        await self._broker.discard_stage(queue, stage)
+        return NO_CONTENT
+
+    async def publish(self, request: Request) -> Response:
+        """Answered when all messages are in their queues."""
+        wanted = _read_publish(request.body)
+        for queue in {stage.queue for stage in wanted.stages}:
+            request.principal.check(Scope.PRODUCE, queue)
+        return _json(await self._broker.publish(wanted.app, wanted.version, wanted.stages))
+
+    async def show(self, request: Request, app: str) -> Response:
+        """The last version of an app."""
+        return _json(await self._broker.publication(app))
+
+    async def export(self, request: Request, queue: str) -> Response:
+        """A page of messages, as the reader made its lines."""
+        query, newest = request.query, limits.SEQUENCE_MAX
+        after = query_number(query, "after", 0, 0, newest, codes.OUT_OF_RANGE)
+        until = query_number(query, "until", newest, 0, newest, codes.OUT_OF_RANGE)
+        most = limits.EXPORT_PAGE_MAX
+        limit = query_number(query, "limit", most, 1, most, codes.LIMIT_OUT_OF_RANGE)
+        rows = await self._broker.export_lines(queue, after=after, until=until, limit=limit)
+        headers = () if rows.next is None else ((b"x-forq-next", b"%d" % rows.next),)
+        return Response(200, rows.lines, NDJSON, headers)
+
+    async def partitions(self, request: Request, queue: str) -> Response:
+        """Ranges for exports side by side."""
+        default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
+        count = query_number(request.query, "count", default, 1, most, codes.OUT_OF_RANGE)
+        return _json(await self._broker.export_partitions(queue, count))
+
+
+async def _read_page(body: bytes) -> list[NewMessage]:
+    """The messages of a page, a line each. Raises Refused, with the number of the line (from 0) in `field`."""
+    if len(body) > limits.STAGE_PAGE_BYTES_MAX:
+        bytes_max = limits.STAGE_PAGE_BYTES_MAX
+        raise Refused(codes.BODY_TOO_LARGE, f"a page has at most {bytes_max} bytes", status=413)
+    lines = body.removesuffix(b"\n").split(b"\n") if body else []
+    most = limits.STAGE_PAGE_MESSAGES_MAX
+    check_length("$.lines", len(lines), most, "lines", codes.TOO_MANY_MESSAGES)
+    messages: list[NewMessage] = []
+    for index, line in enumerate(lines):
+        if index % _LINES_A_SLICE == 0:
+            await trio.lowlevel.checkpoint()
+        try:
+            messages.append(_read_message(line))
+        except Refused as refusal:
+            raise _of_line(index, refusal) from None
+    return messages
+
+
+def _of_line(index: int, refusal: Refused) -> Refused:
+    """The refusal of a line as one of its page."""
+    view = refusal.view
+    field = f"$.lines[{index}]" + (view.field or "").removeprefix("$")
+    return Refused(view.code, view.message, field=field, status=refusal.status)
+
+
+def _number(text: str, field: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(limits.SEQUENCE_MAX))):
+        raise Refused(codes.OUT_OF_RANGE, f"{field} must be a number, not '{shortened(text)}'", field=field)
+    return int(text)
+
+
+def _json(answer: Any) -> Response:
+    return Response(200, _encode(answer))
+
+
+def publishing_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes for stages, publications and exports. route: see `forq_routes`."""
+    publishing = PublishingEndpoints(broker)
+    stage = "/queues/{queue}/stages/{stage}"
+    return [
+        route("POST", f"{stage}/pages/{{page}}", publishing.stage, STAGE_PAGE, Scope.PRODUCE),
+        route("DELETE", stage, publishing.discard, DISCARD_STAGE, Scope.PRODUCE),
+        route("POST", "/publications", publishing.publish, PUBLISH, Scope.PRODUCE),
+        route("GET", "/publications/{app}", publishing.show, SHOW_PUBLICATION, Scope.PRODUCE),
+        route("GET", "/queues/{queue}/export", publishing.export, EXPORT, Scope.BROWSE),
+        route(
+            "GET",
+            "/queues/{queue}/export/partitions",
+            publishing.partitions,
+            EXPORT_PARTITIONS,
+            Scope.BROWSE,
+        ),
+    ]

@@ -1,0 +1,83 @@
+"""Stages and publications: messages that are stored beside a queue until all of them enter it at once.
+
+A client stages pages of messages under a name of its own, then publishes whole stages as a version of an app. The
+commit of the publication is the moment from which nothing can lose or repeat them; the writer moves them into their
+queues in the next batches.
+"""
+
+import re
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import InvalidName
+
+_NAME = re.compile(rf"(?!\.{{1,2}}\Z)[A-Za-z0-9._:-]{{1,{limits.PIPELINE_NAME_LENGTH_MAX}}}")
+
+
+class StagedPart(Struct, frozen=True, gc=False):
+    """A part of a staged page that enters its queue whole, in one batch.
+
+    body: the messages as MessagePack; messages: how many; bytes: of their contents and attributes.
+    """
+
+    body: bytes
+    messages: int
+    bytes: int
+
+
+class Staged(Struct, frozen=True, gc=False):
+    """A staged page: how many messages it has, and the bytes of their contents and attributes."""
+
+    messages: int
+    bytes: int
+
+
+class Stage(Struct, frozen=True, gc=False):
+    """A stage to publish. pages: how many it has, numbered from 0: a stage that has not exactly these is refused."""
+
+    queue: str
+    stage: str
+    pages: int
+
+
+class Published(Struct, frozen=True, gc=False):
+    """The outcome of a publication. published: False if the app had published this version, or a later one, before.
+
+    place: once no stage up to this place waits any more, all messages are in their queues.
+    """
+
+    published: bool
+    messages: int
+    place: int
+
+
+class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
+    """The last version that an app published, and when (epoch ms)."""
+
+    app: str
+    version: int
+    published_at: int
+
+
+class Staging(Struct, frozen=True, gc=False):
+    """What is staged in all.
+
+    stages, bytes: those that are not yet in a queue, nor removed; bytes of contents and attributes. waiting: how many
+    stages are published and move into their queues, or have ended and are removed. place: that of the first published
+    one, None for none. last_place: the last place that was given out. apps: how many have published.
+    """
+
+    stages: int = 0
+    bytes: int = 0
+    waiting: int = 0
+    place: int | None = None
+    last_place: int = 0
+    apps: int = 0
+
+
+def check_pipeline_name(name: str, field: str) -> str:
+    """Return the name of a stage or an app, or raise InvalidName about `field`."""
+    if _NAME.fullmatch(name) is None:
+        raise InvalidName(field=field)
+    return name

@@ -1,0 +1,130 @@
+"""The reference engine: stages and publications."""
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
+from forq_trio.model.errors import Overloaded
+from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
+from forq_trio.storage.memory.send import store
+from forq_trio.storage.memory.stages import StoredStage, staging_of
+from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.publishing import Step, check_space, check_staging, missing, read_part, repeated
+from forq_trio.storage.rules import Space
+
+
+def staging(tx: Transaction) -> Staging:
+    return staging_of(tx.state.stages, tx.state.last_place, len(tx.state.publications))
+
+
+def _find(tx: Transaction, queue: str, name: str) -> int | None:
+    stages = tx.state.stages.items()
+    return next((number for number, stage in stages if (stage.queue, stage.name) == (queue, name)), None)
+
+
+def stage_page(tx: Transaction, command: StagePage) -> Staged:
+    number = _find(tx, command.queue, command.stage)
+    if number is not None:
+        there = [part for page, _, part in tx.state.stages[number].parts if page == command.page]
+        if there:
+            return Staged(sum(part.messages for part in there), sum(part.bytes for part in there))
+    refusal = check_staging(staging(tx), command, is_new=number is None)
+    if refusal is not None:
+        raise refusal
+    if number is None:
+        number = tx.state.stages_begun = tx.state.stages_begun + 1
+        stage = StoredStage(command.queue, command.stage, (), 0)
+    else:
+        stage = tx.state.stages[number]
+    parts = [*stage.parts, *((command.page, index, part) for index, part in enumerate(command.parts))]
+    parts.sort(key=lambda part: part[:2])
+    expires_at = tx.now_ms + limits.STAGE_LIFE_MS
+    tx.state.stages[number] = replace(stage, parts=tuple(parts), expires_at=expires_at)
+    return Staged(sum(part.messages for part in command.parts), sum(part.bytes for part in command.parts))
+
+
+def publish(tx: Transaction, command: Publish) -> Published:
+    last = tx.state.publications.get(command.app)
+    if last is not None and last.version >= command.version:
+        return Published(False, 0, tx.state.last_place)
+    twice = repeated(command.stages)
+    if twice is not None:
+        raise missing(twice, 0)
+    numbers = []
+    for stage in command.stages:
+        number = _find(tx, stage.queue, stage.stage)
+        pages = [] if number is None else tx.state.stages[number].pages
+        if number is None or pages != list(range(stage.pages)):
+            raise missing(stage, len(pages))
+        numbers.append(number)
+    messages = 0
+    for queue in dict.fromkeys(stage.queue for stage in command.stages):
+        spaces = [
+            tx.state.stages[number].space for number in numbers if tx.state.stages[number].queue == queue
+        ]
+        new = Space(sum(space.messages for space in spaces), sum(space.bytes for space in spaces))
+        messages += new.messages
+        _check_queue(tx, queue, new)
+    for number in numbers:
+        _queue_stage(tx, number, published=True)
+    tx.state.publications.pop(command.app, None)
+    tx.state.publications[command.app] = PublishedVersion(command.app, command.version, tx.now_ms)
+    if len(tx.state.publications) > limits.PUBLICATIONS_REMEMBERED_MAX:
+        del tx.state.publications[next(iter(tx.state.publications))]
+    return Published(True, messages, tx.state.last_place)
+
+
+def _check_queue(tx: Transaction, queue: str, new: Space) -> None:
+    if queue not in tx.state.queues and len(tx.state.queues) >= limits.QUEUES_MAX:
+        raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
+    waiting = [stage.space for stage in tx.state.stages.values() if stage.published and stage.queue == queue]
+    on_the_way = Space(sum(space.messages for space in waiting), sum(space.bytes for space in waiting))
+    refusal = check_space(tx.state.counts(queue), on_the_way, new, tx.rules(queue))
+    if refusal is not None:
+        raise refusal
+
+
+def _queue_stage(tx: Transaction, number: int, *, published: bool) -> None:
+    """Give a stage its place, behind all others."""
+    place = tx.state.last_place = tx.state.last_place + 1
+    tx.state.stages[number] = replace(tx.state.stages[number], name=None, place=place, published=published)
+
+
+def discard(tx: Transaction, command: DiscardStage) -> bool:
+    number = _find(tx, command.queue, command.stage)
+    if number is not None:
+        _queue_stage(tx, number, published=False)
+    return number is not None
+
+
+def end_stages(tx: Transaction, command: EndStages) -> int:
+    stages = [
+        (stage.expires_at, number) for number, stage in tx.state.stages.items() if stage.name is not None
+    ]
+    ended = sorted(each for each in stages if each[0] <= tx.now_ms)[: limits.STAGES_ENDED_MAX]
+    for _, number in ended:
+        _queue_stage(tx, number, published=False)
+    return len(ended)
+
+
+def advance(tx: Transaction) -> None:
+    """Move the next parts of published stages into their queues, or remove some of ended ones."""
+    step = Step()
+    taken = 0
+    placed = [(number, stage) for number, stage in tx.state.stages.items() if stage.place is not None]
+    placed.sort(key=lambda each: (not each[1].published, each[1].place))
+    for number, stage in placed:
+        left = stage.parts
+        while left:
+            _, _, part = left[0]
+            if taken == limits.PUBLISH_STEP_MESSAGES_MAX or not step.takes(part.messages, part.bytes):
+                tx.state.stages[number] = replace(stage, parts=left)
+                return
+            if stage.published:
+                for message in read_part(part.body):
+                    store(tx, stage.queue, message)
+            taken += 1
+            left = left[1:]
+        del tx.state.stages[number]
+        if taken == limits.PUBLISH_STEP_MESSAGES_MAX:
+            return

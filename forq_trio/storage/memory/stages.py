@@ -1,0 +1,43 @@
+"""A stage as the reference engine keeps it."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from forq_trio.model.publishing import StagedPart, Staging
+from forq_trio.storage.rules import Space
+
+
+class StoredStage(Struct, frozen=True, gc=False):
+    """A stage. name: None once it has a place. parts: what is left of it, by page and part."""
+
+    queue: str
+    name: str | None
+    parts: tuple[tuple[int, int, StagedPart], ...]
+    expires_at: int
+    place: int | None = None
+    published: bool = False
+
+    @property
+    def pages(self) -> list[int]:
+        return sorted({page for page, _, _ in self.parts})
+
+    @property
+    def space(self) -> Space:
+        parts = [part for _, _, part in self.parts]
+        return Space(sum(part.messages for part in parts), sum(part.bytes for part in parts))
+
+
+def staging_of(stages: Mapping[int, StoredStage], last_place: int, apps: int) -> Staging:
+    """What is staged in all."""
+    placed = [stage for stage in stages.values() if stage.place is not None]
+    return Staging(
+        stages=len(stages),
+        bytes=sum(stage.space.bytes for stage in stages.values()),
+        waiting=len(placed),
+        place=min(
+            [stage.place for stage in placed if stage.place is not None and stage.published], default=None
+        ),
+        last_place=last_place,
+        apps=apps,
+    )

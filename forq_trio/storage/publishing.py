@@ -1,0 +1,70 @@
+"""What both engines share of stages and publications."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.commands import StagePage
+from forq_trio.model.errors import QueueFull, StageMissing, StagingFull
+from forq_trio.model.messages import NewMessage, QueueCounts
+from forq_trio.model.publishing import Stage, Staging
+from forq_trio.model.queue_settings import Overflow, QueueRules
+from forq_trio.storage.rules import Space, above
+
+read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
+"""The messages of a part."""
+
+
+class Step:
+    """How much one batch moves into queues, or removes: parts up to these bounds, at least one."""
+
+    def __init__(self) -> None:
+        self._messages = 0
+        self._bytes = 0
+
+    def takes(self, messages: int, size: int) -> bool:
+        """Whether the next part belongs to the step. Each part counts as one message more than it has."""
+        is_first = self._messages == 0
+        self._messages += messages + 1
+        self._bytes += size
+        return is_first or (
+            self._messages <= limits.PUBLISH_STEP_MESSAGES_MAX
+            and self._bytes <= limits.PUBLISH_STEP_BYTES_MAX
+        )
+
+
+def check_staging(staging: Staging, command: StagePage, *, is_new: bool) -> StagingFull | None:
+    """StagingFull if one more page would be too much. is_new: it begins a stage."""
+    size = sum(part.bytes for part in command.parts)
+    if staging.bytes + size > limits.STAGED_BYTES_MAX or (is_new and staging.stages >= limits.STAGES_MAX):
+        return StagingFull()
+    return None
+
+
+def missing(stage: Stage, pages: int) -> StageMissing:
+    """The error for a stage that has so many pages."""
+    has = "is not there" if pages == 0 else f"has other pages ({pages})"
+    return StageMissing(
+        f"stage {stage.stage} of queue {stage.queue} {has}; {stage.pages} were named, from 0; nothing was published"
+    )
+
+
+def check_space(counts: QueueCounts, waiting: Space, new: Space, rules: QueueRules) -> QueueFull | None:
+    """QueueFull if a queue does not take so many messages. waiting: those that are on their way to it.
+
+    A queue that evicts takes what fits into an empty one: later sends evict, the publication does not.
+    """
+    stored = Space(counts.total + waiting.messages + new.messages, counts.bytes + waiting.bytes + new.bytes)
+    asked = stored if rules.overflow is Overflow.REJECT else new
+    return QueueFull() if max(above(asked, rules)) > 0 else None
+
+
+def repeated(stages: Sequence[Stage]) -> Stage | None:
+    """A stage that is named twice, None for none."""
+    seen: set[tuple[str, str]] = set()
+    for stage in stages:
+        if (stage.queue, stage.stage) in seen:
+            return stage
+        seen.add((stage.queue, stage.stage))
+    return None

@@ -1,0 +1,162 @@
+"""Stages and publications.
+
+A publication only gives its stages their places; `advance` moves their messages into the queues, so many in each batch,
+and removes stages that have ended. A part is read, stored and deleted in one transaction.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
+from forq_trio.model.errors import ServiceError, StageMissing
+from forq_trio.model.publishing import Published, Staged
+from forq_trio.storage.engine import SetAside
+from forq_trio.storage.publishing import Step, check_space, check_staging, missing, read_part, repeated
+from forq_trio.storage.rules import Space
+from forq_trio.storage.sqlite.operations.send import store
+from forq_trio.storage.sqlite.transaction import Transaction
+
+
+def stage_page(tx: Transaction, commands: Sequence[StagePage]) -> list[Staged | ServiceError]:
+    return [_stage_page(tx, command) for command in commands]
+
+
+def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
+    found = tx.query("find_stage", command.queue, command.stage)
+    if found:
+        parts, messages, size = tx.query("find_page", found[0][0], command.page)[0]
+        if parts:
+            return Staged(messages, size)
+    refusal = check_staging(tx.staging, command, is_new=not found)
+    if refusal is not None:
+        return refusal
+    expires_at = tx.now_ms + limits.STAGE_LIFE_MS
+    begun = found or tx.query("begin_stage", command.queue, command.stage, expires_at)
+    stage_id, page = begun[0][0], command.page
+    tx.run(
+        "add_part",
+        [(stage_id, page, i, part.messages, part.bytes, part.body) for i, part in enumerate(command.parts)],
+    )
+    messages = sum(part.messages for part in command.parts)
+    size = sum(part.bytes for part in command.parts)
+    tx.query("grow_stage", stage_id, page, messages, size, expires_at)
+    staging = tx.staging
+    tx.staging = replace(staging, stages=staging.stages + (not found), bytes=staging.bytes + size)
+    return Staged(messages, size)
+
+
+def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | ServiceError | StageMissing]:
+    return [_publish(tx, command) for command in commands]
+
+
+def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | StageMissing:
+    last = tx.query("find_publication", command.app)
+    if last and last[0][0] >= command.version:
+        return Published(False, 0, tx.staging.last_place)
+    ids = []
+    new: dict[str, Space] = {}
+    twice = repeated(command.stages)
+    if twice is not None:
+        return missing(twice, 0)
+    for stage in command.stages:
+        found = tx.query("find_stage", stage.queue, stage.stage)
+        stage_id, pages, last_page, messages, size = found[0] if found else (0, 0, -1, 0, 0)
+        if pages != stage.pages or last_page != stage.pages - 1:
+            return missing(stage, pages)
+        ids.append(stage_id)
+        before = new.get(stage.queue, Space(0, 0))
+        new[stage.queue] = Space(before.messages + messages, before.bytes + size)
+    for queue, space in new.items():
+        waiting = Space(*tx.query("on_the_way", queue)[0])
+        refusal = tx.admit(queue) or check_space(tx.counted(queue), waiting, space, tx.rules(queue))
+        if refusal is not None:
+            return refusal
+    _queue_stages(tx, ids, published=True)
+    _note_version(tx, command, is_new=not last)
+    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_place)
+
+
+def _note_version(tx: Transaction, command: Publish, *, is_new: bool) -> None:
+    tx.query("save_publication", command.app, command.version, tx.now_ms)
+    apps = tx.staging.apps + is_new
+    if apps > limits.PUBLICATIONS_REMEMBERED_MAX:
+        tx.query("forget_publication")
+        apps -= 1
+    tx.staging = replace(tx.staging, apps=apps)
+
+
+def _queue_stages(tx: Transaction, ids: Sequence[int], *, published: bool) -> None:
+    """Give these stages their places, behind all others."""
+    place = tx.staging.last_place
+    tx.run("queue_stage", [(stage_id, place + 1 + i, published) for i, stage_id in enumerate(ids)])
+    staging = replace(tx.staging, last_place=place + len(ids), waiting=tx.staging.waiting + len(ids))
+    if published and ids and staging.place is None:
+        staging = replace(staging, place=place + 1)
+    tx.staging = staging
+
+
+def discard(tx: Transaction, commands: Sequence[DiscardStage]) -> list[bool]:
+    outcomes = []
+    for command in commands:
+        found = tx.query("find_stage", command.queue, command.stage)
+        _queue_stages(tx, [row[0] for row in found], published=False)
+        outcomes.append(bool(found))
+    return outcomes
+
+
+def end_stages(tx: Transaction, commands: Sequence[EndStages]) -> list[int]:
+    outcomes = []
+    for _ in commands:
+        ended = [row[0] for row in tx.query("find_expired_stages", tx.now_ms, limits.STAGES_ENDED_MAX)]
+        _queue_stages(tx, ended, published=False)
+        outcomes.append(len(ended))
+    return outcomes
+
+
+def advance(tx: Transaction) -> None:
+    """Move the next parts of published stages into their queues, or remove some of ended ones.
+
+    In an isolated batch a stage that cannot be read is set aside, and the next batch goes on with the others.
+    """
+    if tx.isolated:
+        error = tx.attempt(lambda: _take_step(tx, parts_max=1))
+        if error is not None:
+            stage_id, queue, _, size = tx.query("next_stage")[0]
+            tx.query("set_stage_aside", stage_id)
+            waiting, place = tx.staging.waiting - 1, tx.query("first_place")[0][0]
+            tx.staging = replace(tx.staging, waiting=waiting, place=place)
+            tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
+    else:
+        _take_step(tx, parts_max=limits.PUBLISH_STEP_MESSAGES_MAX)
+
+
+def _take_step(tx: Transaction, parts_max: int) -> None:
+    step = Step()
+    taken = 0
+    while taken < parts_max and (found := tx.query("next_stage")):
+        stage_id, queue, published, _ = found[0]
+        messages = size = 0
+        while parts := tx.query("next_part", stage_id):
+            rowid, part_messages, part_bytes = parts[0]
+            if taken == parts_max or not step.takes(part_messages, part_bytes):
+                tx.query("shrink_stage", stage_id, messages, size)
+                break
+            if published:
+                store(tx, queue, read_part(tx.query("part_body", rowid)[0][0]), tx.rules(queue))
+            tx.query("remove_part", rowid)
+            taken += 1
+            messages += part_messages
+            size += part_bytes
+        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - size)
+        if parts:
+            break
+        tx.query("forget_stage", stage_id)
+        tx.staging = replace(
+            tx.staging,
+            stages=tx.staging.stages - 1,
+            waiting=tx.staging.waiting - 1,
+            place=tx.query("first_place")[0][0],
+        )
+    tx.write_inserts()

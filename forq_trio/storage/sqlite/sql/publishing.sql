@@ -1,0 +1,87 @@
+-- Stages and publications, on the write connection.
+
+-- name: load_staging
+-- What is staged in all, and how many apps have published.
+SELECT count(*), coalesce(sum(bytes), 0), count(place), min(place) FILTER (WHERE published = 1),
+       coalesce(max(place), 0), (SELECT count(*) FROM publications)
+FROM stages;
+
+-- name: find_stage
+-- A stage that waits to be published.
+SELECT id, pages, last_page, messages, bytes FROM stages WHERE queue = ? AND stage = ?;
+
+-- name: begin_stage
+-- A new stage, without pages.
+INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, expires_at) VALUES (?, ?, 0, -1, 0, 0, ?)
+RETURNING id;
+
+-- name: find_page
+-- The parts, messages and bytes of a page.
+SELECT count(*), coalesce(sum(messages), 0), coalesce(sum(bytes), 0) FROM staged_parts WHERE stage_id = ? AND page = ?;
+
+-- name: add_part
+-- A part of a page.
+INSERT INTO staged_parts (stage_id, page, part, messages, bytes, body) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: grow_stage
+-- One more page.
+UPDATE stages SET pages = pages + 1, last_page = max(last_page, ?2), messages = messages + ?3, bytes = bytes + ?4,
+                  expires_at = ?5
+WHERE id = ?1;
+
+-- name: queue_stage
+-- Give a stage its place: published, or to be removed. Its name is free again.
+UPDATE stages SET stage = NULL, place = ?2, published = ?3 WHERE id = ?1;
+
+-- name: find_expired_stages
+-- Stages whose life is over.
+SELECT id FROM stages WHERE stage IS NOT NULL AND expires_at <= ? ORDER BY expires_at, id LIMIT ?;
+
+-- name: on_the_way
+-- The messages and bytes that are published and not yet in their queue.
+SELECT coalesce(sum(messages), 0), coalesce(sum(bytes), 0) FROM stages
+WHERE published = 1 AND place IS NOT NULL AND queue = ?;
+
+-- name: next_stage
+-- The stage to work on: published ones first, in order.
+SELECT id, queue, published, bytes FROM stages WHERE place IS NOT NULL ORDER BY published DESC, place LIMIT 1;
+
+-- name: first_place
+-- The place of the first published stage.
+SELECT min(place) FROM stages WHERE published = 1 AND place IS NOT NULL;
+
+-- name: next_part
+-- The next part of a stage, without its body.
+SELECT rowid, messages, bytes FROM staged_parts WHERE stage_id = ? ORDER BY page, part LIMIT 1;
+
+-- name: part_body
+-- The messages of a part.
+SELECT body FROM staged_parts WHERE rowid = ?;
+
+-- name: remove_part
+-- Remove a part.
+DELETE FROM staged_parts WHERE rowid = ?;
+
+-- name: shrink_stage
+-- A part of a stage is in its queue, or removed.
+UPDATE stages SET messages = messages - ?2, bytes = bytes - ?3 WHERE id = ?1;
+
+-- name: forget_stage
+-- Remove a stage without parts.
+DELETE FROM stages WHERE id = ?;
+
+-- name: set_stage_aside
+-- Leave a damaged stage where it is: nothing works on it any more.
+UPDATE stages SET place = NULL, published = 0 WHERE id = ?;
+
+-- name: find_publication
+-- The last version that an app published.
+SELECT version FROM publications WHERE app = ?;
+
+-- name: save_publication
+-- An app published a version.
+REPLACE INTO publications (app, version, published_at) VALUES (?, ?, ?);
+
+-- name: forget_publication
+-- Forget the app that published longest ago.
+DELETE FROM publications WHERE number = (SELECT min(number) FROM publications);

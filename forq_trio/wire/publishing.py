@@ -1,0 +1,62 @@
+"""Stages, publications, and exports of a queue."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from forq_trio.model import limits
+from forq_trio.model.publishing import PublishedVersion as PublishedVersion
+from forq_trio.model.publishing import Stage as Stage
+from forq_trio.model.publishing import Staged as Staged
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.values import LEFT_OUT, Count, bounded, text_up_to, up_to
+
+_NAME = "1 to 128 characters of A-Z a-z 0-9 . _ : -"
+
+
+class NamedStage(Stage, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A stage to publish, with the number of its pages."""
+
+    queue: str
+    stage: Annotated[str, text_up_to(limits.PIPELINE_NAME_LENGTH_MAX, _NAME)]
+    pages: Annotated[int, bounded(1, limits.STAGE_PAGES_MAX, "Its pages are numbered from 0.")]
+
+
+class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Stages to publish in this order, as a version of an app."""
+
+    app: Annotated[str, text_up_to(limits.PIPELINE_NAME_LENGTH_MAX, _NAME)]
+    version: Annotated[int, Meta(description="Higher than all that the app published before.")]
+    stages: Annotated[list[NamedStage], up_to(limits.PUBLISH_STAGES_MAX, "May be empty.")]
+
+
+class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What became of a publication.
+
+    published: false if the app had published this version, or a later one, before: nothing was done then. messages: how
+    many are in their queues now.
+    """
+
+    published: bool
+    messages: Annotated[Count | None, LEFT_OUT] = None
+
+
+class ExportPage(Struct, frozen=True, gc=False):
+    """A page of an export, by sequence. next: the `after` of the next page, None at the end."""
+
+    messages: list[ExportedMessage]
+    next: int | None
+
+
+class ExportRange(Struct, frozen=True, gc=False):
+    """A range of an export: the messages with a sequence above `after`, up to `until`."""
+
+    after: int
+    until: int
+
+
+class ExportPartitions(Struct, frozen=True, gc=False):
+    """Disjoint ranges that cover all messages of a queue, and how many these are."""
+
+    bounds: list[ExportRange]
+    messages: Count

@@ -1,0 +1,66 @@
+"""Exports: every message of a range once, as a line, by sequence; nothing is changed."""
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.wire.export import ExportedMessage
+
+from .script import T0, fail, receive, run, send
+
+END = limits.SEQUENCE_MAX
+
+
+def lines(rows):
+    return [msgspec.json.decode(line, type=ExportedMessage) for line in rows.lines.splitlines()]
+
+
+def test_a_line_has_what_a_message_is(engine, reader):
+    odd = 'größe \u0000 \x1f "\\ \u2028 \U0001f600\n'
+    first = send(engine, odd, priority=7, attributes={"k": "ö\n"}, group="g", now=T0 + 5)
+    second = send(engine, "", delay_ms=1_000)
+    send(engine, "elsewhere", queue="p")
+    receive(engine)
+    rows = reader.export("q", 0, END, 10)
+    assert rows.next is None
+    assert lines(rows) == [
+        ExportedMessage(
+            first.id, "q", first.sequence, odd, T0 + 5, 1, 7, "g", {"k": "ö\n"}, state="processing"
+        ),
+        ExportedMessage(second.id, "q", second.sequence, "", T0, state="delayed"),
+    ]
+    assert reader.export("q", 0, END, 10) == rows
+
+
+def test_states(engine, reader):
+    send(engine, "f")
+    fail(engine)
+    send(engine, "r")
+    assert [line.state for line in lines(reader.export("q", 0, END, 10))] == ["failed", "ready"]
+
+
+def test_pages_of_a_range(engine, reader, monkeypatch):
+    sent = [send(engine, "x" * size).sequence for size in (0, 5, 1, 2, 9, 0, 1)]
+    found, after = [], sent[0] - 1
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 4)
+    while after is not None:
+        rows = reader.export("q", after, sent[-2], 2)
+        found.append([line.sequence for line in lines(rows)])
+        after = rows.next
+    assert found == [sent[0:2], sent[2:4], sent[4:5], sent[5:6]]
+    assert reader.export("q", sent[-1], END, 2).lines == b""
+    assert reader.export("nothing", 0, END, 2).next is None
+
+
+def test_partitions_cover_everything_once(engine, reader):
+    assert reader.export_bounds("q", 3).bounds == []
+    for number in range(17):
+        send(engine, f"{number}", queue="qp"[number % 2])
+    stored = [line.sequence for line in lines(reader.export("q", 0, END, 100))]
+    for count in (1, 2, 3, 4, 8, 9, 20):
+        bounds = reader.export_bounds("q", count)
+        parts = [[seq for seq in stored if after < seq <= until] for after, until in bounds.bounds]
+        assert [each for part in parts for each in part] == stored
+        assert bounds.messages == 9
+        assert len(parts) <= count
+        assert all(0 < len(part) <= -(-9 // count) for part in parts)
+    run(engine)

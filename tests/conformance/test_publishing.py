@@ -1,0 +1,224 @@
+"""Stages and publications: all or nothing, in order, once; and what ends them."""
+
+import msgspec
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
+from forq_trio.model.errors import QueueFull, StageMissing, StagingFull
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.publishing import Published, PublishedVersion, Stage, Staged, StagedPart
+from forq_trio.model.queue_settings import Overflow
+from forq_trio.storage.engine import Batch
+
+from .script import DAY_MS, T0, claim, configure, contents, do, drain, run, send
+
+
+def part(*messages):
+    messages = [NewMessage(each) if isinstance(each, str) else each for each in messages]
+    size = sum(len(message.content.encode()) for message in messages)
+    return StagedPart(msgspec.msgpack.encode(messages), len(messages), size)
+
+
+def stage(engine, *parts, name="s", page=0, queue="q", now=T0):
+    return do(engine, StagePage(queue, name, page, tuple(part(*each) for each in parts)), now)
+
+
+def publish(engine, *stages, app="app", version=1, now=T0):
+    named = [each if isinstance(each, Stage) else Stage("q", each, 1) for each in stages]
+    return do(engine, Publish(app, version, tuple(named)), now)
+
+
+def advance(engine, now=T0):
+    """Run batches until nothing is on its way; returns how many there were."""
+    batches = 0
+    while engine.snapshot().staging.waiting:
+        result = run(engine, now=now)
+        batches += 1
+        assert not engine.snapshot().staging.waiting or result.next_due_ms <= now
+        assert batches < 1_000
+    return batches
+
+
+def staged(engine):
+    staging = engine.snapshot().staging
+    return staging.stages, staging.bytes
+
+
+def test_pages_enter_the_queue_in_order_once_they_are_published(engine):
+    assert stage(engine, ["c", "d"], ["e"], page=1) == Staged(3, 3)
+    assert stage(engine, ["a"], ["b"]) == Staged(2, 2)
+    assert stage(engine, ["y"], name="t") == Staged(1, 1)
+    assert staged(engine) == (2, 6)
+    assert "q" not in engine.snapshot().counts
+    assert publish(engine, "t", Stage("q", "s", 2)) == Published(True, 6, 2)
+    advance(engine)
+    assert staged(engine) == (0, 0)
+    assert drain(engine) == ["y", "a", "b", "c", "d", "e"]
+
+
+def test_a_page_that_is_sent_again_is_ignored(engine):
+    stage(engine, ["a"])
+    assert stage(engine, ["bb", "cc"]) == Staged(1, 1)
+    publish(engine, "s")
+    advance(engine)
+    assert drain(engine) == ["a"]
+
+
+def test_a_version_is_published_once(engine):
+    for number, name in enumerate("stu", 1):
+        stage(engine, [f"{number}"], name=name)
+    assert publish(engine, "s", version=5).published
+    assert not publish(engine, "t", version=5).published
+    assert not publish(engine, "t", version=4).published
+    assert not publish(engine, "nothing of this name", version=5).published
+    assert publish(engine, "u", version=5, app="other").published
+    advance(engine)
+    assert drain(engine) == ["1", "3"]
+    assert staged(engine) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        (Stage("q", "s", 1), Stage("q", "t", 1)),
+        (Stage("q", "s", 2),),
+        (Stage("p", "s", 1),),
+        (Stage("q", "s", 1), Stage("q", "s", 1)),
+        (Stage("q", "gap", 2),),
+        (Stage("q", "s", 1), Stage("q", "gap", 1)),
+    ],
+)
+def test_nothing_is_published_where_a_stage_is_not_as_it_was_named(engine, stages):
+    stage(engine, ["a"])
+    stage(engine, ["a"], name="gap", page=0)
+    stage(engine, ["c"], name="gap", page=2)
+    assert isinstance(publish(engine, *stages), StageMissing)
+    assert engine.snapshot().staging.waiting == 0
+    assert publish(engine, "s").published
+
+
+def test_messages_are_as_they_were_sent(engine, reader):
+    message = NewMessage(
+        "größe", priority=7, delay_ms=5_000, ttl_ms=9_000, attributes={"k": "v"}, group="g", max_attempts=2
+    )
+    stage(engine, [message, NewMessage("x", deduplication_id="d"), NewMessage("y", deduplication_id="d")])
+    publish(engine, "s", now=T0 + 1)
+    advance(engine, T0 + 2)
+    second, first = reader.browse("q", None, 10)
+    assert (first.content, first.priority, first.process_after) == ("größe", 7, T0 + 5_002)
+    assert (first.expires_after, first.attributes, first.group) == (T0 + 14_002, {"k": "v"}, "g")
+    assert (first.received_at, second.content) == (T0 + 2, "x")
+
+
+def test_a_batch_moves_so_many_and_others_are_served_between(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PUBLISH_STEP_MESSAGES_MAX", 4)
+    stage(engine, ["1", "2"], ["3"], ["4", "5", "6", "7", "8"], ["9"], [])
+    publish(engine, "s")
+    result = run(engine, parked={"q": [claim(10)]})
+    assert contents(result.served["q"][0][1]) == ["1", "2"]
+    assert result.next_due_ms == T0
+    assert run(engine).next_due_ms == T0
+    send(engine, "between")
+    assert advance(engine) == 1
+    assert drain(engine) == ["3", "4", "5", "6", "7", "8", "between", "9"]
+
+
+def test_while_nothing_can_be_stored_nothing_moves(engine):
+    stage(engine, ["a"])
+    publish(engine, "s")
+    result = engine.execute_batch(Batch([], T0, moves_staged=False))
+    engine.commit()
+    assert result.next_due_ms == T0 + limits.DUE_RETRY_MS
+    assert engine.snapshot().counts.get("q") is None
+    advance(engine)
+    assert drain(engine) == ["a"]
+
+
+def test_a_full_queue_is_told_before_anything_is_published(engine):
+    configure(engine, max_messages=3)
+    send(engine, "here")
+    stage(engine, ["a", "b"], name="two")
+    stage(engine, ["c"], name="one")
+    assert isinstance(publish(engine, "two", "one"), QueueFull)
+    assert publish(engine, "two").published
+    assert isinstance(publish(engine, "one", app="other"), QueueFull)  # what is on the way counts
+    advance(engine)
+    assert isinstance(publish(engine, "one", app="other"), QueueFull)
+    assert drain(engine) == ["here", "a", "b"]
+    assert publish(engine, "one", app="other").published
+
+
+def test_a_queue_that_evicts_takes_a_publication_and_evicts_later(engine):
+    configure(engine, max_messages=3, overflow=Overflow.DROP_OLDEST)
+    send(engine, "here")
+    send(engine, "there")
+    stage(engine, ["a", "b"], name="two")
+    stage(engine, ["1", "2", "3", "4"], name="four")
+    assert isinstance(publish(engine, "four"), QueueFull)
+    assert publish(engine, "two").published
+    advance(engine)
+    assert engine.snapshot().counts["q"].total == 4
+    send(engine, "new")
+    assert drain(engine) == ["a", "b", "new"]
+
+
+def test_a_discarded_stage_is_gone_and_its_name_free(engine):
+    stage(engine, ["a"])
+    assert do(engine, DiscardStage("q", "s")) is True
+    assert do(engine, DiscardStage("q", "s")) is False
+    assert isinstance(publish(engine, "s"), StageMissing)
+    assert stage(engine, ["b", "c"]) == Staged(2, 2)
+    advance(engine)
+    assert staged(engine) == (1, 2)
+    assert publish(engine, "s").published
+    advance(engine)
+    assert drain(engine) == ["b", "c"]
+
+
+def test_a_stage_ends_a_day_after_its_last_page(engine, monkeypatch):
+    monkeypatch.setattr(limits, "STAGES_ENDED_MAX", 1)
+    stage(engine, ["a"], name="s")
+    stage(engine, ["b"], name="t", now=T0)
+    stage(engine, ["c"], name="t", page=1, now=T0 + 5)
+    stage(engine, ["d"], name="u", now=T0 + 1)
+    assert do(engine, EndStages(), T0 + DAY_MS - 1) == 0
+    assert do(engine, EndStages(), T0 + DAY_MS + 1) == 1
+    assert do(engine, EndStages(), T0 + DAY_MS + 1) == 1
+    assert do(engine, EndStages(), T0 + DAY_MS + 1) == 0
+    advance(engine, T0 + DAY_MS + 1)
+    assert staged(engine) == (1, 2)
+    assert publish(engine, Stage("q", "t", 2), now=T0 + DAY_MS).published
+
+
+def test_what_is_staged_is_bounded(engine, monkeypatch):
+    monkeypatch.setattr(limits, "STAGED_BYTES_MAX", 4)
+    monkeypatch.setattr(limits, "STAGES_MAX", 2)
+    assert stage(engine, ["aaa"]) == Staged(1, 3)
+    assert isinstance(stage(engine, ["bb"], page=1), StagingFull)
+    assert stage(engine, ["aaa", "whatever"]) == Staged(1, 3)
+    assert stage(engine, [""], name="t") == Staged(1, 0)
+    assert isinstance(stage(engine, [""], name="u"), StagingFull)
+    publish(engine, "s")
+    advance(engine)
+    assert stage(engine, ["bbbb"], name="u") == Staged(1, 4)
+
+
+def test_the_last_version_of_an_app_is_remembered(engine, reader, monkeypatch):
+    monkeypatch.setattr(limits, "PUBLICATIONS_REMEMBERED_MAX", 2)
+    for version, app in enumerate("abac", 1):
+        stage(engine, [], name=app)
+        assert publish(engine, app, app=app, version=version, now=T0 + version).published
+        advance(engine)
+    assert reader.publication("a") == PublishedVersion("a", 3, T0 + 3)
+    assert reader.publication("b") is None
+    assert reader.publication("c") == PublishedVersion("c", 4, T0 + 4)
+    assert engine.snapshot().staging.apps == 2
+
+
+def test_an_empty_page_is_a_page(engine):
+    assert stage(engine, []) == Staged(0, 0)
+    assert stage(engine, ["a"]) == Staged(0, 0)
+    assert publish(engine, "s") == Published(True, 0, 1)
+    advance(engine)
+    assert staged(engine) == (0, 0)
