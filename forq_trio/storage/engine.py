@@ -28,10 +28,11 @@ The rules of every engine; the conformance suite checks them on each:
    DUE_BATCH_MAX groups are looked at in a batch, those first that earlier ones left, then the others by name; a group
    of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
-9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach, Resubmit;
-   Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken, RevokeToken,
-   NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive, Optimize, Ping; held messages
-   (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
+9. The order within a batch, kind by kind: due messages; Configure, Pause; Produce, ProduceMany, ProduceEach,
+   Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep, SaveToken,
+   RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive, PurgeHistory,
+   TrimHistory, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in queues with claims in this
+   batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -43,6 +44,9 @@ The rules of every engine; the conformance suite checks them on each:
    batch: a command that did not run has the outcome DEFERRED, as has a claim that got nothing although messages are
    ready. The queues with claims begin, in name order, with the first one that the batch before came to with an
    allowance used up. No batch makes more than COMMIT_CHANGES_MAX changes.
+13. While the history is on, a message that goes for good is in it from that very commit on: so every message that was
+   ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
+   grow by one in the order in which messages ended.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -54,6 +58,14 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
+from forq_trio.model.history import (
+    FinishedMessage,
+    FoundFinished,
+    HistoryCounts,
+    HistoryEnds,
+    HistoryLines,
+    Outcome,
+)
 from forq_trio.model.messages import (
     Delivery,
     ErrorGroups,
@@ -73,12 +85,13 @@ from forq_trio.model.sessions import UiSession
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
-    """The server-wide defaults of rules; all times in milliseconds."""
+    """The server-wide defaults of rules; all times in milliseconds. history: keep finished messages."""
 
     queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
     dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
     attempts_max: int = limits.ATTEMPTS_MAX_DEFAULT
     backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
+    history: bool = False
 
 
 class Receiver(NamedTuple):
@@ -217,6 +230,15 @@ class Snapshot(Protocol):
         """All tasks over dead letters by id, in the order in which they were first stored."""
         ...
 
+    @property
+    def history_ends(self) -> HistoryEnds:
+        """The ids of the finished messages that are kept."""
+        ...
+
+    def history_counts(self) -> dict[str, HistoryCounts]:
+        """How much is kept of the history of every queue that has one."""
+        ...
+
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue."""
         ...
@@ -290,6 +312,31 @@ class Reader(Protocol):
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         """The queue of each of these messages; those that do not exist are left out."""
         ...
+
+    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
+        """At most `limit` finished messages with ids above `after` (and up to `until`), oldest first, as NDJSON.
+
+        queue: None for all. The page ends at about BROWSE_PAGE_BYTES_MAX; it has at least one message if there is one.
+        """
+        ...
+
+    def find_finished(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        outcome: Outcome | None,
+        before: int | None,
+        limit: int,
+        scan_max: int,
+    ) -> FoundFinished:
+        """The finished messages that match, newest first, with ids below `before`; reads `scan_max` at most.
+
+        The filter means the reason of the history, and the time when a message ended; status and above_sequence mean
+        nothing here.
+        """
+        ...
+
+    def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
 
     def interrupt(self) -> None:
         """Make a read that runs in another thread fail with ReadDeadlineExceeded."""

@@ -14,6 +14,7 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
+from forq_trio.storage.memory import history as memory_history
 from forq_trio.storage.memory import redrives as memory_redrives
 from forq_trio.storage.memory import send as memory_send
 from forq_trio.storage.memory import sessions as memory_sessions
@@ -56,6 +57,8 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.NoteSessionUse: memory_sessions.note_session_use,
     commands.SaveRedrive: memory_redrives.save,
     commands.ForgetRedrive: memory_redrives.forget,
+    commands.PurgeHistory: memory_history.purge,
+    commands.TrimHistory: memory_history.trim,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

@@ -37,6 +37,7 @@ from forq_trio.model.commands import (
     ProduceEach,
     ProduceMany,
     Purge,
+    PurgeHistory,
     Redrive,
     Release,
     Resubmit,
@@ -45,6 +46,7 @@ from forq_trio.model.commands import (
     SaveSession,
     SaveToken,
     Sweep,
+    TrimHistory,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
@@ -58,7 +60,17 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import due, moves, queues, redrives, send, sessions, settle, tokens
+from forq_trio.storage.sqlite.operations import (
+    due,
+    history,
+    moves,
+    queues,
+    redrives,
+    send,
+    sessions,
+    settle,
+    tokens,
+)
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold
 from forq_trio.storage.sqlite.reader import SqliteReader
@@ -105,6 +117,8 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     NoteSessionUse: sessions.note_use,
     SaveRedrive: redrives.save,
     ForgetRedrive: redrives.forget,
+    PurgeHistory: history.purge,
+    TrimHistory: history.trim,
     Optimize: _optimize,
     Ping: _ping,
 }
