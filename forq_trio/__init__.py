@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import ForqError as ForqError
     from forq_trio.model.errors import ForqProtocolError as ForqProtocolError
     from forq_trio.model.errors import ForqUnreachable as ForqUnreachable
+    from forq_trio.model.errors import HistoryGone as HistoryGone
+    from forq_trio.model.errors import HistoryOff as HistoryOff
     from forq_trio.model.errors import InvalidAttributes as InvalidAttributes
     from forq_trio.model.errors import InvalidContent as InvalidContent
     from forq_trio.model.errors import InvalidQueueName as InvalidQueueName
@@ -80,6 +82,12 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+    from forq_trio.wire.export import ExportedMessage as ExportedMessage
+    from forq_trio.wire.history import FinishedMessage as FinishedMessage
+    from forq_trio.wire.history import FinishedPage as FinishedPage
+    from forq_trio.wire.history import HistoryFilter as HistoryFilter
+    from forq_trio.wire.history import HistoryPage as HistoryPage
+    from forq_trio.wire.history import HistoryRange as HistoryRange
     from forq_trio.wire.messages import MessageInfo as MessageInfo
     from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
     from forq_trio.wire.queues import QueueHealth as QueueHealth
@@ -98,9 +106,9 @@ _NAMES = {
     "model.commands": "RedrivePolicy",
     "model.errors": (
         "BackupImpossible BackupRunning CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
-        "ForqProtocolError ForqUnreachable InvalidAttributes InvalidContent InvalidQueueName "
-        "InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt MessageNotFound "
-        "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
+        "ForqProtocolError ForqUnreachable HistoryGone HistoryOff InvalidAttributes InvalidContent "
+        "InvalidQueueName InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt "
+        "MessageNotFound NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
         "ProduceToDeadLetterQueue QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
         "RedriveStateConflict ServiceError Stopping StorageFull StorageLost StorageOpenError StorageUnavailable "
         "TokenExists TokenNotFound TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
@@ -111,6 +119,8 @@ _NAMES = {
     ),
     "system": "open_broker",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
+    "wire.export": "ExportedMessage",
+    "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",
     "wire.messages": "MessageInfo",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ReceiptResult",

@@ -19,6 +19,11 @@ from forq_trio.client.types import (
     DeadLetterFilter,
     DeadLetterPage,
     Delivery,
+    FinishedMessage,
+    FinishedPage,
+    HistoryFilter,
+    HistoryPage,
+    HistoryRange,
     MessageInfo,
     MessageOptions,
     MoveResult,
@@ -309,6 +314,43 @@ class ForqClient:
     def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
         """Forget a redrive that has ended."""
         self._request("DELETE", protocol.redrive_path(queue, redrive_id))
+
+    def history(
+        self, after: int = 0, *, until: int | None = None, limit: int = 1_000, queue: str | None = None
+    ) -> HistoryPage:
+        """Finished messages with history ids above `after` (and up to `until`), oldest first, 1-10,000 a page.
+
+        A page has at most 4 MiB. queue: None for all; a token that does not cover all has to name one. The page after
+        it begins at its `next`.
+        """
+        path = protocol.history_path(after, until, limit, queue)
+        return protocol.read_history_page(self._request("GET", path))
+
+    def history_range(self) -> HistoryRange:
+        """Which history ids are kept, and whether messages that end now are."""
+        return self._ask("GET", f"{protocol.HISTORY}/range", HistoryRange)
+
+    def search_history(
+        self,
+        queue: str,
+        wanted: HistoryFilter | None = None,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> FinishedPage:
+        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
+        query = protocol.search_query(wanted or HistoryFilter(), before, limit)
+        return self._ask("GET", f"{protocol.queue_path(queue)}/history?{query}", FinishedPage)
+
+    def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
+        """One finished message of a queue, with its content and how it ended."""
+        return self._ask("GET", protocol.finished_path(queue, message_id), FinishedMessage)
+
+    def purge_history(self, queue: str) -> int:
+        """Remove all messages of a queue from the history that ended before this call; returns how many."""
+        path = f"{protocol.queue_path(queue)}/history"
+        answer = self._ask("DELETE", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
+        return answer.purged
 
     def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

@@ -235,6 +235,15 @@ class Snapshot(Protocol):
         """The ids of the finished messages that are kept."""
         ...
 
+    @property
+    def keeps_history(self) -> bool:
+        """Whether messages that end now are kept."""
+        ...
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        """How much is kept of the history of a queue; None: of all."""
+        ...
+
     def history_counts(self) -> dict[str, HistoryCounts]:
         """How much is kept of the history of every queue that has one."""
         ...

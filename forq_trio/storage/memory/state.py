@@ -257,6 +257,15 @@ class Committed:
         self.sessions = state.sessions
         self.redrives = state.redrives
         self.history_ends = state.history_ends
+        self.keeps_history = state.defaults.history
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        counts = self.history_counts()
+        if queue is None:
+            return HistoryCounts(
+                sum(each.messages for each in counts.values()), sum(each.bytes for each in counts.values())
+            )
+        return counts.get(queue, HistoryCounts())
 
     def history_counts(self) -> dict[str, HistoryCounts]:
         counts: dict[str, HistoryCounts] = {}

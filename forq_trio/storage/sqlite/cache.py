@@ -73,6 +73,18 @@ class Cache:
     def history_ends(self) -> HistoryEnds:
         return HistoryEnds(self.history_gone + 1, self.history_last)
 
+    @property
+    def keeps_history(self) -> bool:
+        return self.defaults.history
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        if queue is None:
+            return HistoryCounts(
+                sum([each.kept.messages for each in list(self.history.values())]), self.history_bytes
+            )
+        found = self.history.get(queue)
+        return HistoryCounts() if found is None else found.kept
+
     def history_counts(self) -> dict[str, HistoryCounts]:
         return {queue: each.kept for queue, each in dict(self.history).items()}
 
