@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import ForqError as ForqError
     from forq_trio.model.errors import ForqProtocolError as ForqProtocolError
     from forq_trio.model.errors import ForqUnreachable as ForqUnreachable
+    from forq_trio.model.errors import HistoryGone as HistoryGone
+    from forq_trio.model.errors import HistoryOff as HistoryOff
     from forq_trio.model.errors import InvalidAttributes as InvalidAttributes
     from forq_trio.model.errors import InvalidContent as InvalidContent
     from forq_trio.model.errors import InvalidName as InvalidName
@@ -88,6 +90,11 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
     from forq_trio.wire.export import ExportedMessage as ExportedMessage
+    from forq_trio.wire.history import FinishedMessage as FinishedMessage
+    from forq_trio.wire.history import FinishedPage as FinishedPage
+    from forq_trio.wire.history import HistoryFilter as HistoryFilter
+    from forq_trio.wire.history import HistoryPage as HistoryPage
+    from forq_trio.wire.history import HistoryRange as HistoryRange
     from forq_trio.wire.messages import MessageInfo as MessageInfo
     from forq_trio.wire.publishing import ExportPage as ExportPage
     from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
@@ -110,12 +117,13 @@ _NAMES = {
     "model.commands": "RedrivePolicy",
     "model.errors": (
         "BackupImpossible BackupRunning CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
-        "ForqProtocolError ForqUnreachable InvalidAttributes InvalidContent InvalidName InvalidQueueName "
-        "InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt MessageNotFound "
-        "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
+        "ForqProtocolError ForqUnreachable HistoryGone HistoryOff InvalidAttributes InvalidContent InvalidName "
+        "InvalidQueueName InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt "
+        "MessageNotFound NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
         "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
-        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
+        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyRedrives TooManyTokens "
+        "TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
@@ -125,6 +133,7 @@ _NAMES = {
     "system": "open_broker",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
     "wire.export": "ExportedMessage",
+    "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",
     "wire.messages": "MessageInfo",
     "wire.publishing": "ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",

@@ -24,6 +24,7 @@ from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.file_watch import FileWatch
+from forq_trio.jobs.history_retention import HistoryRetention, history_job
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
@@ -99,12 +100,14 @@ async def open_system(
     disk_reserve_bytes: int = 0,
     backup: BackupSettings | None = None,
     monitored: bool = False,
+    history: HistoryRetention | None = None,
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
     policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
     backup: None for backups only when asked, beside the database.
+    history: how much of it is kept, None for the defaults.
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
@@ -123,6 +126,7 @@ async def open_system(
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
+    periodic.append(history_job(broker, clock, history or HistoryRetention()))
     guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
@@ -213,6 +217,9 @@ async def open_broker(
     queue_ttl_hours: int = limits.QUEUE_TTL_HOURS_DEFAULT,
     dlq_ttl_hours: int = limits.DLQ_TTL_HOURS_DEFAULT,
     disk_reserve_mb: int = limits.DISK_RESERVE_MIB_DEFAULT,
+    history: bool = False,
+    history_hours: int = limits.HISTORY_HOURS_DEFAULT,
+    history_max_mib: int = limits.HISTORY_MIB_DEFAULT,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
@@ -220,8 +227,9 @@ async def open_broker(
     url: `sqlite:///<path>` (created if missing), or `memory:` for a temporary database. durability: "full" fsyncs
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
     a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve
-    file beside the database, so that all other calls go on when the disk is full; 0 for neither. clock: the wall clock
-    for messages, None for the system's.
+    file beside the database, so that all other calls go on when the disk is full; 0 for neither. history: keep
+    finished messages for `history_hours`, and `history_max_mib` MiB of them in all. clock: the wall clock for messages,
+    None for the system's.
 
     Raises StorageOpenError, OutOfRange; RuntimeError where no trio runs. Leaving the block finishes what was sent.
     Cancelled, it finishes the running commit and refuses the rest with Stopping.
@@ -235,10 +243,15 @@ async def open_broker(
         queue_ttl_ms=check_range("queue_ttl_hours", queue_ttl_hours, 1, limits.TTL_HOURS_MAX)
         * limits.HOUR_MS,
         dlq_ttl_ms=check_range("dlq_ttl_hours", dlq_ttl_hours, 1, limits.TTL_HOURS_MAX) * limits.HOUR_MS,
+        history=history,
+    )
+    retention = HistoryRetention(
+        check_range("history_hours", history_hours, 1, limits.TTL_HOURS_MAX),
+        check_range("history_max_mib", history_max_mib, 1, limits.HISTORY_MIB_MAX),
     )
     reserve_mib = check_range("disk_reserve_mb", disk_reserve_mb, 0, limits.DISK_RESERVE_MIB_MAX)
     engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
     async with open_system(
-        engine, clock or SystemClock(), disk_reserve_bytes=reserve_mib * limits.MIB
+        engine, clock or SystemClock(), disk_reserve_bytes=reserve_mib * limits.MIB, history=retention
     ) as system:
         yield system.broker

@@ -31,8 +31,9 @@ from forq_trio.model.errors import (
     RedriveNotFound,
     TokenNotFound,
 )
-from forq_trio.wire.errors import ANSWER_HEADER, FULL, ErrorView
+from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.history import HistoryFilter, HistoryPage
 from forq_trio.wire.messages import SendResult
 
 _encode_lines = msgspec.json.Encoder().encode_lines
@@ -50,6 +51,8 @@ IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request 
 
 TOKENS = "/api/v1/tokens"
 PUBLICATIONS = "/api/v1/publications"
+HISTORY = "/api/v1/history"
+_decode_exported = msgspec.json.Decoder(ExportedMessage).decode_lines
 NOT_UTF8 = "the request has text that is not UTF-8"
 # InvalidURL, LocalProtocolError and UnicodeError come from a URL or secret that cannot be used.
 TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL, UnicodeError)
@@ -153,6 +156,20 @@ def dead_letter_path(queue: str, message_id: str) -> str:
     return f"{dead_letters_path(queue)}/{_message_segment(message_id)}"
 
 
+def history_path(after: int, until: int | None, limit: int, queue: str | None) -> str:
+    """The path of a page of the history. Raises InvalidQueueName for a name that no URL can carry."""
+    members = {"after": after, "until": until, "limit": limit, "queue": queue}
+    try:
+        return f"{HISTORY}?{urlencode({name: each for name, each in members.items() if each is not None})}"
+    except UnicodeEncodeError:
+        raise InvalidQueueName from None
+
+
+def finished_path(queue: str, message_id: str) -> str:
+    """The path of a finished message."""
+    return f"{queue_path(queue)}/history/{_message_segment(message_id)}"
+
+
 def redrive_path(queue: str, redrive_id: str) -> str:
     """The path of a redrive."""
     segment = _segment(redrive_id, RedriveNotFound())
@@ -195,7 +212,10 @@ def _segment(text: str, refusal: ForqError) -> str:
 
 
 def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> str:
-    """The URL query of a search for dead letters. Raises InvalidContent for text that UTF-8 cannot carry."""
+    """The URL query of a search for dead letters, or in the history.
+
+    Raises InvalidContent for text that UTF-8 cannot carry.
+    """
     members: dict[str, object] = {
         "reason": wanted.reason,
         "minAgeMs": wanted.min_age_ms,
@@ -204,6 +224,7 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         "error": wanted.error,
         "before": before_sequence,
         "limit": limit,
+        "outcome": wanted.outcome if isinstance(wanted, HistoryFilter) else None,
         "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
     }
     try:
@@ -218,6 +239,16 @@ def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
         return msgspec.json.decode(response.content, type=answer)
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise unreadable(problem) from problem
+
+
+def read_history_page(response: httpx.Response) -> HistoryPage:
+    """The finished messages of an answer, and the ids in its headers. Raises ForqProtocolError."""
+    try:
+        messages = _decode_exported(response.content)
+        numbers = [int(response.headers[name]) for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
+    except (msgspec.MsgspecError, RecursionError, KeyError, ValueError) as problem:
+        raise unreadable(problem) from problem
+    return HistoryPage(messages, *numbers)
 
 
 def read_configuration(response: httpx.Response) -> QueueConfiguration:

@@ -21,6 +21,11 @@ from forq_trio.client.types import (
     Delivery,
     ExportPage,
     ExportPartitions,
+    FinishedMessage,
+    FinishedPage,
+    HistoryFilter,
+    HistoryPage,
+    HistoryRange,
     MessageInfo,
     MessageOptions,
     MoveResult,
@@ -362,6 +367,43 @@ class ForqClient:
         """Cut what is stored now into at most `count` (1-1,000) ranges for `export`, to be read side by side."""
         path = f"{protocol.queue_path(queue)}/export/partitions?count={count}"
         return self._ask("GET", path, ExportPartitions)
+
+    def history(
+        self, after: int = 0, *, until: int | None = None, limit: int = 1_000, queue: str | None = None
+    ) -> HistoryPage:
+        """Finished messages with history ids above `after` (and up to `until`), oldest first, 1-10,000 a page.
+
+        A page has at most 4 MiB. queue: None for all; a token that does not cover all has to name one. The page after
+        it begins at its `next`.
+        """
+        path = protocol.history_path(after, until, limit, queue)
+        return protocol.read_history_page(self._request("GET", path))
+
+    def history_range(self) -> HistoryRange:
+        """Which history ids are kept, and whether messages that end now are."""
+        return self._ask("GET", f"{protocol.HISTORY}/range", HistoryRange)
+
+    def search_history(
+        self,
+        queue: str,
+        wanted: HistoryFilter | None = None,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> FinishedPage:
+        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
+        query = protocol.search_query(wanted or HistoryFilter(), before, limit)
+        return self._ask("GET", f"{protocol.queue_path(queue)}/history?{query}", FinishedPage)
+
+    def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
+        """One finished message of a queue, with its content and how it ended."""
+        return self._ask("GET", protocol.finished_path(queue, message_id), FinishedMessage)
+
+    def purge_history(self, queue: str) -> int:
+        """Remove all messages of a queue from the history that ended before this call; returns how many."""
+        path = f"{protocol.queue_path(queue)}/history"
+        answer = self._ask("DELETE", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
+        return answer.purged
 
     def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

@@ -20,6 +20,11 @@ from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
 from forq_trio.wire.export import ExportedMessage as ExportedMessage
+from forq_trio.wire.history import FinishedMessage as FinishedMessage
+from forq_trio.wire.history import FinishedPage as FinishedPage
+from forq_trio.wire.history import HistoryFilter as HistoryFilter
+from forq_trio.wire.history import HistoryPage as HistoryPage
+from forq_trio.wire.history import HistoryRange as HistoryRange
 from forq_trio.wire.messages import MessageInfo as MessageInfo
 from forq_trio.wire.publishing import ExportPage as ExportPage
 from forq_trio.wire.publishing import ExportPartitions as ExportPartitions

@@ -115,6 +115,12 @@ class Database(Section):
     """Hours between two backups that the server makes; 0: only when asked."""
     backup_keep: WholeNumber = Field(limits.BACKUP_KEEP_DEFAULT, ge=1, le=limits.BACKUP_KEEP_MAX)
     """Backups that stay; the oldest are removed after a new one."""
+    history: Literal["on", "off"] = "off"
+    """Keep finished messages, with their contents and how they ended."""
+    history_hours: WholeNumber = Field(limits.HISTORY_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
+    """Hours for which finished messages are kept, also after the history was turned off."""
+    history_max_mib: WholeNumber = Field(limits.HISTORY_MIB_DEFAULT, ge=1, le=limits.HISTORY_MIB_MAX)
+    """MiB of finished messages in all; beyond that the oldest are removed."""
     reader_pool_size: WholeNumber = Field(
         default_factory=default_reader_pool_size,
         json_schema_extra={"default": f"2 x cores + 1, at most {limits.READER_POOL_SIZE_MAX}"},

@@ -31,6 +31,7 @@ class QueueGauges:
         commits = self._counters.commit_calls.count
         counts = self._broker.counts()
         self._counters.refresh_counts(counts)
+        self._counters.history = self._broker.history_of(None)
         named = [(key, key[0]) for key in self._counters.counts if key[0] in counts]
         dead_letters = self._counters.dead_letters = {}
         for key, queue in named:

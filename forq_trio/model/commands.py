@@ -333,6 +333,33 @@ class EndStages(Command[int], frozen=True, gc=False):
     """End the stages whose life is over, at most STAGES_ENDED_MAX; outcome: how many."""
 
 
+class PurgeHistory(Command[Purged], frozen=True, gc=False):
+    """Remove the oldest finished messages of a queue from the history, as many as one step takes.
+
+    up_to: only those with a history id up to this one; None begins with all that ended before this command. The outcome
+    has the `up_to` of the next step.
+    """
+
+    queue: str
+    up_to: int | None = None
+
+
+class Trimmed(Struct, frozen=True, gc=False):
+    """One step of retention. count: how many finished messages were removed; more: whether others are to follow."""
+
+    count: int
+    more: bool
+
+
+class TrimHistory(Command[Trimmed], frozen=True, gc=False):
+    """Remove the oldest finished messages, as many as one step takes: those that ended before `finished_before` (epoch
+    ms), and those beyond `bytes_max` bytes of content and attributes in all.
+    """
+
+    finished_before: int
+    bytes_max: int
+
+
 class Optimize(Command[None], frozen=True, gc=False):
     """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
 
@@ -386,4 +413,5 @@ _MESSAGE_COUNTS: dict[type[Command[Any]], Callable[[Any], int]] = {
     Publish: lambda command: len(command.stages),
     Sweep: lambda _: limits.SWEEP_BATCH_MAX,
     Purge: lambda _: limits.PURGE_BATCH_MAX,
+    **dict.fromkeys((PurgeHistory, TrimHistory), lambda _: limits.HISTORY_STEP_MESSAGES),
 }

@@ -147,6 +147,18 @@ class QueueNotEmpty(CallerError):
     code = "conflict.queue_not_empty"
 
 
+class HistoryOff(CallerError):
+    """The history is off, and nothing is kept in it"""
+
+    code = "forq.history_off"
+
+
+class HistoryGone(CallerError):
+    """Retention has removed what was asked for from the history; its range says where it begins"""
+
+    code = "forq.history_gone"
+
+
 class DeadLettersOnly(CallerError):
     """Only the messages of a dead-letter queue can be redriven, edited or deleted"""
 

@@ -31,8 +31,8 @@ The rules of every engine; the conformance suite checks them on each:
 9. The order within a batch, kind by kind: due messages; a step of rule 13; Configure, Pause; Produce, ProduceMany,
    ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep,
    SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
-   StagePage, DiscardStage, EndStages, Publish, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in
-   queues with claims in this batch or in which a message became ready.
+   StagePage, DiscardStage, EndStages, Publish, PurgeHistory, TrimHistory, Optimize, Ping; held messages (rule 8);
+   claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -48,6 +48,9 @@ The rules of every engine; the conformance suite checks them on each:
    far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
    `next_due_ms` asks for the next batch at once.
+13. While the history is on, a message that goes for good is in it from that very commit on: so every message that was
+   ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
+   grow by one in the order in which messages ended.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -59,6 +62,14 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
+from forq_trio.model.history import (
+    FinishedMessage,
+    FoundFinished,
+    HistoryCounts,
+    HistoryEnds,
+    HistoryLines,
+    Outcome,
+)
 from forq_trio.model.messages import (
     Delivery,
     ErrorGroups,
@@ -81,12 +92,13 @@ from forq_trio.model.sessions import UiSession
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
-    """The server-wide defaults of rules; all times in milliseconds."""
+    """The server-wide defaults of rules; all times in milliseconds. history: keep finished messages."""
 
     queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
     dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
     attempts_max: int = limits.ATTEMPTS_MAX_DEFAULT
     backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
+    history: bool = False
 
 
 class Receiver(NamedTuple):
@@ -232,6 +244,24 @@ class Snapshot(Protocol):
         """What is staged in all."""
         ...
 
+    @property
+    def history_ends(self) -> HistoryEnds:
+        """The ids of the finished messages that are kept."""
+        ...
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether messages that end now are kept."""
+        ...
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        """How much is kept of the history of a queue; None: of all."""
+        ...
+
+    def history_counts(self) -> dict[str, HistoryCounts]:
+        """How much is kept of the history of every queue that has one."""
+        ...
+
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue."""
         ...
@@ -317,6 +347,31 @@ class Reader(Protocol):
     def publication(self, app: str) -> PublishedVersion | None:
         """The last version that an app published."""
         ...
+
+    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
+        """At most `limit` finished messages with ids above `after` (and up to `until`), oldest first, as NDJSON.
+
+        queue: None for all. The page ends at about BROWSE_PAGE_BYTES_MAX; it has at least one message if there is one.
+        """
+        ...
+
+    def find_finished(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        outcome: Outcome | None,
+        before: int | None,
+        limit: int,
+        scan_max: int,
+    ) -> FoundFinished:
+        """The finished messages that match, newest first, with ids below `before`; reads `scan_max` at most.
+
+        The filter means the reason of the history, and the time when a message ended; status and above_sequence mean
+        nothing here.
+        """
+        ...
+
+    def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
 
     def interrupt(self) -> None:
         """Make a read that runs in another thread fail with ReadDeadlineExceeded."""

@@ -16,6 +16,7 @@ import msgspec
 from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import TooManyRedrives
+from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
     Failure,
@@ -64,7 +65,7 @@ class PageBytes:
     def __init__(self) -> None:
         self._bytes = 0
 
-    def take(self, message: StoredMessage) -> bool:
+    def take(self, message: StoredMessage | FinishedMessage) -> bool:
         """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
         return self.take_bytes(message.bytes + sum(len(failure.reason or "") for failure in message.failures))
 

@@ -8,6 +8,7 @@ histogram; all others are summed under "other". What the monitor wants to know o
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
 
 from forq_trio.model import limits
+from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
@@ -28,7 +29,8 @@ class Counters:
     oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
     of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait. connections:
     how many are open to the API, None where none is served. last_backup_at: when the latest backup that is there was
-    made, epoch ms; backup_failed: the latest did not succeed.
+    made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
+    refresh.
     """
 
     def __init__(self) -> None:
@@ -40,6 +42,7 @@ class Counters:
         self.connections: Callable[[], int] | None = None
         self.last_backup_at: int | None = None
         self.backup_failed = False
+        self.history = HistoryCounts()
         self.health: Callable[[], Mapping[str, str]] = dict
         self.nack_reasons = NackReasons()
         self.rejections = dict.fromkeys(Cause, 0)

@@ -145,6 +145,16 @@ LAST_BACKUP = Family(
 )
 BACKUP_FAILED = Family("forq_backup_failed", "gauge", (), "1 while the latest backup failed, else 0.")
 
+HISTORY_MESSAGES = Family(
+    "forq_history_messages", "gauge", (), "Finished messages that are kept, refreshed every 30 seconds."
+)
+HISTORY_BYTES = Family(
+    "forq_history_bytes",
+    "gauge",
+    (),
+    "Bytes of content and attributes of finished messages, refreshed every 30 seconds.",
+)
+
 FAMILIES = (
     *(counter.family for counter in COUNTERS),
     DEPTH,
@@ -165,6 +175,8 @@ FAMILIES = (
     CHECKPOINT_PAUSE_SECONDS,
     LAST_BACKUP,
     BACKUP_FAILED,
+    HISTORY_MESSAGES,
+    HISTORY_BYTES,
 )
 """All families, in the order of a scrape."""
 

@@ -63,6 +63,10 @@ class Exposition:
         if counters.last_backup_at is not None:
             yield f"{names.LAST_BACKUP.name} {counters.last_backup_at / _MS_PER_SECOND}\n"
         yield f"{_heading(names.BACKUP_FAILED)}{names.BACKUP_FAILED.name} {int(counters.backup_failed)}\n"
+        for family, value in zip(
+            (names.HISTORY_MESSAGES, names.HISTORY_BYTES), counters.history, strict=True
+        ):
+            yield f"{_heading(family)}{family.name} {value}\n"
 
     def _events(self) -> Iterator[str]:
         by_kind: dict[str, list[Series]] = defaultdict(list)

@@ -11,6 +11,7 @@ ANSWER_HEADER = "X-Forq-Answer"
 
 FULL = "full"
 
+NEXT_HEADER, FIRST_HEADER, LAST_HEADER = "X-Forq-Next", "X-Forq-First", "X-Forq-Last"
 RECEIPT_HEADER = "X-Forq-Receipt"
 
 FIELD_HEADER = "X-Forq-Error-Field"

@@ -32,6 +32,7 @@ from forq_trio.model.commands import (
     ProduceMany,
     Publish,
     Purge,
+    PurgeHistory,
     Redrive,
     RedrivePolicy,
     Release,
@@ -43,6 +44,7 @@ from forq_trio.model.commands import (
     StagePage,
     Sweep,
     SweepKind,
+    TrimHistory,
 )
 from forq_trio.model.messages import (
     REASON_EXPIRED,
@@ -180,6 +182,8 @@ administering = st.one_of(
     st.builds(Pause, queues, st.sampled_from((False, False, True))),
     st.builds(Purge, queues, st.sampled_from((5, 10, 20, 1_000))),
     st.builds(ForgetQueue, queues),
+    st.builds(PurgeHistory, queues, maybe(3, 10)),
+    st.builds(TrimHistory, st.sampled_from((-60_000, -1_000)), st.sampled_from((20, 1_000))),
     st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq"), steps),
     st.builds(Delete, queues, some_ids, steps),
     st.builds(

@@ -27,9 +27,11 @@ from forq_trio.model.commands import (
     Produce,
     ProduceEach,
     ProduceMany,
+    PurgeHistory,
     Redrive,
     Release,
     Resubmit,
+    TrimHistory,
 )
 from forq_trio.model.messages import (
     Delivery,
@@ -49,7 +51,7 @@ from support.effort import count
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
 
-SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3)
+SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3, history=True)
 SMALL_BOUNDS = {
     "SESSIONS_MAX": 2,
     "ERROR_GROUPS_MAX": 2,
@@ -67,6 +69,8 @@ SMALL_BOUNDS = {
     "STAGES_ENDED_MAX": 1,
     "PUBLICATIONS_REMEMBERED_MAX": 2,
     "STAGE_LIFE_MS": 30_000,
+    "HISTORY_STEP_MESSAGES": 3,
+    "HISTORY_STEP_BYTES": 6,
 }
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
@@ -102,6 +106,8 @@ class Side:
             case Redrive() | Delete():
                 changes["message_ids"] = tuple(self._id(int(age)) for age in command.message_ids)
                 changes["queue"] = self._place(int(command.message_ids[0]), command.queue)
+            case TrimHistory():
+                changes["finished_before"] = now_ms + command.finished_before
             case Resubmit():
                 changes["queue"] = self._place(int(command.message_id), command.queue)
         if getattr(command, "message_id", None) is not None:
@@ -195,7 +201,36 @@ class Side:
             engine.snapshot().staging,
             [self.reader.publication(app) for app in "mno"],
         )
-        return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids))
+        return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
+
+    def history(self, limit: int) -> Any:
+        """All that is kept of finished messages, read page by page, and what the engine keeps in mind of it."""
+        snapshot = self.engine.snapshot()
+        pages, at = [], 0
+        while at < snapshot.history_ends.last:
+            page = self.reader.history(at, None, limit, None)
+            pages.append((_lines(page.lines), page.next, page.ends))
+            assert page.ends == snapshot.history_ends
+            at = page.next
+        finished = [line for lines, _, _ in pages for line in lines]
+        assert [line["id"] for line in finished] == [self.ids[line["sequence"]] for line in finished]
+        of_queue = self.reader.history(0, None, limit, QUEUES[0])
+        lines = ([{**line, "id": ""} for line in lines] for lines in (finished, _lines(of_queue.lines)))
+        return snapshot.history_counts(), snapshot.history_ends, *lines, of_queue.next
+
+    def find_finished(self, queue: str, wanted: MessageFilter, limit: int, scan_max: int) -> Any:
+        """A search in the history, all its pages, for any outcome and for one."""
+        pages, before = [], None
+        for outcome in (None, "acked"):
+            while True:
+                found = self.reader.find_finished(queue, wanted, outcome, before, limit, scan_max)
+                for message in found.messages:
+                    assert self.reader.finished(queue, message.id) == message
+                pages.append(msgspec.structs.replace(found, messages=_anonymous(found.messages)))
+                before = found.next_before
+                if before is None:
+                    break
+        return pages
 
     def search(self, queue: str, wanted: MessageFilter, before: int | None, limit: int, scan_max: int) -> Any:
         """A search, the same with rows and counted, and the errors of what it may look at."""
@@ -223,6 +258,10 @@ class Side:
         return lists
 
 
+def _lines(lines: bytes) -> list[Any]:
+    return [msgspec.json.decode(line) for line in lines.splitlines()]
+
+
 def _anonymous(messages: list[Any]) -> list[Any]:
     return [msgspec.structs.replace(message, id="") for message in messages]
 
@@ -245,6 +284,7 @@ class EnginesAgree(RuleBasedStateMachine):
         self.now_ms = T0
         self.due_ms: int | None = None
         self.events: Counter[str] = Counter()
+        self.finished = self.forgotten = 0
 
     def teardown(self) -> None:
         self.exit.close()
@@ -270,6 +310,10 @@ class EnginesAgree(RuleBasedStateMachine):
         if due_ms is not None:
             assert sqlite_due_ms is not None
             assert sqlite_due_ms <= due_ms
+        self.finished = self.events[ACKED] + self.events[CLEANED_UP]
+        for command, outcome in zip(batch, found[0], strict=True):
+            if isinstance(command, PurgeHistory | TrimHistory):
+                self.forgotten += outcome.count
         self.due_ms = due_ms
 
     def in_process(self) -> Counter[tuple[str, str]]:
@@ -306,6 +350,16 @@ class EnginesAgree(RuleBasedStateMachine):
         stored = sum(counts.total for counts in self.sqlite.engine.snapshot().counts.values())
         assert stored == self.events[PRODUCED] - self.events[ACKED] - self.events[CLEANED_UP]
 
+    @invariant()
+    def what_is_gone_is_in_the_history(self):
+        """Every message that was ever stored is in a queue or in the history, once; all else was trimmed or purged."""
+        kept = self.sqlite.engine.snapshot().history_counts()
+        assert sum(counts.messages for counts in kept.values()) == self.finished - self.forgotten
+        page = _lines(self.sqlite.reader.history(0, None, 10_000, None).lines)
+        finished = [line["sequence"] for line in page]
+        assert len(finished) == len(set(finished)) == self.finished - self.forgotten
+        assert not self.sqlite.reader.queues_of(finished)
+
     @rule(ms=st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000)))
     def jump(self, ms):
         self.now_ms += ms
@@ -322,6 +376,11 @@ class EnginesAgree(RuleBasedStateMachine):
         before = None if age == 0 else max(self.model.ids, default=0) - age
         found = self.sqlite.search(queue, wanted, before, limit, scan)
         assert found == self.model.search(queue, wanted, before, limit, scan)
+
+    @rule(queue=queues, wanted=filters, limit=st.integers(1, 3), scan=st.integers(1, 9))
+    def search_history(self, queue, wanted, limit, scan):
+        found = self.sqlite.find_finished(queue, wanted, limit, scan)
+        assert found == self.model.find_finished(queue, wanted, limit, scan)
 
     @rule(queue=queues, limit=st.integers(1, 4))
     def list_messages(self, queue, limit):

@@ -36,6 +36,10 @@ FOR_DIALECTS = {
     "settings_of": "the same",
     "all_settings": "the same",
     "sweep": "a job",
+    "trim_history": "a job",
+    "history_lines": "a page as it goes over HTTP",
+    "find_finished": "the admin UI searches by times",
+    "history_of": "from the cache, without waiting",
     "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",
     "end_stages": "a job",
@@ -55,6 +59,7 @@ FOR_DIALECTS = {
 MORE_PARAMETERS = {
     ("receive", "redrive_policy"): "Sasquatch: of one receive",
     ("purge", "on_step"): "the admin UI shows how far it is",
+    ("purge_history", "on_step"): "the same",
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
     ("start_redrive", "above_sequence"): "the bound of what somebody looked at",
     ("start_redrive", "started_by"): "over HTTP the token says it",

@@ -73,6 +73,9 @@ MAX_ATTEMPTS_OUT_OF_RANGE = "bad_request.maxAttempts.out_of_range"
 DEDUPLICATION_WINDOW_OUT_OF_RANGE = "bad_request.deduplicationWindowMs.out_of_range"
 ORDER_INVALID = "bad_request.order.invalid"
 PEEK_INVALID = "bad_request.peek.invalid"
+HISTORY_OFF = "forq.history_off"
+HISTORY_GONE = "forq.history_gone"
+OUTCOME_INVALID = "bad_request.outcome.invalid"
 QUEUE_NOT_EMPTY = "conflict.queue_not_empty"
 REDRIVE_STATE = "conflict.redrive_state"
 SETTING_INVALID = InvalidSetting.field_codes
@@ -153,6 +156,11 @@ CODES = {
     METHOD_NOT_ALLOWED: Code(
         405, "The path does not know this method; the Allow header lists those it knows."
     ),
+    HISTORY_OFF: Code(409, "The history is off, and nothing is kept in it."),
+    HISTORY_GONE: Code(
+        410, "Retention has removed what comes after `after`; the range says where the history begins."
+    ),
+    OUTCOME_INVALID: Code(400, "The outcome must be acked, discarded, expired or deleted."),
     QUEUE_NOT_EMPTY: Code(409, "The queue still holds messages; purge it first."),
     REDRIVE_STATE: Code(409, "The redrive is in a state in which that cannot be done; the message names it."),
     TOKEN_EXISTS: Code(409, "There is an access token of this name already."),

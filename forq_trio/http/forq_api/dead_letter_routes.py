@@ -22,10 +22,9 @@ _BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
 _AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
 _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
 
-_SEARCH = (
-    Parameter("reason", "query", "Why they were dead-lettered, exactly.", _TEXT),
-    Parameter("minAgeMs", "query", "Dead letters for at least so many milliseconds.", _AGE),
-    Parameter("maxAgeMs", "query", "Dead letters for at most so many milliseconds.", _AGE),
+FILTER = (
+    Parameter("minAgeMs", "query", "Dead letters, or finished, for at least so many milliseconds.", _AGE),
+    Parameter("maxAgeMs", "query", "Dead letters, or finished, for at most so many milliseconds.", _AGE),
     Parameter(
         "attribute",
         "query",
@@ -34,6 +33,11 @@ _SEARCH = (
     ),
     Parameter("text", "query", "Part of their content, exactly.", _TEXT),
     Parameter("error", "query", "Their last error, exactly; empty for those without one.", _TEXT),
+)
+"""The parameters of searches in dead letters and in the history."""
+_SEARCH = (
+    Parameter("reason", "query", "Why they were dead-lettered, exactly.", _TEXT),
+    *FILTER,
     Parameter(
         "before",
         "query",

@@ -30,7 +30,7 @@ class DeadLetterEndpoints:
     async def search(self, request: Request, queue: str) -> Response:
         """A page of dead letters that match, newest first, and how far the search came."""
         self._broker.check_dead_letter_queue(queue)
-        wanted = _filter_in_query(request.query)
+        wanted = filter_in_query(request.query)
         before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
         limit = query_number(
             request.query,
@@ -92,7 +92,7 @@ def _check_sender(principal: Principal, target: str | None) -> None:
         principal.check(Scope.PRODUCE, target)
 
 
-def _filter_in_query(query: str) -> DeadLetterFilter:
+def filter_in_query(query: str) -> DeadLetterFilter:
     """The filter of a query."""
     given = parse_qs(query, keep_blank_values=True)
     attributes = {}

@@ -14,6 +14,7 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import due as memory_due
+from forq_trio.storage.memory import history as memory_history
 from forq_trio.storage.memory import publishing as memory_publishing
 from forq_trio.storage.memory import redrives as memory_redrives
 from forq_trio.storage.memory import send as memory_send
@@ -61,6 +62,8 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.DiscardStage: memory_publishing.discard,
     commands.EndStages: memory_publishing.end_stages,
     commands.Publish: memory_publishing.publish,
+    commands.PurgeHistory: memory_history.purge,
+    commands.TrimHistory: memory_history.trim,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

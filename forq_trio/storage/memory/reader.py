@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
     ErrorGroup,
     ErrorGroups,
@@ -25,6 +26,7 @@ from forq_trio.model.messages import (
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.storage.memory import history_reader
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
 
@@ -171,6 +173,23 @@ class MemoryReader:
 
     def publication(self, app: str) -> PublishedVersion | None:
         return self._committed().publications.get(app)
+
+    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
+        return history_reader.read_page(self._committed(), after, until, limit, queue)
+
+    def find_finished(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        outcome: Outcome | None,
+        before: int | None,
+        limit: int,
+        scan_max: int,
+    ) -> FoundFinished:
+        return history_reader.find(self._committed(), queue, wanted, outcome, before, limit, scan_max)
+
+    def finished(self, queue: str, message_id: str) -> FinishedMessage | None:
+        return history_reader.read_one(self._committed().history.values(), queue, message_id)
 
     def interrupt(self) -> None:
         """Nothing here runs long enough to be interrupted."""

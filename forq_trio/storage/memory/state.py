@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
 from forq_trio.model.messages import (
     Failure,
     MessageRow,
@@ -142,7 +143,8 @@ class State:
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
     by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
-    publications: by app, the latest last. wake: queues that count as woken in the next batch.
+    publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
+    messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -163,6 +165,9 @@ class State:
     freed: dict[tuple[str, str], None] = field(default_factory=dict)
     claim_first: str = ""
     wake: set[str] = field(default_factory=set)
+    history: dict[int, FinishedMessage] = field(default_factory=dict)
+    history_gone: int = 0
+    history_last: int = 0
     last_seq: int = 0
 
     def copy(self) -> Self:
@@ -170,6 +175,37 @@ class State:
         members = {each.name: getattr(self, each.name) for each in fields(self)}
         copies = {name: member.copy() for name, member in members.items() if hasattr(member, "copy")}
         return type(self)(**{**members, **copies})
+
+    @property
+    def history_ends(self) -> HistoryEnds:
+        return HistoryEnds(self.history_gone + 1, self.history_last)
+
+    def finish(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
+        """Keep a message that goes for good."""
+        self.history_last += 1
+        self.history[self.history_last] = FinishedMessage(
+            self.history_last,
+            row.id,
+            row.queue,
+            row.seq,
+            outcome,
+            reason,
+            now_ms,
+            row.content,
+            row.attempts,
+            row.priority,
+            row.received_at,
+            row.first_received_at,
+            row.last_error,
+            row.attributes or {},
+            row.shown_group,
+            row.failure_reason,
+            row.source_queue,
+            row.source_attempts,
+            row.dead_lettered_at,
+            row.failures,
+            row.bytes,
+        )
 
     def rules(self, queue: str) -> QueueRules:
         return rules_of(queue, self.settings.get(queue), self.defaults)
@@ -227,6 +263,23 @@ class Committed:
         self.tokens = state.tokens
         self.sessions = state.sessions
         self.redrives = state.redrives
+        self.history_ends = state.history_ends
+        self.keeps_history = state.defaults.history
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        counts = self.history_counts()
+        if queue is None:
+            return HistoryCounts(
+                sum(each.messages for each in counts.values()), sum(each.bytes for each in counts.values())
+            )
+        return counts.get(queue, HistoryCounts())
+
+    def history_counts(self) -> dict[str, HistoryCounts]:
+        counts: dict[str, HistoryCounts] = {}
+        for message in self._state.history.values():
+            messages, size = counts.get(message.queue, (0, 0))
+            counts[message.queue] = HistoryCounts(messages + 1, size + message.bytes)
+        return counts
 
     @property
     def counts(self) -> dict[str, QueueCounts]:

@@ -17,6 +17,7 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
+from forq_trio.storage.history import outcome_of
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
@@ -86,6 +87,8 @@ class Transaction:
             self._free_group(old, target, moved=new is not None and new.queue != old.queue)
         if new is None:
             assert old is not None
+            if self.state.defaults.history:
+                self.state.finish(old, *outcome_of(change, reason), self.now_ms)
             del self.state.rows[old.seq]
         else:
             self.state.rows[new.seq] = new

@@ -5,9 +5,11 @@ begin with the first ready message (`rules.group_position`).
 """
 
 from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
+from forq_trio.model.history import HistoryCounts, HistoryEnds
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
@@ -22,6 +24,14 @@ Group = tuple[str, str]
 """Queue and group."""
 
 
+class QueueHistory(NamedTuple):
+    """number, total: messages of the queue that ended so far, and their bytes; kept: those that are still there."""
+
+    number: int
+    total: int
+    kept: HistoryCounts
+
+
 class Cache:
     """The engine's `Snapshot`. A running batch changes nothing in it; its commit does (`Transaction.adopt`).
 
@@ -29,7 +39,8 @@ class Cache:
     sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
-    tokens by name, sessions by digest; both are replaced where they change.
+    history: by queue; gone, last: the last id that retention removed, and the highest that was given; bytes: of all
+    that are kept. tokens by name, sessions by digest; both are replaced where they change.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
     """
 
@@ -50,6 +61,8 @@ class Cache:
         self.sessions: dict[str, UiSession] = {}
         self.redrives: dict[str, RedriveTask] = {}
         self.staging = Staging()
+        self.history: dict[str, QueueHistory] = {}
+        self.history_gone = self.history_last = self.history_bytes = 0
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}
 
@@ -57,6 +70,25 @@ class Cache:
     def unfinished(self) -> bool:
         """True if the next batch has work even without commands."""
         return bool(self.wake_next or self.freed or self.unhold_cursors or self.staging.waiting)
+
+    @property
+    def history_ends(self) -> HistoryEnds:
+        return HistoryEnds(self.history_gone + 1, self.history_last)
+
+    @property
+    def keeps_history(self) -> bool:
+        return self.defaults.history
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        if queue is None:
+            return HistoryCounts(
+                sum([each.kept.messages for each in list(self.history.values())]), self.history_bytes
+            )
+        found = self.history.get(queue)
+        return HistoryCounts() if found is None else found.kept
+
+    def history_counts(self) -> dict[str, HistoryCounts]:
+        return {queue: each.kept for queue, each in dict(self.history).items()}
 
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue. Callable from any thread."""

@@ -40,6 +40,7 @@ from forq_trio.model.commands import (
     ProduceMany,
     Publish,
     Purge,
+    PurgeHistory,
     Redrive,
     Release,
     Resubmit,
@@ -49,6 +50,7 @@ from forq_trio.model.commands import (
     SaveToken,
     StagePage,
     Sweep,
+    TrimHistory,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
@@ -64,6 +66,7 @@ from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.sqlite.operations import (
     due,
+    history,
     moves,
     publishing,
     queues,
@@ -123,6 +126,8 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     DiscardStage: publishing.discard,
     EndStages: publishing.end_stages,
     Publish: publishing.publish,
+    PurgeHistory: history.purge,
+    TrimHistory: history.trim,
     Optimize: _optimize,
     Ping: _ping,
 }

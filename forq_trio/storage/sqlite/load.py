@@ -7,13 +7,14 @@ import msgspec
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.sqlite.cache import Cache
+from forq_trio.storage.sqlite.cache import Cache, QueueHistory
 from forq_trio.storage.sqlite.operations.redrives import read_task
 from forq_trio.storage.sqlite.operations.tokens import read_token
 from forq_trio.storage.sqlite.row import read_settings
@@ -49,6 +50,10 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     }
     stages, size, waiting, place, last_place, apps = next(connection.execute(SQL["load_staging"]))
     cache.staging = Staging(stages, size, waiting, place, last_place, apps)
+    for queue, number, total, *kept in connection.execute(SQL["load_history"]):
+        cache.history[queue] = QueueHistory(number, total, HistoryCounts(*kept))
+    cache.history_bytes = sum(each.kept.bytes for each in cache.history.values())
+    ((cache.history_gone, cache.history_last),) = connection.execute(SQL["load_history_ends"])
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))

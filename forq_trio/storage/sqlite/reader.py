@@ -9,6 +9,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
     ErrorGroup,
     ErrorGroups,
@@ -30,13 +31,14 @@ from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes
+from forq_trio.storage.sqlite import history_reader
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
-_SQL = load("reader") | load("shuffle") | load("export")
+_SQL = load("reader") | load("shuffle") | load("export") | load("history_reader")
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
@@ -187,6 +189,25 @@ class SqliteReader:
     def publication(self, app: str) -> PublishedVersion | None:
         found = self._query("publication", app)
         return PublishedVersion(*found[0]) if found else None
+
+    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
+        with self._snapshot():
+            return history_reader.read_page(self._query, after, until, limit, queue)
+
+    def find_finished(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        outcome: Outcome | None,
+        before: int | None,
+        limit: int,
+        scan_max: int,
+    ) -> FoundFinished:
+        with self._snapshot():
+            return history_reader.find(self._query, queue, wanted, outcome, before, limit, scan_max)
+
+    def finished(self, queue: str, message_id: str) -> FinishedMessage | None:
+        return history_reader.read_one(self._query, queue, message_id)
 
     def interrupt(self) -> None:
         self._connection.interrupt()

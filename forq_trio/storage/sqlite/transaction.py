@@ -26,13 +26,14 @@ from forq_trio.storage.rules import rules_of
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
 from forq_trio.storage.sqlite.changes import Changes
 from forq_trio.storage.sqlite.counts import Counts
+from forq_trio.storage.sqlite.history import HistoryChanges
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
 from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = load("engine") | load("shuffle") | load("publishing")
+SQL = load("engine") | load("shuffle") | load("publishing") | load("history")
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
@@ -90,6 +91,7 @@ class Transaction(Isolation, Counts):
         self.sessions: Changes[UiSession] = Changes(cache.sessions, {})
         self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
         self.staging = cache.staging
+        self.history = HistoryChanges(cache)
         self._grouped: set[str] = set()
         self._unhold_cursors: dict[str, int | None] = {}
         self._settings: dict[str, QueueSettings | None] = {}
@@ -335,6 +337,7 @@ class Transaction(Isolation, Counts):
     def adopt(self) -> None:
         """Move the changes of this batch into the cache: it was committed."""
         cache = self._cache
+        self.history.adopt()
         cache.last_seq = self.last_seq
         cache.staging = self.staging
         cache.next_due_ms = self.next_due_ms

@@ -6,6 +6,7 @@ from forq_trio.model.messages import Status, is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.rules import dead_letter_target, moved_position
+from forq_trio.storage.sqlite.operations.history import keep
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -37,6 +38,7 @@ def remove(tx: Transaction, messages: Sequence[Row], change: str, event_reason: 
     """Delete messages for good. change: ACKED or CLEANED_UP; event_reason: the reason of the event."""
     if not messages:
         return
+    keep(tx, messages, change, event_reason)
     tx.delete([message.seq for message in messages])
     if len(messages) == 1:
         (one,) = messages

@@ -1,0 +1,180 @@
+"""The history of finished messages: pages as NDJSON, searches, one message, and its purge."""
+
+from urllib.parse import parse_qs
+
+import msgspec
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.administration import read_nothing
+from forq_trio.http.forq_api.dead_letter_routes import FILTER
+from forq_trio.http.forq_api.dead_letters import filter_in_query
+from forq_trio.http.forq_api.reading import query_choice, query_number
+from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
+from forq_trio.wire import history as wire
+from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.queues import Purged
+
+NDJSON = "application/x-ndjson"
+_TAG = "History"
+_HERE = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST)
+_READER = (*_HERE, codes.READ_TIMEOUT)
+_HISTORY_ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
+_encode = msgspec.json.Encoder().encode
+
+
+def _limit(most: int, default: int) -> Parameter:
+    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+    return Parameter("limit", "query", "The most messages wanted.", schema)
+
+
+PAGE = Operation(
+    name="readHistory",
+    tag=_TAG,
+    summary="Finished messages, oldest first, page by page",
+    description=f"A message a line. {NEXT_HEADER} is the `after` of the next page, {FIRST_HEADER} and {LAST_HEADER} "
+    "are the ids that are kept. A token that does not cover all queues has to name one.",
+    parameters=(
+        Parameter("after", "query", "Only those with a history id above this.", _HISTORY_ID),
+        Parameter("until", "query", "Only those with a history id up to this.", _HISTORY_ID),
+        _limit(limits.HISTORY_PAGE_MAX, limits.HISTORY_PAGE_MAX),
+        Parameter("queue", "query", "Only those of this queue.", {"type": "string"}),
+    ),
+    answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
+    codes=(
+        *_READER,
+        codes.QUEUE_NAME_INVALID,
+        codes.OUT_OF_RANGE,
+        codes.LIMIT_OUT_OF_RANGE,
+        codes.HISTORY_GONE,
+        codes.HISTORY_OFF,
+    ),
+)
+RANGE = Operation(
+    name="showHistoryRange",
+    tag=_TAG,
+    summary="Which history ids are kept",
+    answers=(Answer(200, "Whether the history is on, and its first and last id.", wire.HistoryRange),),
+    codes=(codes.INTERNAL,),
+)
+SEARCH = Operation(
+    name="searchHistory",
+    tag=_TAG,
+    summary="Find finished messages of a queue, newest first",
+    description="A page looks at 10,000 messages at most and says how far it came.",
+    parameters=(
+        Parameter("outcome", "query", "How they ended.", {"type": "string", "enum": list(OUTCOMES)}),
+        Parameter("reason", "query", "Why they were discarded, exactly.", {"type": "string"}),
+        *FILTER,
+        Parameter(
+            "before", "query", "Only those with a history id below this.", {**_HISTORY_ID, "minimum": 1}
+        ),
+        _limit(limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
+    ),
+    answers=(Answer(200, "Those that match.", wire.FinishedPage),),
+    codes=(
+        *_READER,
+        codes.QUEUE_NAME_INVALID,
+        codes.OUT_OF_RANGE,
+        codes.LIMIT_OUT_OF_RANGE,
+        codes.OUTCOME_INVALID,
+        codes.ATTRIBUTE_INVALID,
+        codes.ATTRIBUTES_INVALID,
+        codes.BODY_INVALID,
+    ),
+)
+SHOW = Operation(
+    name="showFinishedMessage",
+    tag=_TAG,
+    summary="One finished message, with its content and how it ended",
+    answers=(Answer(200, "The message.", FinishedMessage),),
+    codes=(*_READER, codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
+)
+PURGE = Operation(
+    name="purgeHistory",
+    tag=_TAG,
+    summary="Remove all messages of a queue from the history",
+    description="Those that ended before this request.",
+    answers=(Answer(200, "How many there were.", Purged),),
+    codes=(*_HERE, codes.QUEUE_NAME_INVALID, codes.OVERLOADED),
+)
+
+
+class HistoryEndpoints:
+    """Reads go through the pool of readers; a purge is answered at its end."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def page(self, request: Request) -> Response:
+        """Finished messages, a line each, and in headers where to go on."""
+        queue = parse_qs(request.query, keep_blank_values=True).get("queue", [None])[-1]
+        request.principal.check(Scope.BROWSE, queue)
+        page = await self._broker.history_lines(
+            _number(request, "after", 0), _until(request), _page_limit(request), queue
+        )
+        numbers = ((NEXT_HEADER, page.next), (FIRST_HEADER, page.ends.first), (LAST_HEADER, page.ends.last))
+        headers = tuple((name.lower().encode(), str(number).encode()) for name, number in numbers)
+        return Response(200, page.lines, NDJSON.encode(), headers)
+
+    async def range(self, request: Request) -> Response:
+        """Which ids are kept."""
+        return Response(200, _encode(await self._broker.history_range()))
+
+    async def search(self, request: Request, queue: str) -> Response:
+        """A page of finished messages that match, newest first, and how far the search came."""
+        outcomes: dict[str, Outcome | None] = {outcome: outcome for outcome in OUTCOMES}
+        outcome = query_choice(request.query, "outcome", outcomes, None, codes.OUTCOME_INVALID)
+        wanted = wire.HistoryFilter(**msgspec.structs.asdict(filter_in_query(request.query)), outcome=outcome)
+        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        limit = query_number(
+            request.query,
+            "limit",
+            limits.SEARCH_PAGE_DEFAULT,
+            1,
+            limits.SEARCH_PAGE_MAX,
+            codes.LIMIT_OUT_OF_RANGE,
+        )
+        page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)
+        return Response(200, _encode(page))
+
+    async def show(self, request: Request, queue: str, message_id: str) -> Response:
+        """One finished message."""
+        return Response(200, _encode(await self._broker.finished_message(queue, message_id)))
+
+    async def purge(self, request: Request, queue: str) -> Response:
+        """How many messages were removed: those that ended before this request."""
+        read_nothing(request.body)
+        return Response(200, _encode(Purged(await self._broker.purge_history(queue))))
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    return query_number(request.query, name, default, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+
+
+def _until(request: Request) -> int | None:
+    until = _number(request, "until", limits.SEQUENCE_MAX)
+    return None if until == limits.SEQUENCE_MAX else until
+
+
+def _page_limit(request: Request) -> int:
+    most = limits.HISTORY_PAGE_MAX
+    return query_number(request.query, "limit", most, 1, most, codes.LIMIT_OUT_OF_RANGE)
+
+
+def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes of the history. route: makes one of method, path, endpoint, operation, scope."""
+    endpoints = HistoryEndpoints(broker)
+    base = "/queues/{queue}/history"
+    return [
+        route("GET", "/history", endpoints.page, PAGE, Scope.BROWSE),
+        route("GET", "/history/range", endpoints.range, RANGE, Scope.BROWSE),
+        route("GET", base, endpoints.search, SEARCH, Scope.BROWSE),
+        route("DELETE", base, endpoints.purge, PURGE, Scope.ADMIN),
+        route("GET", f"{base}/{{messageId}}", endpoints.show, SHOW, Scope.BROWSE),
+    ]

@@ -1,0 +1,80 @@
+"""Finished messages: how each ended, what is kept of it, and how much of that there is."""
+
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from forq_trio.model.messages import Failure
+
+Outcome = Literal["acked", "discarded", "expired", "deleted"]
+"""How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue; its
+time to live ended; somebody deleted it, or purged its queue."""
+OUTCOMES: tuple[Outcome, ...] = ("acked", "discarded", "expired", "deleted")
+
+
+class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
+    """A message that is no longer in a queue, as it was at its end.
+
+    historyId: its place in the history; grows in the order in which messages ended. reason: why it was discarded
+    (failed, overflow, dlq_full); null for other outcomes. finishedAt: when it ended. failureReason, sourceQueue,
+    sourceAttempts, deadLetteredAt: of a dead letter. bytes: of content and attributes.
+    """
+
+    history_id: int
+    id: str
+    queue: str
+    sequence: int
+    outcome: Outcome
+    reason: str | None
+    finished_at: int
+    content: str
+    attempts: int
+    priority: int
+    received_at: int
+    first_received_at: int | None = None
+    last_error: str | None = None
+    attributes: dict[str, str] = {}
+    group: str | None = None
+    failure_reason: str | None = None
+    source_queue: str | None = None
+    source_attempts: int | None = None
+    dead_lettered_at: int | None = None
+    failures: tuple[Failure, ...] = ()
+    bytes: int = 0
+
+
+class HistoryEnds(NamedTuple):
+    """The ids of the messages that are kept: from `first` to `last`, except those of queues whose history was purged.
+
+    first: last + 1 where none is kept.
+    """
+
+    first: int
+    last: int
+
+
+class HistoryCounts(NamedTuple):
+    """How many finished messages of a queue are kept, and their bytes."""
+
+    messages: int = 0
+    bytes: int = 0
+
+
+class HistoryLines(Struct, frozen=True, gc=False):
+    """A page of the history as NDJSON, oldest first. next: what to ask for `after` it; ends: as of the same moment."""
+
+    lines: bytes
+    next: int
+    ends: HistoryEnds
+
+
+class FoundFinished(Struct, frozen=True, gc=False):
+    """A page of a search in the history of a queue, newest first; `searched` of `total` messages were looked at.
+
+    next_before: the history id below which the next page begins; None when the search came to the end.
+    """
+
+    messages: list[FinishedMessage]
+    searched: int
+    total: int
+    next_before: int | None

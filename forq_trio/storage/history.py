@@ -1,0 +1,64 @@
+"""What all engines decide alike about the history: how a message ended, and how much one step removes.
+
+The history of a queue is only ever shortened at its old end: by retention, oldest first whatever the queue, and by a
+purge of the queue's own history. Ids are never used twice.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from forq_trio.model import limits
+from forq_trio.model.history import Outcome
+from forq_trio.storage.engine import ACKED
+
+_OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted"}
+
+
+class Kept(Protocol):
+    """What a step looks at."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def finished_at(self) -> int: ...
+
+
+KeptT = TypeVar("KeptT", bound=Kept)
+
+
+def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
+    """How a message ended that goes for good, and why it was discarded. change: ACKED or CLEANED_UP."""
+    if change == ACKED:
+        return "acked", None
+    outcome = _OUTCOMES.get(event_reason, "discarded")
+    return outcome, event_reason if outcome == "discarded" else None
+
+
+def one_step(kept: Sequence[KeptT]) -> Sequence[KeptT]:
+    """The first of these messages, as many as one step removes; at least one if there is one."""
+    size = 0
+    for index, message in enumerate(kept[: limits.HISTORY_STEP_MESSAGES]):
+        if size >= limits.HISTORY_STEP_BYTES:
+            return kept[:index]
+        size += message.bytes
+    return kept[: limits.HISTORY_STEP_MESSAGES]
+
+
+def outlived(kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int) -> Sequence[KeptT]:
+    """The first of these messages that retention removes: too old, or too many bytes with the later ones.
+
+    kept: the oldest messages, oldest first. size: the bytes of all that are kept.
+    """
+    for index, message in enumerate(kept):
+        if message.finished_at >= finished_before and size <= bytes_max:
+            return kept[:index]
+        size -= message.bytes
+    return kept
+
+
+def end_of_page(last: int, following: int | None, until: int) -> int:
+    """The `next` of a page of the history: its last id, or (where nothing follows up to there) that of its span.
+
+    following: the id of the message after the page, None for none.
+    """
+    return max(last, until) if following is None or following > until else last

@@ -1,0 +1,38 @@
+"""The reference engine: finished messages."""
+
+from collections.abc import Sequence
+
+from forq_trio.model.commands import Purged, PurgeHistory, TrimHistory, Trimmed
+from forq_trio.model.history import FinishedMessage
+from forq_trio.storage.history import one_step, outlived
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def trim(tx: Transaction, command: TrimHistory) -> Trimmed:
+    oldest = list(tx.state.history.values())
+    size = sum(message.bytes for message in oldest)
+    wanted = outlived(oldest, command.finished_before, size, command.bytes_max)
+    removed = one_step(wanted)
+    if removed:
+        tx.state.history_gone = removed[-1].history_id
+        _forget(tx, removed)
+    return Trimmed(len(removed), len(removed) < len(wanted))
+
+
+def purge(tx: Transaction, command: PurgeHistory) -> Purged:
+    up_to = tx.state.history_last if command.up_to is None else command.up_to
+    oldest = [
+        message
+        for message in tx.state.history.values()
+        if message.queue == command.queue and message.history_id <= up_to
+    ]
+    removed = one_step(oldest)
+    _forget(tx, removed)
+    return Purged(len(removed), up_to if len(removed) < len(oldest) else None)
+
+
+def _forget(tx: Transaction, removed: Sequence[FinishedMessage]) -> None:
+    for message in removed:
+        del tx.state.history[message.history_id]
+    if not tx.state.history:
+        tx.state.history_gone = tx.state.history_last

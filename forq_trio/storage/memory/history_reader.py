@@ -1,0 +1,98 @@
+"""The reference engine's reads of the history."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
+from forq_trio.model.messages import MessageFilter
+from forq_trio.storage.history import end_of_page
+from forq_trio.storage.memory.state import State
+from forq_trio.storage.rules import PageBytes
+
+
+def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
+    ends = state.history_ends
+    until = ends.last if until is None else min(until, ends.last)
+    rest = [
+        message
+        for message in state.history.values()
+        if message.history_id > after and queue in (None, message.queue)
+    ]
+    page: list[FinishedMessage] = []
+    size = 0
+    for message in rest:
+        size += message.bytes + limits.HISTORY_LINE_BYTES
+        is_full = len(page) == limit or (page and size > limits.BROWSE_PAGE_BYTES_MAX)
+        if message.history_id > until or is_full:
+            break
+        page.append(message)
+    if not page:
+        return HistoryLines(b"", max(after, until), ends)
+    following = rest[len(page)].history_id if len(page) < len(rest) else None
+    lines = b"".join(msgspec.json.encode(_line(message)) + b"\n" for message in page)
+    return HistoryLines(lines, end_of_page(page[-1].history_id, following, until), ends)
+
+
+def _line(message: FinishedMessage) -> dict[str, Any]:
+    members = {
+        "id": message.id,
+        "queue": message.queue,
+        "sequence": message.sequence,
+        "receivedAt": message.received_at,
+        "attempts": message.attempts,
+        "priority": message.priority,
+        "group": message.group,
+        "attributes": message.attributes or None,
+        "historyId": message.history_id,
+        "outcome": message.outcome,
+        "reason": message.reason,
+        "finishedAt": message.finished_at,
+        "content": message.content,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def find(
+    state: State,
+    queue: str,
+    wanted: MessageFilter,
+    outcome: Outcome | None,
+    before: int | None,
+    limit: int,
+    scan_max: int,
+) -> FoundFinished:
+    whole = [message for message in reversed(state.history.values()) if message.queue == queue]
+    rest = [message for message in whole if before is None or message.history_id < before]
+    found: list[FinishedMessage] = []
+    searched = 0
+    page = PageBytes()
+    for message in rest[:scan_max]:
+        matches = outcome in (None, message.outcome) and _matches(message, wanted)
+        if len(found) == limit or (matches and not page.take(message)):
+            break
+        searched += 1
+        if matches:
+            found.append(message)
+    more = 0 < searched < len(rest)
+    return FoundFinished(found, searched, len(whole), rest[searched - 1].history_id if more else None)
+
+
+def _matches(message: FinishedMessage, wanted: MessageFilter) -> bool:
+    return (
+        wanted.reason in (None, message.reason)
+        and (wanted.since_ms is None or message.finished_at >= wanted.since_ms)
+        and (wanted.until_ms is None or message.finished_at <= wanted.until_ms)
+        and all(message.attributes.get(key) == value for key, value in wanted.attributes.items())
+        and (wanted.text is None or wanted.text in message.content)
+        and wanted.error in (None, message.last_error or "")
+    )
+
+
+def read_one(history: Iterable[FinishedMessage], queue: str, message_id: str) -> FinishedMessage | None:
+    for message in history:
+        if (message.id, message.queue) == (message_id, queue):
+            return message
+    return None

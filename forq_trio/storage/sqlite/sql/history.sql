@@ -1,0 +1,50 @@
+-- The history, written: each statement touches rows by a key or an index only.
+
+-- name: keep_finished
+-- Copy a message that is about to be removed.
+INSERT INTO history (id, seq, message_id, queue, outcome, reason, finished_at, attempts, priority, received_at,
+                     first_received_at, bytes, number, total, group_id, attributes, failure_reason, source_queue,
+                     source_attempts, dead_lettered_at, last_error, failures, content)
+SELECT ?1, seq, id, queue, ?2, ?3, ?4, attempts, priority, received_at, first_received_at, bytes, ?5, ?6, group_id,
+       attributes, failure_reason, source_queue, source_attempts, dead_lettered_at, last_error, failures, content
+FROM messages WHERE seq = ?7;
+
+-- name: load_history
+-- What is kept of every queue: skips along the index from queue to queue, and looks at the ends of each.
+WITH RECURSIVE queues (queue) AS (
+    SELECT (SELECT queue FROM history ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT (SELECT history.queue FROM history WHERE history.queue > queues.queue ORDER BY history.queue LIMIT 1)
+    FROM queues WHERE queues.queue IS NOT NULL
+)
+SELECT queues.queue, newest.number, newest.total, newest.number - oldest.number + 1,
+       newest.total - oldest.total + oldest.bytes
+FROM queues
+CROSS JOIN history AS newest
+    ON newest.id = (SELECT id FROM history INDEXED BY history_queue WHERE history.queue = queues.queue
+                    ORDER BY id DESC LIMIT 1)
+CROSS JOIN history AS oldest
+    ON oldest.id = (SELECT id FROM history INDEXED BY history_queue WHERE history.queue = queues.queue
+                    ORDER BY id LIMIT 1)
+WHERE queues.queue IS NOT NULL;
+
+-- name: load_history_ends
+-- The last id that retention removed, and the highest id ever given.
+SELECT gone, max(last, coalesce((SELECT max(id) FROM history), 0)) FROM history_ends;
+
+-- name: save_history_ends
+-- Store the last id that retention removed, and the highest id ever given.
+UPDATE history_ends SET gone = ?, last = ?;
+
+-- name: oldest_finished
+-- The oldest finished messages.
+SELECT id, queue, bytes, finished_at FROM history ORDER BY id LIMIT ?;
+
+-- name: oldest_finished_of_queue
+-- The oldest finished messages of a queue, up to an id.
+SELECT id, queue, bytes, finished_at FROM history INDEXED BY history_queue
+WHERE queue = ? AND id <= ? ORDER BY id LIMIT ?;
+
+-- name: forget_finished
+-- Remove finished messages.
+DELETE FROM history WHERE id IN (SELECT value FROM json_each(?));
