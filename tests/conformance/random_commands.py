@@ -13,14 +13,19 @@ from forq_trio.model.commands import (
     Claim,
     Configure,
     Delete,
+    DropPages,
     EndSessions,
     Extend,
+    ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
+    LeaseMessages,
     Nack,
     NackById,
+    NoteConsumerUse,
     NoteSessionUse,
     NoteTokenUse,
+    OpenConsumer,
     Optimize,
     Pause,
     Ping,
@@ -36,9 +41,11 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    SettleLease,
     Sweep,
     SweepKind,
 )
+from forq_trio.model.consumers import Settling
 from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
@@ -187,6 +194,33 @@ administering = st.one_of(
     st.builds(ForgetRedrive, st.sampled_from("xyz")),
     st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),
 )
+consumed = st.sampled_from(("a", "a", "b", "c_lifo"))
+numbers = st.integers(1, 4)
+consuming = st.one_of(
+    st.builds(OpenConsumer, consumed, st.just("k"), maybe(5_000, 60_000)),
+    st.builds(
+        LeaseMessages,
+        consumed,
+        st.just("k"),
+        st.integers(1, 3),
+        numbers,
+        st.integers(1, 6),
+        st.sampled_from((1, 400, 10_000)),
+    ),
+    st.builds(
+        SettleLease,
+        consumed,
+        st.just("k"),
+        st.sampled_from((None, None, 1, 2)),
+        numbers,
+        st.sampled_from((Settling.ACKNOWLEDGE, *Settling)),
+    ),
+    st.one_of(
+        st.builds(DropPages, consumed, st.just("k")),
+        st.builds(ForgetConsumer, consumed, st.just("k")),
+        st.builds(NoteConsumerUse, consumed, st.just("k")),
+    ),
+)
 commands = st.one_of(
     sending,
     sending,
@@ -195,6 +229,7 @@ commands = st.one_of(
     settling,
     settling,
     administering,
+    consuming,
     st.builds(Sweep, st.sampled_from(SweepKind)),
     st.sampled_from((Optimize(), Ping())),
 )

@@ -13,6 +13,7 @@ from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
+from forq_trio.storage.memory import consumers as memory_consumers
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import redrives as memory_redrives
 from forq_trio.storage.memory import send as memory_send
@@ -56,6 +57,12 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.NoteSessionUse: memory_sessions.note_session_use,
     commands.SaveRedrive: memory_redrives.save,
     commands.ForgetRedrive: memory_redrives.forget,
+    commands.OpenConsumer: memory_consumers.open_consumer,
+    commands.SettleLease: memory_consumers.settle,
+    commands.LeaseMessages: memory_consumers.lease,
+    commands.DropPages: memory_consumers.drop,
+    commands.ForgetConsumer: memory_consumers.forget,
+    commands.NoteConsumerUse: memory_consumers.note_use,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

@@ -22,6 +22,7 @@ from forq_trio.model.messages import (
     StoredQueue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
 
@@ -152,6 +153,11 @@ class MemoryReader:
     def _newest_first(self, queue: str, before_sequence: int | None) -> list[Row]:
         rows = self._committed().of_queue(queue)[::-1]
         return [row for row in rows if before_sequence is None or row.seq < before_sequence]
+
+    def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
+        pages = self._committed().pages
+        wanted = ((queue, consumer, number, page) for page in range(first, first + count))
+        return pages_within(pages[key].body for key in wanted if key in pages)
 
     def interrupt(self) -> None:
         """Nothing here runs long enough to be interrupted."""

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.messages import (
     Failure,
     MessageRow,
@@ -131,6 +132,14 @@ class FirstSend(NamedTuple):
     expires_at: int
 
 
+class Page(NamedTuple):
+    """A page of a consumer's lease: the token of its messages' receipts, their sequences, and their lines."""
+
+    token: int
+    sequences: tuple[int, ...]
+    body: bytes
+
+
 @dataclass
 class State:
     """Everything that is stored, and the notes for the next batch.
@@ -139,7 +148,7 @@ class State:
     were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
-    by name. wake: queues that count as woken in the next batch.
+    by name. pages: of leases, by queue, consumer, number and page. wake: queues that count as woken in the next batch.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -150,6 +159,8 @@ class State:
     tokens: dict[str, AccessToken] = field(default_factory=dict)
     sessions: dict[str, UiSession] = field(default_factory=dict)
     redrives: dict[str, RedriveTask] = field(default_factory=dict)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -220,6 +231,7 @@ class Committed:
         self.tokens = state.tokens
         self.sessions = state.sessions
         self.redrives = state.redrives
+        self.consumers = state.consumers
 
     @property
     def counts(self) -> dict[str, QueueCounts]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
@@ -48,6 +49,7 @@ class Cache:
         self.tokens: dict[str, AccessToken] = {}
         self.sessions: dict[str, UiSession] = {}
         self.redrives: dict[str, RedriveTask] = {}
+        self.consumers: dict[str, Consumer] = {}
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}
 

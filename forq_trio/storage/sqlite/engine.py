@@ -22,14 +22,19 @@ from forq_trio.model.commands import (
     Command,
     Configure,
     Delete,
+    DropPages,
     EndSessions,
     Extend,
+    ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
+    LeaseMessages,
     Nack,
     NackById,
+    NoteConsumerUse,
     NoteSessionUse,
     NoteTokenUse,
+    OpenConsumer,
     Optimize,
     Pause,
     Ping,
@@ -44,6 +49,7 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    SettleLease,
     Sweep,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
@@ -58,7 +64,17 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
-from forq_trio.storage.sqlite.operations import due, moves, queues, redrives, send, sessions, settle, tokens
+from forq_trio.storage.sqlite.operations import (
+    consumers,
+    due,
+    moves,
+    queues,
+    redrives,
+    send,
+    sessions,
+    settle,
+    tokens,
+)
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
 from forq_trio.storage.sqlite.operations.group_limit import unhold
 from forq_trio.storage.sqlite.reader import SqliteReader
@@ -105,6 +121,12 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     NoteSessionUse: sessions.note_use,
     SaveRedrive: redrives.save,
     ForgetRedrive: redrives.forget,
+    OpenConsumer: consumers.open_each,
+    SettleLease: consumers.settle,
+    LeaseMessages: consumers.lease,
+    DropPages: consumers.drop,
+    ForgetConsumer: consumers.forget,
+    NoteConsumerUse: consumers.note_use,
     Optimize: _optimize,
     Ping: _ping,
 }

@@ -6,6 +6,7 @@ import apsw
 import msgspec
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
@@ -13,6 +14,7 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.cache import Cache
+from forq_trio.storage.sqlite.operations.consumers import read_consumer
 from forq_trio.storage.sqlite.operations.redrives import read_task
 from forq_trio.storage.sqlite.operations.tokens import read_token
 from forq_trio.storage.sqlite.row import read_settings
@@ -46,6 +48,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.redrives = {
         task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
     }
+    consumers = [_consumer(row, path) for row in connection.execute(SQL["load_consumers"])]
+    cache.consumers = {consumer.key: consumer for consumer in consumers}
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))
@@ -74,3 +78,13 @@ def _task(task_id: str, text: str, path: str) -> RedriveTask:
         return read_task(text)
     except (msgspec.MsgspecError, TypeError):
         raise StorageOpenError(f"{path} is damaged: the redrive {task_id} cannot be read") from None
+
+
+def _consumer(row: tuple[str, str, str], path: str) -> Consumer:
+    queue, name, text = row
+    try:
+        return read_consumer(text)
+    except (msgspec.MsgspecError, TypeError):
+        raise StorageOpenError(
+            f"{path} is damaged: consumer {name} of queue {queue} cannot be read"
+        ) from None

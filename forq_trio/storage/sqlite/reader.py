@@ -25,6 +25,7 @@ from forq_trio.model.messages import (
     is_dead_letter_queue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite.files.open import open_reader
@@ -33,7 +34,7 @@ from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
-_SQL = load("reader") | load("shuffle")
+_SQL = load("reader") | load("shuffle") | load("consumers")
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
@@ -155,6 +156,10 @@ class SqliteReader:
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         return dict(self._query("queues_of", str(list(sequences))))
+
+    def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
+        with closing(self._rows("read_pages", queue, consumer, number, first, count)) as rows:
+            return pages_within(body for (body,) in rows)
 
     def interrupt(self) -> None:
         self._connection.interrupt()
