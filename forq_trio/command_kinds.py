@@ -7,12 +7,16 @@ from forq_trio.model.commands import (
     Command,
     Configure,
     Delete,
+    DropPages,
     EndSessions,
+    ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
+    LeaseMessages,
     Nack,
     NackById,
     NoteTokenUse,
+    OpenConsumer,
     Pause,
     Ping,
     Produce,
@@ -25,9 +29,10 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    SettleLease,
 )
 
-SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit})
+SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit, LeaseMessages})
 LASTING: Set[type[Command[Any]]] = SENDS | {
     Configure,
     Pause,
@@ -41,6 +46,10 @@ LASTING: Set[type[Command[Any]]] = SENDS | {
     EndSessions,
     SaveRedrive,
     ForgetRedrive,
+    OpenConsumer,
+    SettleLease,
+    DropPages,
+    ForgetConsumer,
     Ping,
 }
 """What a caller must be able to rely on.

@@ -11,6 +11,7 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 import msgspec
 import trio
 
+from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.dead_letters import DeadLetters
 from forq_trio.broker.lists import Lists
 from forq_trio.broker.queues import Administration
@@ -31,7 +32,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Sends, Receives, Administration, DeadLetters, Lists, Tokens, Sessions):
+class Broker(Sends, Receives, Consumers, Administration, DeadLetters, Lists, Tokens, Sessions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.

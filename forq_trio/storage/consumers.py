@@ -197,13 +197,16 @@ def dropped(consumer: Consumer, pages_max: int) -> tuple[Consumer, list[tuple[in
     return replace(consumer, dropping=tuple(left)), pages
 
 
-def pages_within(bodies: Iterable[bytes]) -> list[bytes]:
-    """The first pages, as many as one read returns."""
+def pages_within(first: int, rows: Iterable[tuple[int, bytes]]) -> list[bytes]:
+    """The lines of page `first` and those that follow it without a gap, as many as one read returns.
+
+    rows: page and lines, by page. A page is missing where it was dropped meanwhile.
+    """
     pages: list[bytes] = []
     size = 0
-    for body in bodies:
+    for page, body in rows:
         size += len(body)
-        if pages and size > limits.CONSUMER_READ_BYTES_MAX:
+        if page != first + len(pages) or (pages and size > limits.CONSUMER_READ_BYTES_MAX):
             break
         pages.append(body)
     return pages

@@ -29,6 +29,8 @@ routes `{"code"}` alone. Any path answers OPTIONS with its methods, and a GET wi
 _PATH_PARAMETERS = {
     "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
     "messageId": ("The message's id.", {"type": "string", "format": "uuid"}),
+    "consumer": ("The consumer's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
+    "number": ("The number of a lease.", {"type": "integer", "minimum": 1}),
     "redriveId": ("The redrive's id.", {"type": "string"}),
     "name": ("The token's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
 }

@@ -6,6 +6,7 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import QUEUES_PAGE, administration_routes
 from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
+from forq_trio.http.forq_api.consumer_routes import consumer_routes
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.messages import MessageEndpoints
@@ -327,6 +328,7 @@ def forq_routes(
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *administration_routes(route, broker),
         *dead_letter_routes(route, broker),
+        *consumer_routes(route, broker),
         *token_routes(route, broker),
         *([] if backups is None else backup_routes(route, backups)),
     ]

@@ -156,8 +156,8 @@ class MemoryReader:
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         pages = self._committed().pages
-        wanted = ((queue, consumer, number, page) for page in range(first, first + count))
-        return pages_within(pages[key].body for key in wanted if key in pages)
+        found = ((page, pages.get((queue, consumer, number, page))) for page in range(first, first + count))
+        return pages_within(first, ((number, page.body) for number, page in found if page is not None))
 
     def interrupt(self) -> None:
         """Nothing here runs long enough to be interrupted."""

@@ -159,7 +159,7 @@ class SqliteReader:
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         with closing(self._rows("read_pages", queue, consumer, number, first, count)) as rows:
-            return pages_within(body for (body,) in rows)
+            return pages_within(first, rows)
 
     def interrupt(self) -> None:
         self._connection.interrupt()

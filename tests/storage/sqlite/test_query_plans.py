@@ -22,6 +22,7 @@ from support.words import ack, claim, nack
 ENGINE = load("engine")
 READER = load("reader")
 SHUFFLE = load("shuffle")
+CONSUMERS = load("consumers")
 WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
@@ -45,6 +46,14 @@ EXPECTED = {
     "load_redrives": "SCAN redrives",
     "save_redrive": "",
     "forget_redrive": "SEARCH redrives USING INDEX sqlite_autoindex_redrives_1 (id=?)",
+    "load_consumers": "SCAN consumers",
+    "save_consumer": "",
+    "forget_consumer": "SEARCH consumers USING PRIMARY KEY (queue=? AND name=?)",
+    "lease_page": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "insert_page": "",
+    "find_page": "(queue=? AND consumer=? AND number=? AND page=?)",
+    "drop_page": "(queue=? AND consumer=? AND number=? AND page=?)",
+    "read_pages": "(queue=? AND consumer=? AND number=? AND page>?)",
     "insert_message": "",
     "insert_plain": "",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
@@ -119,6 +128,7 @@ EXPECTED = {
 # queues), of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
     "redrives",
+    "consumers",
     "forgotten_sequence",
     "queue_counts",
     "queues",
@@ -180,11 +190,12 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-STATEMENTS = [(name, sql) for name, sql in (ENGINE | READER | SHUFFLE).items() if name not in WITHOUT_PLAN]
+ALL = ENGINE | READER | SHUFFLE | CONSUMERS
+STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 
 
 def test_every_statement_has_an_expected_plan() -> None:
-    assert len(ENGINE | READER | SHUFFLE) == len(ENGINE) + len(READER) + len(SHUFFLE)
+    assert len(ALL) == len(ENGINE) + len(READER) + len(SHUFFLE) + len(CONSUMERS)
     assert set(EXPECTED) == {name for name, _ in STATEMENTS}
 
 

@@ -33,4 +33,4 @@ DELETE FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND p
 
 -- name: read_pages
 -- The lines of pages of a lease.
-SELECT body FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page >= ? ORDER BY page LIMIT ?;
+SELECT page, body FROM consumer_pages WHERE queue = ? AND consumer = ? AND number = ? AND page >= ? ORDER BY page LIMIT ?;
