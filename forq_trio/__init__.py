@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import BackupRunning as BackupRunning
     from forq_trio.model.errors import CallerError as CallerError
     from forq_trio.model.errors import CommandRefused as CommandRefused
+    from forq_trio.model.errors import ConsumerFenced as ConsumerFenced
+    from forq_trio.model.errors import ConsumerNotFound as ConsumerNotFound
     from forq_trio.model.errors import ContentTooLarge as ContentTooLarge
     from forq_trio.model.errors import DeadLettersOnly as DeadLettersOnly
     from forq_trio.model.errors import Forbidden as Forbidden
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import InvalidRequest as InvalidRequest
     from forq_trio.model.errors import InvalidSetting as InvalidSetting
     from forq_trio.model.errors import InvalidToken as InvalidToken
+    from forq_trio.model.errors import LeaseGone as LeaseGone
+    from forq_trio.model.errors import LeaseOutOfOrder as LeaseOutOfOrder
+    from forq_trio.model.errors import LeasesFull as LeasesFull
     from forq_trio.model.errors import MalformedMessageId as MalformedMessageId
     from forq_trio.model.errors import MalformedReceipt as MalformedReceipt
     from forq_trio.model.errors import MessageNotFound as MessageNotFound
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import StorageUnavailable as StorageUnavailable
     from forq_trio.model.errors import TokenExists as TokenExists
     from forq_trio.model.errors import TokenNotFound as TokenNotFound
+    from forq_trio.model.errors import TooManyConsumers as TooManyConsumers
     from forq_trio.model.errors import TooManyRedrives as TooManyRedrives
     from forq_trio.model.errors import TooManyTokens as TooManyTokens
     from forq_trio.model.errors import TooManyWrongKeys as TooManyWrongKeys
@@ -84,6 +90,9 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import QueueSettings as QueueSettings
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
     from forq_trio.system import open_broker as open_broker
+    from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
+    from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
+    from forq_trio.wire.consumers import LeasePage as LeasePage
     from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
     from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
     from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
@@ -116,14 +125,15 @@ _NAMES = {
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
     "model.errors": (
-        "BackupImpossible BackupRunning CallerError CommandRefused ContentTooLarge DeadLettersOnly Forbidden ForqError "
-        "ForqProtocolError ForqUnreachable HistoryGone HistoryOff InvalidAttributes InvalidContent InvalidName "
-        "InvalidQueueName InvalidRequest InvalidSetting InvalidToken MalformedMessageId MalformedReceipt "
-        "MessageNotFound NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
+        "BackupImpossible BackupRunning CallerError CommandRefused ConsumerFenced ConsumerNotFound "
+        "ContentTooLarge DeadLettersOnly Forbidden ForqError ForqProtocolError ForqUnreachable HistoryGone "
+        "HistoryOff InvalidAttributes InvalidContent InvalidName InvalidQueueName InvalidRequest InvalidSetting "
+        "InvalidToken LeaseGone LeaseOutOfOrder LeasesFull MalformedMessageId MalformedReceipt MessageNotFound "
+        "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
         "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
-        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyRedrives TooManyTokens "
-        "TooManyWrongKeys WrongKey"
+        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
+        "TooManyTokens TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
@@ -131,6 +141,7 @@ _NAMES = {
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
     ),
     "system": "open_broker",
+    "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
     "wire.export": "ExportedMessage",
     "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",

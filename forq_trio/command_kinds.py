@@ -8,12 +8,16 @@ from forq_trio.model.commands import (
     Configure,
     Delete,
     DiscardStage,
+    DropPages,
     EndSessions,
+    ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
+    LeaseMessages,
     Nack,
     NackById,
     NoteTokenUse,
+    OpenConsumer,
     Pause,
     Ping,
     Produce,
@@ -28,10 +32,13 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    SettleLease,
     StagePage,
 )
 
-SENDS: Set[type[Command[Any]]] = frozenset({Produce, ProduceMany, ProduceEach, Resubmit, StagePage, Publish})
+SENDS: Set[type[Command[Any]]] = frozenset(
+    {Produce, ProduceMany, ProduceEach, Resubmit, StagePage, Publish, LeaseMessages}
+)
 LASTING: Set[type[Command[Any]]] = SENDS | {
     Configure,
     Pause,
@@ -47,6 +54,10 @@ LASTING: Set[type[Command[Any]]] = SENDS | {
     SaveRedrive,
     ForgetRedrive,
     DiscardStage,
+    OpenConsumer,
+    SettleLease,
+    DropPages,
+    ForgetConsumer,
     Ping,
 }
 """What a caller must be able to rely on.

@@ -22,6 +22,7 @@ from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.board import JobBoard, RunNow
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
+from forq_trio.jobs.consumers import consumers_job
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.history_retention import HistoryRetention, history_job
@@ -170,7 +171,13 @@ def _periodic_jobs(
     """The jobs that work at an interval; `housekeeping` gets those that are told of the writer's progress."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
-    return [*sweeps.values(), gauges_job(gauges), uses_job(broker), optimize_job(broker)]
+    return [
+        *sweeps.values(),
+        gauges_job(gauges),
+        uses_job(broker),
+        consumers_job(broker),
+        optimize_job(broker),
+    ]
 
 
 def _guards(

@@ -16,6 +16,8 @@ from forq_trio.client.address import DEFAULT_URL
 from forq_trio.client.protocol import AnswerT, Results
 from forq_trio.client.retry import Retries
 from forq_trio.client.types import (
+    ConsumerInfo,
+    ConsumerLease,
     CreatedToken,
     DeadLetterFilter,
     DeadLetterPage,
@@ -27,6 +29,7 @@ from forq_trio.client.types import (
     HistoryFilter,
     HistoryPage,
     HistoryRange,
+    LeasePage,
     MessageInfo,
     MessageOptions,
     MoveResult,
@@ -47,6 +50,7 @@ from forq_trio.client.types import (
 )
 from forq_trio.client.unreachable import unreachable
 from forq_trio.model.errors import ForqError
+from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
     RedriveList,
@@ -54,7 +58,12 @@ from forq_trio.wire.dead_letters import (
     Resubmission,
     StartRedrive,
 )
-from forq_trio.wire.limits import EXPORT_PAGE_MAX, EXPORT_PARTITIONS_DEFAULT, WAIT_MS_MAX
+from forq_trio.wire.limits import (
+    CONSUMER_LEASE_MESSAGES_DEFAULT,
+    EXPORT_PAGE_MAX,
+    EXPORT_PARTITIONS_DEFAULT,
+    WAIT_MS_MAX,
+)
 from forq_trio.wire.messages import LeasedMessages, MessageList, ReceiveRequest, SendResults
 from forq_trio.wire.publishing import NamedStage, PublishRequest
 from forq_trio.wire.queues import Purged, QueueList, SettingsChange
@@ -410,6 +419,74 @@ class AsyncForqClient:
         path = f"{protocol.queue_path(queue)}/history"
         answer = await self._ask("DELETE", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
         return answer.purged
+
+    async def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
+        """Open a consumer, and make it if there is none. From now on its older generations are refused.
+
+        idle_seconds: its open lease is given back when it is not used for so long; None for what was set, or a day.
+        """
+        return await self._ask(
+            "PUT", protocol.consumer_path(queue, name), ConsumerInfo, OpenConsumer(idle_seconds)
+        )
+
+    async def lease(
+        self,
+        queue: str,
+        name: str,
+        generation: int,
+        number: int,
+        *,
+        acknowledge: int | None = None,
+        max_messages: int = CONSUMER_LEASE_MESSAGES_DEFAULT,
+        max_bytes: int | None = None,
+    ) -> ConsumerLease:
+        """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
+
+        Repeatable: the same number has the same messages for ever. Without any that are ready the result has no
+        messages, and the lease is not made. A long one takes several requests.
+        """
+        path = f"{protocol.consumer_path(queue, name)}/lease"
+        wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes)
+        while True:
+            lease = await self._ask("POST", path, ConsumerLease, wanted)
+            if lease.complete:
+                return lease
+
+    async def lease_page(
+        self, queue: str, name: str, number: int, page: int = 0, pages: int = 1
+    ) -> LeasePage:
+        """The messages of `pages` (1-1,000) pages of a lease, fewer if they have more than 4 MiB; repeatable."""
+        path = protocol.lease_page_path(queue, name, number, page, pages)
+        return protocol.read_lease_page(await self._request("GET", path))
+
+    async def acknowledge(self, queue: str, name: str, generation: int, number: int) -> ConsumerInfo:
+        """Remove the messages of the open lease, which is `number`; one that was acknowledged before stays so."""
+        path = f"{protocol.consumer_path(queue, name)}/acknowledge"
+        wanted = AcknowledgeLease(generation, number)
+        return await self._ask("POST", path, ConsumerInfo, wanted, protocol.PURGE_SECONDS)
+
+    async def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
+        """Give the messages of the open lease back, the attempt uncounted: it can no longer be acknowledged."""
+        path = f"{protocol.consumer_path(queue, name)}/release"
+        return await self._ask("POST", path, ConsumerInfo, wait_seconds=protocol.PURGE_SECONDS)
+
+    async def delete_consumer(self, queue: str, name: str) -> None:
+        """Give the messages of the open lease back, and forget the consumer."""
+        path = protocol.consumer_path(queue, name)
+        await self._request("DELETE", path, wait_seconds=protocol.PURGE_SECONDS)
+
+    async def consumers(self, queue: str | None = None) -> list[ConsumerInfo]:
+        """The consumers of a queue (None: of all) by queue and name."""
+        page = await self._ask("GET", protocol.consumers_path(queue), ConsumerList)
+        found = page.consumers
+        while page.next is not None:
+            page = await self._ask("GET", protocol.consumers_path(queue, page.next), ConsumerList)
+            found += page.consumers
+        return found
+
+    async def consumer(self, queue: str, name: str) -> ConsumerInfo:
+        """One consumer."""
+        return await self._ask("GET", protocol.consumer_path(queue, name), ConsumerInfo)
 
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import httpx
 
-NEXT_HEADER = "X-Forq-Next"
+from forq_trio.wire.errors import NEXT_HEADER
 
 
 class Page(NamedTuple):

@@ -21,6 +21,7 @@ from forq_trio.client.types import (
     QueueRules,
     QueueSettings,
 )
+from forq_trio.model.consumers import check_consumer_name
 from forq_trio.model.errors import (
     ForqError,
     ForqProtocolError,
@@ -31,6 +32,7 @@ from forq_trio.model.errors import (
     RedriveNotFound,
     TokenNotFound,
 )
+from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.history import HistoryFilter, HistoryPage
@@ -49,6 +51,7 @@ PUBLISH_SECONDS = 600.0  # a publication is answered when all its messages are i
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 
+_LINES = msgspec.json.Decoder(ExportedMessage)
 TOKENS = "/api/v1/tokens"
 PUBLICATIONS = "/api/v1/publications"
 HISTORY = "/api/v1/history"
@@ -190,6 +193,33 @@ def _name_segment(name: str, field: str) -> str:
     if name in ("", ".", ".."):
         raise InvalidName(field=field)
     return _segment(name, InvalidName(field=field))
+
+
+def consumers_path(queue: str | None, after: str = "") -> str:
+    """The path of the consumers of a queue, or (None) of a page of those of all: those behind `after`."""
+    if queue is not None:
+        return f"{queue_path(queue)}/consumers"
+    return f"/api/v1/consumers?after={quote(after, safe='')}" if after else "/api/v1/consumers"
+
+
+def consumer_path(queue: str, name: str) -> str:
+    """The path of a consumer. Raises OutOfRange for a name that is none."""
+    return f"{consumers_path(queue)}/{check_consumer_name(name)}"
+
+
+def lease_page_path(queue: str, name: str, number: int, page: int, pages: int) -> str:
+    """The path of pages of a lease."""
+    return f"{consumer_path(queue, name)}/leases/{number}?page={page}&pages={pages}"
+
+
+def read_lease_page(response: httpx.Response) -> LeasePage:
+    """The messages of pages of a lease. Raises ForqProtocolError."""
+    after = response.headers.get(NEXT_HEADER)
+    try:
+        messages = _LINES.decode_lines(response.content)
+        return LeasePage(messages, None if after is None else int(after))
+    except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
+        raise unreadable(problem) from problem
 
 
 def token_path(name: str) -> str:

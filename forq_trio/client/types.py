@@ -14,6 +14,9 @@ from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBack
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
 from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
+from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
+from forq_trio.wire.consumers import LeasePage as LeasePage
 from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
 from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer, Settling
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
 from forq_trio.model.publishing import Published, Stage, Staged, StagedPart
@@ -360,6 +361,72 @@ class TrimHistory(Command[Trimmed], frozen=True, gc=False):
     bytes_max: int
 
 
+class OpenConsumer(Command[Consumer], frozen=True, gc=False):
+    """Open a consumer, which is made if there is none: its generation grows, and older ones are fenced.
+
+    idle_ms: None for what it had, or the default. Fails with TooManyConsumers.
+    """
+
+    queue: str
+    name: str
+    idle_ms: int | None = None
+
+
+class LeaseMessages(Command[Consumer], frozen=True, gc=False):
+    """Make the next page of lease `number`, of up to CONSUMER_STEP_MESSAGES_MAX messages in claim order.
+
+    The lease is complete once it has `max_messages` messages, `max_bytes` bytes of lines, or all that were ready; a
+    complete one is left as it is. A lease without messages is not made. Fails with ConsumerNotFound, ConsumerFenced,
+    LeaseOutOfOrder, LeaseGone, LeasesFull.
+    """
+
+    queue: str
+    name: str
+    generation: int
+    number: int
+    max_messages: int
+    max_bytes: int
+
+
+class SettleLease(Command[Consumer], frozen=True, gc=False):
+    """Settle the next page of the open lease, and drop some pages that are no longer to be read.
+
+    An acknowledgement is of lease `number`, and may have been made before; to give back what is not the open lease (any
+    more) does nothing. What began in one way ends in it. generation: None for whatever it is. END: only if the consumer
+    was not used for as long as it may. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
+    """
+
+    queue: str
+    name: str
+    generation: int | None
+    number: int
+    how: Settling
+
+
+class DropPages(Command[Consumer | None], frozen=True, gc=False):
+    """Delete some pages that are no longer to be read. Outcome: the consumer, None if there is none."""
+
+    queue: str
+    name: str
+
+
+class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
+    """Delete some pages of a consumer without an open lease, and the consumer with the last of them.
+
+    Outcome: the consumer while it is there, None when it is gone.
+    """
+
+    queue: str
+    name: str
+
+
+class NoteConsumerUse(Command[None], frozen=True, gc=False):
+    """Store that a consumer is used now; one that is not known is ignored."""
+
+    queue: str
+    name: str
+
+
 class Optimize(Command[None], frozen=True, gc=False):
     """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
 
@@ -404,6 +471,7 @@ _CONTENT_BYTES: dict[type[Command[Any]], Callable[[Any], int]] = {
     ProduceEach: lambda command: sum([_bytes_max(message) for _, message in command.messages]),
     Resubmit: _copied_bytes,
     StagePage: lambda command: sum([len(part.body) for part in command.parts]),
+    LeaseMessages: lambda _: limits.CONSUMER_STEP_BYTES_MAX,
 }
 _MESSAGE_COUNTS: dict[type[Command[Any]], Callable[[Any], int]] = {
     **dict.fromkeys((ProduceMany, ProduceEach), lambda command: len(command.messages)),
@@ -411,6 +479,7 @@ _MESSAGE_COUNTS: dict[type[Command[Any]], Callable[[Any], int]] = {
     **dict.fromkeys((Ack, Nack, Extend, Release), lambda command: len(command.receipts)),
     Claim: lambda command: command.max_messages,
     Publish: lambda command: len(command.stages),
+    **dict.fromkeys((LeaseMessages, SettleLease), lambda _: limits.CONSUMER_STEP_MESSAGES_MAX),
     Sweep: lambda _: limits.SWEEP_BATCH_MAX,
     Purge: lambda _: limits.PURGE_BATCH_MAX,
     **dict.fromkeys((PurgeHistory, TrimHistory), lambda _: limits.HISTORY_STEP_MESSAGES),

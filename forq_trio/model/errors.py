@@ -265,6 +265,36 @@ class MessageNotFound(NotFound):
     code = "not_found.message"
 
 
+class ConsumerNotFound(NotFound):
+    """There is no such consumer of this queue: open it first"""
+
+    code = "forq.consumer_not_found"
+
+
+class ConsumerFenced(CallerError):
+    """Somebody else has opened the consumer since: only the latest generation may lease and acknowledge"""
+
+    code = "forq.consumer_fenced"
+
+
+class LeaseOutOfOrder(CallerError):
+    """The lease is not the one whose turn it is; the message says which number is"""
+
+    code = "forq.lease_out_of_order"
+
+
+class LeaseGone(CallerError):
+    """The lease can no longer be read: it was given back, or acknowledged some leases ago"""
+
+    code = "forq.lease_gone"
+
+
+class TooManyConsumers(CallerError):
+    """There are as many consumers as are allowed; delete some first"""
+
+    code = "conflict.too_many_consumers"
+
+
 class ServiceError(ForqError):
     """The service could not do it now"""
 
@@ -291,6 +321,12 @@ class TooManyRedrives(ServiceError):
     """As many redrive tasks run as may at once; try again when one has ended"""
 
     code = "forq.too_many_redrives"
+
+
+class LeasesFull(ServiceError):
+    """The pages of all consumers' leases are as many bytes as they may be; try again when some are acknowledged"""
+
+    code = "forq.leases_full"
 
 
 class Stopping(ServiceError):

@@ -25,6 +25,9 @@ class Step:
     FILTER = "filter"
     SET_ASIDE = "set_aside"
     DELIVER = "deliver"
+    LEASE = "lease"
+    SETTLE_LEASE = "settle_lease"
+    DROP = "drop"
 
 
 _MESSAGES_MAX: dict[object, str] = {
@@ -34,8 +37,13 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.EVICT: "EVICTED_MAX",
     Step.FILTER: "CLAIM_FILTERED_MAX",
     Step.SET_ASIDE: "CLAIM_FILTERED_MAX",
+    Step.LEASE: "CONSUMER_STEP_MESSAGES_MAX",
+    Step.SETTLE_LEASE: "CONSUMER_STEP_MESSAGES_MAX",
+    Step.DROP: "CONSUMER_STEP_DROPPED_MAX",
 }
-"""By step, the limit of its messages; that of all others is COMMIT_MESSAGES_MAX."""
+"""By step, the limit of its messages (of DROP: pages); that of all others is COMMIT_MESSAGES_MAX."""
+_BYTES_MAX: dict[object, str] = {Step.LEASE: "CONSUMER_STEP_BYTES_MAX"}
+"""By step, the limit of its bytes; that of all others is STEP_BYTES_MAX."""
 
 
 def _messages_max(step: object) -> int:
@@ -48,9 +56,9 @@ class Allowance:
 
     __slots__ = ("bytes", "messages")
 
-    def __init__(self, messages: int) -> None:
+    def __init__(self, messages: int, size: int | None = None) -> None:
         self.messages = messages
-        self.bytes = limits.STEP_BYTES_MAX
+        self.bytes = limits.STEP_BYTES_MAX if size is None else size
 
     @property
     def used_up(self) -> bool:
@@ -94,5 +102,6 @@ class Allowances:
     def of(self, step: object) -> Allowance:
         allowance = self._by_step.get(step)
         if allowance is None:
-            allowance = self._by_step[step] = Allowance(_messages_max(step))
+            bytes_max = getattr(limits, _BYTES_MAX.get(step, "STEP_BYTES_MAX"))
+            allowance = self._by_step[step] = Allowance(_messages_max(step), bytes_max)
         return allowance

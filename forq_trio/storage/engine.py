@@ -31,8 +31,9 @@ The rules of every engine; the conformance suite checks them on each:
 9. The order within a batch, kind by kind: due messages; a step of rule 13; Configure, Pause; Produce, ProduceMany,
    ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep,
    SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
-   StagePage, DiscardStage, EndStages, Publish, PurgeHistory, TrimHistory, Optimize, Ping; held messages (rule 8);
-   claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
+   StagePage, DiscardStage, EndStages, Publish, OpenConsumer, SettleLease, LeaseMessages, DropPages, ForgetConsumer,
+   NoteConsumerUse, PurgeHistory, TrimHistory, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in
+   queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -40,10 +41,11 @@ The rules of every engine; the conformance suite checks them on each:
 11. Every change of a message's state is one of `transitions.TRANSITIONS`, and is noted in one function of the engine.
 12. Every step of a batch has an allowance of messages and bytes (allowance.py), and stops once it is used up: due
    messages, evictions, held messages that become ready, messages that claims hand out, those that they hold, move or
-   delete, and the messages that the settling and moving commands of one kind name. What is left is done in the next
-   batch: a command that did not run has the outcome DEFERRED, as has a claim that got nothing although messages are
-   ready. The queues with claims begin, in name order, with the first one that the batch before came to with an
-   allowance used up. No batch makes more than COMMIT_CHANGES_MAX changes.
+   delete, those that the settling and moving commands of one kind name, those that leases of consumers get, and those
+   that they settle. What is left is done in the next batch: a command that did not run has the outcome DEFERRED, as has
+   a claim or a lease that got nothing although messages are ready. The queues with claims begin, in name order, with
+   the first one that the batch before came to with an allowance used up. No batch makes more than COMMIT_CHANGES_MAX
+   changes.
 13. A publication gives stages their places, no more. While stages have places, each batch works on the first ones, as
    far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
@@ -62,6 +64,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.history import (
     FinishedMessage,
     FoundFinished,
@@ -210,8 +213,9 @@ class BatchResult(Struct, gc=False):
 class Snapshot(Protocol):
     """What the engine knows without a query, as of the last commit.
 
-    It is not a copy: the next commit, which may run in a thread, changes it. `settings`, `tokens`, `sessions`
-    and `redrives` are replaced then and can be walked through; of `counts` look one up, or copy it whole with `dict`.
+    It is not a copy: the next commit, which may run in a thread, changes it. `settings`, `tokens`, `sessions`,
+    `redrives` and `consumers` are replaced then and can be walked through; of `counts` look one up, or copy it
+    whole with `dict`.
     """
 
     @property
@@ -260,6 +264,11 @@ class Snapshot(Protocol):
 
     def history_counts(self) -> dict[str, HistoryCounts]:
         """How much is kept of the history of every queue that has one."""
+        ...
+
+    @property
+    def consumers(self) -> Mapping[str, Consumer]:
+        """All consumers of pipelines by `consumer_key`."""
         ...
 
     def rules(self, queue: str) -> QueueRules:
@@ -372,6 +381,13 @@ class Reader(Protocol):
         ...
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
+
+    def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
+        """The lines of these pages of a consumer's lease, in order, as far as they are there.
+
+        No more than have CONSUMER_READ_BYTES_MAX bytes together, but the first one.
+        """
+        ...
 
     def interrupt(self) -> None:
         """Make a read that runs in another thread fail with ReadDeadlineExceeded."""

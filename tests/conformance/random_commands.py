@@ -15,15 +15,20 @@ from forq_trio.model.commands import (
     Configure,
     Delete,
     DiscardStage,
+    DropPages,
     EndSessions,
     EndStages,
     Extend,
+    ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
+    LeaseMessages,
     Nack,
     NackById,
+    NoteConsumerUse,
     NoteSessionUse,
     NoteTokenUse,
+    OpenConsumer,
     Optimize,
     Pause,
     Ping,
@@ -41,11 +46,13 @@ from forq_trio.model.commands import (
     SaveRedrive,
     SaveSession,
     SaveToken,
+    SettleLease,
     StagePage,
     Sweep,
     SweepKind,
     TrimHistory,
 )
+from forq_trio.model.consumers import Settling
 from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
@@ -231,6 +238,33 @@ publishing = st.one_of(
     st.builds(DiscardStage, sent_to, stage_names),
     st.just(EndStages()),
 )
+consumed = st.sampled_from(("a", "a", "b", "c_lifo"))
+numbers = st.integers(1, 4)
+consuming = st.one_of(
+    st.builds(OpenConsumer, consumed, st.just("k"), maybe(5_000, 60_000)),
+    st.builds(
+        LeaseMessages,
+        consumed,
+        st.just("k"),
+        st.integers(1, 3),
+        numbers,
+        st.integers(1, 6),
+        st.sampled_from((1, 400, 10_000)),
+    ),
+    st.builds(
+        SettleLease,
+        consumed,
+        st.just("k"),
+        st.sampled_from((None, None, 1, 2)),
+        numbers,
+        st.sampled_from((Settling.ACKNOWLEDGE, *Settling)),
+    ),
+    st.one_of(
+        st.builds(DropPages, consumed, st.just("k")),
+        st.builds(ForgetConsumer, consumed, st.just("k")),
+        st.builds(NoteConsumerUse, consumed, st.just("k")),
+    ),
+)
 commands = st.one_of(
     publishing,
     sending,
@@ -240,6 +274,7 @@ commands = st.one_of(
     settling,
     settling,
     administering,
+    consuming,
     st.builds(Sweep, st.sampled_from(SweepKind)),
     st.sampled_from((Optimize(), Ping())),
 )

@@ -33,6 +33,7 @@ from forq_trio.model.commands import (
     Resubmit,
     TrimHistory,
 )
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.messages import (
     Delivery,
     ListedState,
@@ -45,6 +46,7 @@ from forq_trio.model.messages import (
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Batch, Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.wire.export import ExportedMessage
 from support.batches import served_by_queue, waiting
 from support.effort import count
 
@@ -71,9 +73,16 @@ SMALL_BOUNDS = {
     "STAGE_LIFE_MS": 30_000,
     "HISTORY_STEP_MESSAGES": 3,
     "HISTORY_STEP_BYTES": 6,
+    "CONSUMERS_MAX": 2,
+    "CONSUMER_STEP_MESSAGES_MAX": 3,
+    "CONSUMER_STEP_DROPPED_MAX": 1,
+    "CONSUMER_LEASES_KEPT_MAX": 1,
+    "CONSUMER_KEPT_BYTES_MAX": 500,
+    "CONSUMER_PAGES_BYTES_MAX": 2_000,
 }
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
+LINE = msgspec.json.Decoder(ExportedMessage)
 
 
 class Side:
@@ -200,6 +209,8 @@ class Side:
             list(engine.snapshot().redrives.items()),
             engine.snapshot().staging,
             [self.reader.publication(app) for app in "mno"],
+            dict(engine.snapshot().consumers),
+            [self._pages(consumer) for _, consumer in sorted(engine.snapshot().consumers.items())],
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
 
@@ -231,6 +242,20 @@ class Side:
                 if before is None:
                     break
         return pages
+
+    def _pages(self, consumer: Consumer) -> list[Any]:
+        """The lines of all leases of a consumer that can be read, without ids."""
+        leases = []
+        for number in range(consumer.leased + 1):
+            pages = self.reader.lease_pages(consumer.queue, consumer.name, number, 0, 99)
+            lease = consumer.readable(number)
+            assert lease is None or len(pages) == lease.pages
+            assert lease is None or sum(map(len, pages)) == lease.bytes
+            lines = [LINE.decode_lines(page) for page in pages]
+            for line in [line for page in lines for line in page]:
+                assert self.ids[line.sequence] == line.id
+            leases.append([_anonymous(page) for page in lines])
+        return leases
 
     def search(self, queue: str, wanted: MessageFilter, before: int | None, limit: int, scan_max: int) -> Any:
         """A search, the same with rows and counted, and the errors of what it may look at."""

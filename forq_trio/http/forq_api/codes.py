@@ -22,6 +22,12 @@ OVERLOADED = "forq.overloaded"
 STOPPING = "forq.stopping"
 READ_TIMEOUT = "forq.read_timeout"
 QUEUE_FULL = "forq.queue_full"
+LEASES_FULL = "forq.leases_full"
+CONSUMER_NOT_FOUND = "forq.consumer_not_found"
+CONSUMER_FENCED = "forq.consumer_fenced"
+LEASE_OUT_OF_ORDER = "forq.lease_out_of_order"
+LEASE_GONE = "forq.lease_gone"
+TOO_MANY_CONSUMERS = "conflict.too_many_consumers"
 TOO_MANY_REDRIVES = "forq.too_many_redrives"
 STAGING_FULL = "forq.staging_full"
 STAGE_MISSING = "forq.stage_missing"
@@ -150,6 +156,7 @@ CODES = {
     FORBIDDEN: Code(403, "The token lacks the scope that `message` names, or has it for other queues only."),
     MESSAGE_NOT_FOUND: Code(404, "There is no such message, or the receipt is no longer its current one."),
     REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it is forgotten."),
+    CONSUMER_NOT_FOUND: Code(404, "There is no such consumer of this queue; open it first."),
     TOKEN_NOT_FOUND: Code(404, "There is no access token of this name."),
     PUBLICATION_NOT_FOUND: Code(404, "The app has published nothing, or is forgotten."),
     PATH_NOT_FOUND: Code(404, "Nothing is served at this path."),
@@ -168,6 +175,14 @@ CODES = {
     STAGE_MISSING: Code(
         409, "A stage is not there with exactly the pages that were named; nothing was published."
     ),
+    TOO_MANY_CONSUMERS: Code(409, "There are 1,000 consumers of pipelines; delete some first."),
+    CONSUMER_FENCED: Code(
+        409, "The consumer was opened again since; only its latest generation may do that."
+    ),
+    LEASE_OUT_OF_ORDER: Code(
+        409, "It is not the turn of this lease, or it is not complete; the message says which number is next."
+    ),
+    LEASE_GONE: Code(410, "The lease was given back, or acknowledged so long ago that it is no longer kept."),
     BACKUP_RUNNING: Code(409, "A backup is being made already."),
     IN_MEMORY: Code(409, "The server keeps nothing (FORQ_MEMORY), so there is nothing to back up."),
     TOO_MANY_REQUESTS: Code(
@@ -195,6 +210,7 @@ CODES = {
     STAGING_FULL: Code(
         503, "As many stages, or bytes in them, wait to be published as may at once; nothing was staged."
     ),
+    LEASES_FULL: Code(503, "The leases of all consumers have as many bytes as they may; nothing was leased."),
     TOO_MANY_REDRIVES: Code(503, "As many redrives run as may at once; try again when one has ended."),
 }
 
@@ -207,6 +223,7 @@ RETRY_SECONDS = {
     READ_TIMEOUT: 1,
     QUEUE_FULL: limits.QUEUE_FULL_RETRY_SECONDS,
     STAGING_FULL: 1,
+    LEASES_FULL: 1,
     TOO_MANY_REDRIVES: 1,
 }
 """What Retry-After says, by code."""

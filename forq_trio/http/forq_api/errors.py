@@ -35,7 +35,7 @@ PART_BY_ERROR: dict[type[errors.ForqError], str] = {
 }
 """The parameter of the path, or the header, to blame for an error that names no part of the request."""
 
-_IN_PATH = {"queue", "messageId"}
+_IN_PATH = {"queue", "messageId", "consumer"}
 
 
 def answer_error(error: Exception, request: Request) -> Response:

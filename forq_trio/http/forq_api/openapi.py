@@ -30,6 +30,8 @@ _PIPELINE_NAME = {"type": "string", "pattern": r"^[A-Za-z0-9._:-]{1,128}$"}
 _PATH_PARAMETERS = {
     "queue": ("The queue's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}(-dlq)?$"}),
     "messageId": ("The message's id.", {"type": "string", "format": "uuid"}),
+    "consumer": ("The consumer's name.", {"type": "string", "pattern": r"^[A-Za-z0-9._-]{1,64}$"}),
+    "number": ("The number of a lease.", {"type": "integer", "minimum": 1}),
     "redriveId": ("The redrive's id.", {"type": "string"}),
     "stage": ("The name of the stage.", _PIPELINE_NAME),
     "page": ("The number of the page, from 0.", {"type": "integer", "minimum": 0}),

@@ -40,6 +40,14 @@ def query_number(query: str, name: str, default: int, low: int, high: int, code:
     return int(text)
 
 
+def number_of_path(text: str) -> int:
+    """The number of a lease, in a path. Raises Refused when it is none."""
+    high = limits.SEQUENCE_MAX
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(high))):
+        raise Refused(codes.OUT_OF_RANGE, f"number must be between 1 and {high}", field="number")
+    return int(text)
+
+
 def query_page(query: str) -> tuple[str, int]:
     """The `after` and `limit` of a list of queues. Raises Refused for a limit that is none."""
     limit = query_number(

@@ -2,7 +2,8 @@
 
 import random
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
@@ -17,6 +18,7 @@ from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK
 
 Deliveries = tuple[Delivery, ...]
+HandedOutT = TypeVar("HandedOutT")
 
 
 def serve(
@@ -35,7 +37,7 @@ def serve(
             tx.state.claim_first = queue
         waiting = receivers.get(queue, ())
         own = {index: claim for index, claim in claims.items() if claim.queue == queue}
-        dealt = _QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
+        dealt = QueueClaims(tx, queue).deal([*(receiver.claim for receiver in waiting), *own.values()])
         cut_short = _is_cut_short(tx, queue)
         for index, deliveries in zip(own, dealt[len(waiting) :], strict=True):
             outcomes[index] = deliveries or (DEFERRED if cut_short else ())
@@ -54,7 +56,7 @@ def _is_cut_short(tx: Transaction, queue: str) -> bool:
     return used_up and not tx.rules(queue).paused and bool(tx.state.claimable(queue))
 
 
-class _QueueClaims:
+class QueueClaims:
     """The claims on one queue in one batch."""
 
     def __init__(self, tx: Transaction, queue: str) -> None:
@@ -70,18 +72,33 @@ class _QueueClaims:
         return [self._fill(claim, size) for claim, size in zip(claims, sizes, strict=True)]
 
     def _fill(self, claim: Claim, size: int) -> Deliveries:
+        def deliver(row: Row) -> Delivery:
+            return self._deliver(row, claim)
+
+        return tuple(self.fill(size, deliver, shuffle=claim.shuffle, policy=claim.redrive_policy))
+
+    def fill(
+        self,
+        size: int,
+        hand_out: Callable[[Row], HandedOutT],
+        *,
+        step: str = Step.DELIVER,
+        shuffle: bool = False,
+        policy: RedrivePolicy | None = None,
+    ) -> list[HandedOutT]:
+        """Hand out up to `size` messages, one by one. step: what is charged for them."""
         tx = self.tx
-        delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
-        deliveries: list[Delivery] = []
-        while len(deliveries) < size and not delivering.used_up:
+        delivering, filtering = tx.allowances.of(step), tx.allowances.of(Step.FILTER)
+        handed_out: list[HandedOutT] = []
+        while len(handed_out) < size and not delivering.used_up:
             candidates = tx.state.claimable(self.queue)
             if not candidates:
                 break
-            row = random.choice(candidates) if claim.shuffle else candidates[0]
-            away = self._exhausted(row, claim.redrive_policy)
+            row = random.choice(candidates) if shuffle else candidates[0]
+            away = self._exhausted(row, policy)
             if away is None and not must_be_held(tx, row):
                 delivering.charge(1, row.bytes)
-                deliveries.append(self._deliver(row, claim))
+                handed_out.append(hand_out(row))
                 continue
             if filtering.used_up:
                 break
@@ -90,7 +107,7 @@ class _QueueClaims:
                 tx.change(HELD_BACK, row, status=Status.HELD)
             else:
                 self._remove(row, away)
-        return tuple(deliveries)
+        return handed_out
 
     def _exhausted(self, row: Row, policy: RedrivePolicy | None) -> rules.Exhausted | None:
         tx = self.tx
@@ -109,24 +126,11 @@ class _QueueClaims:
             self.tx.state.wake.add(away.target)
 
     def _deliver(self, row: Row, claim: Claim) -> Delivery:
-        tx = self.tx
         token = secrets.randbits(62)
-        lease_ms = tx.rules(self.queue).lease_ms if claim.lease_ms is None else claim.lease_ms
-        lease_until = tx.now_ms + lease_ms
-        first_received_at = tx.now_ms if row.first_received_at is None else row.first_received_at
-        claimed = tx.change(
-            engine.CONSUMED,
-            row,
-            status=Status.PROCESSING,
-            attempts=row.attempts + 1,
-            processing_started_at=tx.now_ms,
-            first_received_at=first_received_at,
-            lease_until=lease_until,
-            token=token,
-        )
-        note_round(tx, row)
-        waited_ms = rules.waited_ms(row.process_after, row.received_at, tx.now_ms)
-        tx.measure(engine.WAIT, row.queue, waited_ms)
+        lease_ms = self.tx.rules(self.queue).lease_ms if claim.lease_ms is None else claim.lease_ms
+        claimed = self.lease(row, lease_ms, token)
+        assert claimed.lease_until is not None
+        assert claimed.first_received_at is not None
         return Delivery(
             id=row.id,
             content=row.content,
@@ -134,9 +138,26 @@ class _QueueClaims:
             attempts=claimed.attempts,
             sequence=row.seq,
             received_at=row.received_at,
-            lease_until=lease_until,
+            lease_until=claimed.lease_until,
             priority=row.priority,
-            first_received_at=first_received_at,
+            first_received_at=claimed.first_received_at,
             attributes=row.attributes or {},
             group=row.shown_group,
         )
+
+    def lease(self, row: Row, lease_ms: int, token: int) -> Row:
+        """Lease a ready message."""
+        tx = self.tx
+        claimed = tx.change(
+            engine.CONSUMED,
+            row,
+            status=Status.PROCESSING,
+            attempts=row.attempts + 1,
+            processing_started_at=tx.now_ms,
+            first_received_at=tx.now_ms if row.first_received_at is None else row.first_received_at,
+            lease_until=tx.now_ms + lease_ms,
+            token=token,
+        )
+        note_round(tx, row)
+        tx.measure(engine.WAIT, row.queue, rules.waited_ms(row.process_after, row.received_at, tx.now_ms))
+        return claimed

@@ -13,6 +13,7 @@ from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
+from forq_trio.storage.memory import consumers as memory_consumers
 from forq_trio.storage.memory import due as memory_due
 from forq_trio.storage.memory import history as memory_history
 from forq_trio.storage.memory import publishing as memory_publishing
@@ -64,6 +65,12 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Publish: memory_publishing.publish,
     commands.PurgeHistory: memory_history.purge,
     commands.TrimHistory: memory_history.trim,
+    commands.OpenConsumer: memory_consumers.open_consumer,
+    commands.SettleLease: memory_consumers.settle,
+    commands.LeaseMessages: memory_consumers.lease,
+    commands.DropPages: memory_consumers.drop,
+    commands.ForgetConsumer: memory_consumers.forget,
+    commands.NoteConsumerUse: memory_consumers.note_use,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

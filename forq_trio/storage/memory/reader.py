@@ -26,6 +26,7 @@ from forq_trio.model.messages import (
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.memory import history_reader
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
@@ -190,6 +191,11 @@ class MemoryReader:
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None:
         return history_reader.read_one(self._committed().history.values(), queue, message_id)
+
+    def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
+        pages = self._committed().pages
+        found = ((page, pages.get((queue, consumer, number, page))) for page in range(first, first + count))
+        return pages_within(first, ((number, page.body) for number, page in found if page is not None))
 
     def interrupt(self) -> None:
         """Nothing here runs long enough to be interrupted."""

@@ -13,13 +13,13 @@ from forq_trio.storage.transitions import EXTENDED, SHORTENED
 
 def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:
     return tuple(
-        _ack(tx, _current(tx, command, command.queue, receipt, command.message_id))
+        ack_row(tx, _current(tx, command, command.queue, receipt, command.message_id))
         for receipt in command.receipts
     )
 
 
 def ack_by_id(tx: Transaction, command: AckById) -> bool:
-    return _ack(tx, _in_process(tx, command, command.queue, command.message_id))
+    return ack_row(tx, _in_process(tx, command, command.queue, command.message_id))
 
 
 def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
@@ -47,7 +47,7 @@ def extend(tx: Transaction, command: Extend) -> tuple[int | None, ...]:
 
 def release(tx: Transaction, command: Release) -> tuple[bool, ...]:
     return tuple(
-        _release(tx, _current(tx, command, command.queue, receipt), command.delay_ms)
+        release_row(tx, _current(tx, command, command.queue, receipt), command.delay_ms)
         for receipt in command.receipts
     )
 
@@ -78,7 +78,8 @@ def _charged(tx: Transaction, command: Command[Any], row: Row) -> Row:
     return row
 
 
-def _ack(tx: Transaction, row: Row | None) -> bool:
+def ack_row(tx: Transaction, row: Row | None) -> bool:
+    """Remove a message; False for None."""
     if row is None:
         return False
     tx.transition(engine.ACKED, row, None)
@@ -115,7 +116,8 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
     return lease_until
 
 
-def _release(tx: Transaction, row: Row | None, delay_ms: int) -> bool:
+def release_row(tx: Transaction, row: Row | None, delay_ms: int) -> bool:
+    """Give a message back, the attempt uncounted; False for None."""
     if row is None:
         return False
     returned = rules.after_release(delay_ms, tx.now_ms)

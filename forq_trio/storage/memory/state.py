@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
 from forq_trio.model.messages import (
     Failure,
@@ -134,6 +135,14 @@ class FirstSend(NamedTuple):
     expires_at: int
 
 
+class Page(NamedTuple):
+    """A page of a consumer's lease: the token of its messages' receipts, their sequences, and their lines."""
+
+    token: int
+    sequences: tuple[int, ...]
+    body: bytes
+
+
 @dataclass
 class State:
     """Everything that is stored, and the notes for the next batch.
@@ -145,6 +154,7 @@ class State:
     by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
     publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
     messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
+    pages: of leases, by queue, consumer, number and page.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -159,6 +169,8 @@ class State:
     stages_begun: int = 0
     last_place: int = 0
     publications: dict[str, PublishedVersion] = field(default_factory=dict)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -263,6 +275,7 @@ class Committed:
         self.tokens = state.tokens
         self.sessions = state.sessions
         self.redrives = state.redrives
+        self.consumers = state.consumers
         self.history_ends = state.history_ends
         self.keeps_history = state.defaults.history
 

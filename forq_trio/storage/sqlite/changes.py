@@ -1,4 +1,4 @@
-"""Small tables that are whole in the cache, as one batch sees them: tokens, sessions, redrives."""
+"""Small tables that are whole in the cache, as one batch sees them: tokens, sessions, redrives, consumers."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Generic, Self, TypeVar

@@ -6,6 +6,7 @@ import apsw
 import msgspec
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts
@@ -15,6 +16,7 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.cache import Cache, QueueHistory
+from forq_trio.storage.sqlite.operations.consumers import read_consumer
 from forq_trio.storage.sqlite.operations.redrives import read_task
 from forq_trio.storage.sqlite.operations.tokens import read_token
 from forq_trio.storage.sqlite.row import read_settings
@@ -54,6 +56,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
         cache.history[queue] = QueueHistory(number, total, HistoryCounts(*kept))
     cache.history_bytes = sum(each.kept.bytes for each in cache.history.values())
     ((cache.history_gone, cache.history_last),) = connection.execute(SQL["load_history_ends"])
+    consumers = [_consumer(row, path) for row in connection.execute(SQL["load_consumers"])]
+    cache.consumers = {consumer.key: consumer for consumer in consumers}
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))
@@ -82,3 +86,13 @@ def _task(task_id: str, text: str, path: str) -> RedriveTask:
         return read_task(text)
     except (msgspec.MsgspecError, TypeError):
         raise StorageOpenError(f"{path} is damaged: the redrive {task_id} cannot be read") from None
+
+
+def _consumer(row: tuple[str, str, str], path: str) -> Consumer:
+    queue, name, text = row
+    try:
+        return read_consumer(text)
+    except (msgspec.MsgspecError, TypeError):
+        raise StorageOpenError(
+            f"{path} is damaged: consumer {name} of queue {queue} cannot be read"
+        ) from None

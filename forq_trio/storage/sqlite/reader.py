@@ -29,6 +29,7 @@ from forq_trio.model.messages import (
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite import history_reader
@@ -38,7 +39,7 @@ from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
-_SQL = load("reader") | load("shuffle") | load("export") | load("history_reader")
+_SQL = load("reader") | load("shuffle") | load("export") | load("history_reader") | load("consumers")
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
@@ -208,6 +209,10 @@ class SqliteReader:
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None:
         return history_reader.read_one(self._query, queue, message_id)
+
+    def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
+        with closing(self._rows("read_pages", queue, consumer, number, first, count)) as rows:
+            return pages_within(first, rows)
 
     def interrupt(self) -> None:
         self._connection.interrupt()

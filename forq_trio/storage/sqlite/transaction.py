@@ -15,6 +15,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
+from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
@@ -33,7 +34,7 @@ from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = load("engine") | load("shuffle") | load("publishing") | load("history")
+SQL = load("engine") | load("shuffle") | load("publishing") | load("history") | load("consumers")
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
@@ -51,7 +52,7 @@ class Transaction(Isolation, Counts):
     changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
     rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
-    messages are sent. durations: see BatchResult. tokens, sessions, redrives: all, as of the last command.
+    messages are sent. durations: see BatchResult. tokens, sessions, redrives, consumers: all, as of the last command.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Transaction(Isolation, Counts):
         self.redrives: Changes[RedriveTask] = Changes(cache.redrives, {})
         self.staging = cache.staging
         self.history = HistoryChanges(cache)
+        self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
         self._grouped: set[str] = set()
         self._unhold_cursors: dict[str, int | None] = {}
         self._settings: dict[str, QueueSettings | None] = {}
@@ -372,3 +374,5 @@ class Transaction(Isolation, Counts):
             cache.sessions = self.sessions.merged()
         if self.redrives.changed:
             cache.redrives = self.redrives.merged()
+        if self.consumers.changed:
+            cache.consumers = self.consumers.merged()

@@ -19,6 +19,7 @@ from forq_trio.model.commands import (
     Delete,
     EndSessions,
     ForgetRedrive,
+    OpenConsumer,
     Ping,
     Purge,
     Redrive,
@@ -79,6 +80,7 @@ async def test_what_has_to_last_is_refused_until_the_very_file_is_back(
         RevokeToken("name"),
         EndSessions(None),
         ForgetRedrive("id"),
+        OpenConsumer("q", "k"),
         Ping(),
     ):
         with pytest.raises(StorageLost):

@@ -17,7 +17,7 @@ TABLE = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| `(\w+)` \|$", DOCS, re.MULTILIN
 ID = "01890000-0000-7000-8000-000000000000"
 BODIES = {"receiveMessages": b'{"max": 1}', "sendMessage": b'{"content": "m"}', "createToken": b"{}"}
 OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"}
-LISTS = {"/api/v1/queues", "/api/v1/settings"}
+LISTS = {"/api/v1/queues", "/api/v1/settings", "/api/v1/consumers"}
 
 
 def gated(api: Api) -> list[Route]:
@@ -34,7 +34,7 @@ async def ask(api: Api, route: Route, *scopes: Scope, queues: str) -> tuple[int,
     await api.send("there is always one to receive")
     holder = await Tokens(api).holder(*scopes, queues=queues)
     queue = "q-dlq" if "dead-letters" in route.path else "q"
-    path = route.path.format(queue=queue, messageId=ID, redriveId=ID, name="nobody")
+    path = route.path.format(queue=queue, messageId=ID, redriveId=ID, name="nobody", consumer="k", number=1)
     with trio.fail_after(120):
         return await holder.ask(route.method, path, BODIES.get(route.operation.name, b"{}"))
 
@@ -104,11 +104,13 @@ async def test_lists_show_what_is_covered(api: Api, tokens: Tokens):
     for queue in ("a1", "a2", "b1"):
         await api.send("m", queue=queue)
         assert (await api.call("PUT", f"{queue}/settings", {"delayMs": 5})).status == 200
+        assert (await api.call("PUT", f"{queue}/consumers/k", {})).status == 200
     for queues, shown in [("*", ["a1", "a2", "b1"]), ("a*", ["a1", "a2"]), ("b1", ["b1"]), ("c", [])]:
         holder = await tokens.holder(Scope.BROWSE, queues=queues)
         for path in LISTS:
             status, body = await holder.ask("GET", path)
-            assert (status, [entry["queue"] for entry in body["queues"]]) == (200, shown)
+            entries = body["consumers"] if "consumers" in path else body["queues"]
+            assert (status, [entry["queue"] for entry in entries]) == (200, shown)
 
 
 async def test_the_queue_in_a_path_is_decoded_before_it_is_compared(api: Api, tokens: Tokens):

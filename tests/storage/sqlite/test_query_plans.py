@@ -23,6 +23,7 @@ ENGINE = load("engine")
 READER = load("reader")
 SHUFFLE = load("shuffle")
 HISTORY = load("history") | load("history_reader")
+CONSUMERS = load("consumers")
 WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
@@ -46,6 +47,14 @@ EXPECTED = {
     "load_redrives": "SCAN redrives",
     "save_redrive": "",
     "forget_redrive": "SEARCH redrives USING INDEX sqlite_autoindex_redrives_1 (id=?)",
+    "load_consumers": "SCAN consumers",
+    "save_consumer": "",
+    "forget_consumer": "SEARCH consumers USING PRIMARY KEY (queue=? AND name=?)",
+    "lease_page": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "insert_page": "",
+    "find_leased_page": "(queue=? AND consumer=? AND number=? AND page=?)",
+    "drop_page": "(queue=? AND consumer=? AND number=? AND page=?)",
+    "read_pages": "(queue=? AND consumer=? AND number=? AND page>?)",
     "insert_message": "",
     "insert_plain": "",
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
@@ -138,6 +147,7 @@ EXPECTED = {
 # queues), of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
     "redrives",
+    "consumers",
     "forgotten_sequence",
     "queue_counts",
     "queues",
@@ -207,14 +217,13 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-STATEMENTS = [
-    (name, sql) for name, sql in (ENGINE | READER | SHUFFLE | HISTORY).items() if name not in WITHOUT_PLAN
-]
+FILES = (ENGINE, READER, SHUFFLE, HISTORY, CONSUMERS)
+ALL = {name: sql for statements in FILES for name, sql in statements.items()}
+STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 
 
 def test_every_statement_has_an_expected_plan() -> None:
-    files = (ENGINE, READER, SHUFFLE, HISTORY)
-    assert len(ENGINE | READER | SHUFFLE | HISTORY) == sum(map(len, files))
+    assert len(ALL) == sum(map(len, FILES))
     assert set(EXPECTED) == {name for name, _ in STATEMENTS}
 
 

@@ -29,11 +29,12 @@ bytes_of = itemgetter(_BYTES)
 
 
 class Terms(NamedTuple):
-    """What a claim asks for besides a number of messages. lease_ms: None means the queue's."""
+    """What a claim asks for besides a number of messages. lease_ms: None means the queue's. step: what it charges."""
 
     lease_ms: int | None
     shuffle: bool
     redrive_policy: RedrivePolicy | None
+    step: str = Step.DELIVER
 
     @property
     def takes_anything(self) -> bool:
@@ -42,12 +43,12 @@ class Terms(NamedTuple):
 
 def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[Any]:
     """Up to `count` rows to hand out; none when no other can be, or an allowance is used up."""
-    delivering, filtering = tx.allowances.of(Step.DELIVER), tx.allowances.of(Step.FILTER)
+    delivering, filtering = tx.allowances.of(terms.step), tx.allowances.of(Step.FILTER)
     accepted: list[Any] = []
     look_ahead = 0
     stopped = tx.allowances.used_up(Step.SET_ASIDE)
     while not (accepted or stopped or delivering.used_up) and count > 0:
-        candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms.shuffle)
+        candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms)
         if not candidates:
             break
         held: list[Any] = []
@@ -72,9 +73,9 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
     return accepted
 
 
-def _candidates(tx: Transaction, queue: str, count: int, shuffle: bool) -> list[Any]:
-    bytes_max = tx.allowances.of(Step.DELIVER).bytes + tx.allowances.of(Step.FILTER).bytes
-    if not shuffle:
+def _candidates(tx: Transaction, queue: str, count: int, terms: Terms) -> list[Any]:
+    bytes_max = tx.allowances.of(terms.step).bytes + tx.allowances.of(Step.FILTER).bytes
+    if not terms.shuffle:
         return select_ready(tx, queue, count, bytes_max)
     aside = set(tx.sequences_set_aside())
     drawn = draw(tx.query, queue, tx.ready(queue), count)

@@ -50,7 +50,7 @@ def _settle(tx: Transaction, due: Sequence[Row]) -> None:
     dead_letter_or_delete(
         tx, [message for message in due if message.expired(tx.now_ms)], "expired", REASON_EXPIRED
     )
-    _end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
+    end_leases(tx, [message for message in due if message.status == Status.PROCESSING])
     promoted = []
     for message in due:
         if message.status == Status.DELAYED and not message.expired(tx.now_ms):
@@ -60,7 +60,7 @@ def _settle(tx: Transaction, due: Sequence[Row]) -> None:
     tx.run("promote", promoted)
 
 
-def _end_leases(tx: Transaction, due: Sequence[Row]) -> None:
+def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
     """Make messages whose lease ended ready again, their receipts still current; or failed at the last attempt."""
     returned: list[tuple[Any, ...]] = []
     for message in due:

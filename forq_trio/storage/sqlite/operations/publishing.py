@@ -26,7 +26,7 @@ def stage_page(tx: Transaction, commands: Sequence[StagePage]) -> list[Staged | 
 def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     found = tx.query("find_stage", command.queue, command.stage)
     if found:
-        parts, messages, size = tx.query("find_page", found[0][0], command.page)[0]
+        parts, messages, size = tx.query("find_staged_page", found[0][0], command.page)[0]
         if parts:
             return Staged(messages, size)
     refusal = check_staging(tx.staging, command, is_new=not found)

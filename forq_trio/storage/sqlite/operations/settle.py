@@ -138,7 +138,7 @@ def ack(tx: Transaction, commands: Sequence[Ack]) -> list[tuple[bool, ...] | Def
         return True
 
     outcomes = _each_receipt(messages, commands, settle)
-    _remove(tx, removed)
+    remove_acked(tx, removed)
     return outcomes
 
 
@@ -151,11 +151,12 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
         removed.append(found)
 
     outcomes = _each_id(messages, commands, settle)
-    _remove(tx, removed)
+    remove_acked(tx, removed)
     return outcomes
 
 
-def _remove(tx: Transaction, messages: Sequence[Row]) -> None:
+def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
+    """Delete messages that their consumer acknowledged."""
     for message in messages:
         tx.measured(END_TO_END, message.queue).append(max(tx.now_ms - message.received_at, 0))
         if message.processing_started_at is not None:

@@ -15,7 +15,7 @@ SELECT id, pages, last_page, messages, bytes FROM stages WHERE queue = ? AND sta
 INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, expires_at) VALUES (?, ?, 0, -1, 0, 0, ?)
 RETURNING id;
 
--- name: find_page
+-- name: find_staged_page
 -- The parts, messages and bytes of a page.
 SELECT count(*), coalesce(sum(messages), 0), coalesce(sum(bytes), 0) FROM staged_parts WHERE stage_id = ? AND page = ?;
 

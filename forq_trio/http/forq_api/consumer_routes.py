@@ -1,0 +1,136 @@
+"""The routes for consumers of pipelines, and their part of the OpenAPI document."""
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.consumers import ConsumerEndpoints
+from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.wire import consumers as wire
+from forq_trio.wire.export import ExportedMessage
+
+_TAG = "Consumers of pipelines"
+_HERE = (codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.CONSUMER_NOT_FOUND, codes.INTERNAL)
+_WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
+_BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
+_FENCED = (codes.CONSUMER_FENCED, codes.LEASE_OUT_OF_ORDER, codes.LEASE_GONE)
+_CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
+
+_LISTED = (
+    Parameter("after", "query", "Only those behind this one: `next` of the page before.", {"type": "string"}),
+    Parameter(
+        "limit",
+        "query",
+        "The most consumers wanted.",
+        {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": limits.QUEUES_PAGE_MAX,
+            "default": limits.QUEUES_PAGE_MAX,
+        },
+    ),
+)
+_PAGES = (
+    Parameter("page", "query", "The first page wanted.", {"type": "integer", "minimum": 0, "default": 0}),
+    Parameter(
+        "pages",
+        "query",
+        "How many pages; fewer come if they have more than 4 MiB.",
+        {"type": "integer", "minimum": 1, "maximum": limits.CONSUMER_READ_PAGES_MAX, "default": 1},
+    ),
+)
+
+LIST_ALL = Operation(
+    name="listAllConsumers",
+    tag=_TAG,
+    summary="The consumers of all queues, page by page",
+    parameters=_LISTED,
+    answers=(Answer(200, "Those of the queues that the key covers, by queue and name.", wire.ConsumerList),),
+    codes=(codes.INTERNAL, codes.LIMIT_OUT_OF_RANGE),
+)
+LIST = Operation(
+    name="listConsumers",
+    tag=_TAG,
+    summary="The consumers of a queue",
+    answers=(Answer(200, "The consumers by name.", wire.ConsumerList),),
+    codes=(codes.QUEUE_NAME_INVALID, codes.INTERNAL),
+)
+OPEN = Operation(
+    name="openConsumer",
+    tag=_TAG,
+    summary="Open a consumer, and make it if there is none",
+    description="Its generation grows; from then on older generations are refused.",
+    body=wire.OpenConsumer,
+    answers=_CONSUMER,
+    codes=(
+        *(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST),
+        *(codes.OVERLOADED, codes.STOPPING, *_BODY, codes.TOO_MANY_CONSUMERS),
+    ),
+)
+SHOW = Operation(
+    name="showConsumer", tag=_TAG, summary="How far a consumer is", answers=_CONSUMER, codes=_HERE
+)
+DELETE = Operation(
+    name="deleteConsumer",
+    tag=_TAG,
+    summary="Give back what a consumer has leased, and forget it",
+    answers=(Answer(204, "It is forgotten."),),
+    codes=_WRITER,
+)
+LEASE = Operation(
+    name="leaseMessages",
+    tag=_TAG,
+    summary="Make a lease of many messages, or go on with it",
+    description="Acknowledges the leases up to `acknowledge` first. Works for about a second; call again with the same "
+    "body until the answer is complete. The same number always has the same messages.",
+    body=wire.LeaseRequest,
+    answers=(Answer(200, "How far the lease is.", wire.ConsumerLease),),
+    codes=(*_WRITER, *_BODY, *_FENCED, codes.LEASES_FULL, codes.STORAGE_FULL),
+)
+READ = Operation(
+    name="readLease",
+    tag=_TAG,
+    summary="Read messages of a lease",
+    description="As often as wanted, while it is open and until three later leases are acknowledged. The header "
+    "`X-Forq-Next` has the page to go on with; without it that was the end.",
+    parameters=_PAGES,
+    answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, "application/x-ndjson"),),
+    codes=(
+        *_HERE,
+        *(codes.LEASE_OUT_OF_ORDER, codes.LEASE_GONE, codes.UNHEALTHY, codes.STORAGE_LOST),
+        *(codes.READ_TIMEOUT, codes.STOPPING),
+    ),
+)
+ACKNOWLEDGE = Operation(
+    name="acknowledgeLease",
+    tag=_TAG,
+    summary="Remove the messages of a lease",
+    description="One that was acknowledged before is left as it is.",
+    body=wire.AcknowledgeLease,
+    answers=_CONSUMER,
+    codes=(*_WRITER, *_BODY, *_FENCED),
+)
+RELEASE = Operation(
+    name="releaseConsumer",
+    tag=_TAG,
+    summary="Give back the messages of the open lease, the attempt uncounted",
+    answers=_CONSUMER,
+    codes=(*_WRITER, *_BODY),
+)
+
+
+def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes of consumers. route: makes one of method, path, endpoint, operation, scope."""
+    consumers = ConsumerEndpoints(broker)
+    base = "/queues/{queue}/consumers"
+    return [
+        route("GET", "/consumers", consumers.list_all, LIST_ALL, Scope.BROWSE),
+        route("GET", base, consumers.list, LIST, Scope.BROWSE),
+        route("PUT", f"{base}/{{consumer}}", consumers.open, OPEN, Scope.CONSUME),
+        route("GET", f"{base}/{{consumer}}", consumers.show, SHOW, Scope.BROWSE),
+        route("DELETE", f"{base}/{{consumer}}", consumers.delete, DELETE, Scope.CONSUME),
+        route("POST", f"{base}/{{consumer}}/lease", consumers.lease, LEASE, Scope.CONSUME),
+        route("GET", f"{base}/{{consumer}}/leases/{{number}}", consumers.read, READ, Scope.CONSUME),
+        route("POST", f"{base}/{{consumer}}/acknowledge", consumers.acknowledge, ACKNOWLEDGE, Scope.CONSUME),
+        route("POST", f"{base}/{{consumer}}/release", consumers.release, RELEASE, Scope.CONSUME),
+    ]

@@ -1,0 +1,95 @@
+"""Consumers of pipelines. Our additions to Forq's API."""
+
+import msgspec
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.administration import read_nothing
+from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.reading import number_of_path, query_number, query_page
+from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.consumers import consumer_key
+from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
+from forq_trio.wire.errors import NEXT_HEADER
+
+NDJSON = b"application/x-ndjson"
+_NEXT = NEXT_HEADER.lower().encode()
+
+_read_open = BodyReader(OpenConsumer)
+_read_lease = BodyReader(LeaseRequest)
+_read_acknowledge = BodyReader(AcknowledgeLease)
+_encode = msgspec.json.Encoder().encode
+
+
+class ConsumerEndpoints:
+    """The consumers of one queue, and of all."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def list_all(self, request: Request) -> Response:
+        """A page of the consumers of all queues that the key covers, by queue and name."""
+        after, limit = query_page(request.query)
+        covered = [
+            consumer
+            for consumer in await self._broker.consumers()
+            if consumer_key(consumer.queue, consumer.name) > after
+            and request.principal.may(Scope.BROWSE, consumer.queue)
+        ]
+        page = covered[:limit]
+        last = consumer_key(page[-1].queue, page[-1].name) if len(covered) > limit else None
+        return Response(200, _encode(ConsumerList(page, last)))
+
+    async def list(self, request: Request, queue: str) -> Response:
+        """The consumers of a queue by name."""
+        return Response(200, _encode(ConsumerList(await self._broker.consumers(queue))))
+
+    async def open(self, request: Request, queue: str, name: str) -> Response:
+        """The consumer, in its new generation."""
+        wanted = _read_open(request.body) if request.body else OpenConsumer()
+        opened = await self._broker.open_consumer(queue, name, idle_seconds=wanted.idle_seconds)
+        return Response(200, _encode(opened))
+
+    async def show(self, request: Request, queue: str, name: str) -> Response:
+        """One consumer."""
+        return Response(200, _encode(await self._broker.consumer(queue, name)))
+
+    async def delete(self, request: Request, queue: str, name: str) -> Response:
+        """204: what it had leased is given back, and it is forgotten."""
+        await self._broker.delete_consumer(queue, name)
+        return NO_CONTENT
+
+    async def lease(self, request: Request, queue: str, name: str) -> Response:
+        """How far the lease is, after a second at most."""
+        wanted = _read_lease(request.body)
+        lease = await self._broker.lease_for_a_while(
+            queue,
+            name,
+            wanted.generation,
+            wanted.number,
+            acknowledge=wanted.acknowledge,
+            max_messages=wanted.max_messages,
+            max_bytes=wanted.max_bytes,
+        )
+        return Response(200, _encode(lease))
+
+    async def read(self, request: Request, queue: str, name: str, number: str) -> Response:
+        """Lines of messages; the header X-Forq-Next has the page to go on with."""
+        page = query_number(request.query, "page", 0, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX, codes.OUT_OF_RANGE)
+        body, after = await self._broker.lease_lines(queue, name, number_of_path(number), page, pages)
+        headers = () if after is None else ((_NEXT, str(after).encode()),)
+        return Response(200, body, NDJSON, headers)
+
+    async def acknowledge(self, request: Request, queue: str, name: str) -> Response:
+        """The consumer, once the messages of the lease are removed."""
+        wanted = _read_acknowledge(request.body)
+        info = await self._broker.acknowledge(queue, name, wanted.generation, wanted.number)
+        return Response(200, _encode(info))
+
+    async def release(self, request: Request, queue: str, name: str) -> Response:
+        """The consumer, once the messages of its open lease are given back."""
+        read_nothing(request.body)
+        return Response(200, _encode(await self._broker.release_consumer(queue, name)))

@@ -1,0 +1,96 @@
+"""A consumer of a pipeline: a named, durable reader of one queue, that reads in numbered leases."""
+
+import re
+from enum import Enum
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.errors import OutOfRange
+
+_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.CONSUMER_NAME_LENGTH_MAX}}}")
+
+
+class Settling(Enum):
+    """How the messages of a lease are settled: removed, given back with the attempt uncounted, or with it counted."""
+
+    ACKNOWLEDGE = "acknowledge"
+    RELEASE = "release"
+    END = "end"
+
+
+class PagedLease(Struct, frozen=True, gc=False):
+    """A lease of many messages, stored as pages 0 to `pages` - 1 of lines. bytes: of all lines."""
+
+    number: int
+    messages: int = 0
+    bytes: int = 0
+    pages: int = 0
+
+
+class Consumer(Struct, frozen=True, gc=False, kw_only=True):
+    """A consumer as it is stored; times in epoch ms.
+
+    generation: how often it was opened. idle_ms: its open lease is given back when it is not used for so long. leased:
+    the number of the newest lease, 0 for none. acknowledged: all leases up to this number are settled. released_before:
+    the leases below this number that were not acknowledged were given back. open: the lease whose messages are leased,
+    None for none. complete: that lease gets no more messages. settling: how the open lease is being settled, None while
+    nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can still be read.
+    dropping: leases whose pages are yet to be deleted; `pages` says how many are left.
+    """
+
+    queue: str
+    name: str
+    generation: int = 1
+    idle_ms: int = limits.CONSUMER_IDLE_SECONDS_DEFAULT * limits.SECOND_MS
+    leased: int = 0
+    acknowledged: int = 0
+    released_before: int = 0
+    open: PagedLease | None = None
+    complete: bool = False
+    settling: Settling | None = None
+    settled_pages: int = 0
+    kept: tuple[PagedLease, ...] = ()
+    dropping: tuple[PagedLease, ...] = ()
+    opened_at: int
+    used_at: int
+
+    @property
+    def key(self) -> str:
+        return consumer_key(self.queue, self.name)
+
+    @property
+    def stored_bytes(self) -> int:
+        """The bytes of all of its pages, some of which may be deleted already."""
+        size = 0 if self.open is None else self.open.bytes
+        return size + sum([lease.bytes for lease in (*self.kept, *self.dropping)])
+
+    @property
+    def given_back(self) -> bool:
+        """True while the open lease is being given back."""
+        return self.settling is not None and self.settling is not Settling.ACKNOWLEDGE
+
+    def unused(self, now_ms: int) -> bool:
+        """True for one with an open lease that was not used for as long as it may."""
+        return self.open is not None and self.used_at + self.idle_ms <= now_ms
+
+    def readable(self, number: int) -> PagedLease | None:
+        """The lease of this number if it can be read."""
+        if self.open is not None and self.open.number == number:
+            return None if self.given_back else self.open
+        return next((lease for lease in self.kept if lease.number == number), None)
+
+
+def consumer_key(queue: str, name: str) -> str:
+    """What names a consumer among those of all queues; neither name has a slash."""
+    return f"{queue}/{name}"
+
+
+def check_consumer_name(name: str) -> str:
+    """Return `name`, or raise OutOfRange unless it is 1 to 64 of A-Z a-z 0-9 . _ -, and no step in a path."""
+    if _NAME.fullmatch(name) is None or name in (".", ".."):
+        raise OutOfRange(
+            f"the name of a consumer is 1 to {limits.CONSUMER_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -",
+            field="consumer",
+        )
+    return name

@@ -1,0 +1,212 @@
+"""What all engines decide about consumers and their leases: plain functions over values.
+
+Rules
+- Leases are numbered 1, 2, 3 ... A consumer has at most one open lease; the next one can be made once it is settled.
+- A lease grows page by page until it is complete; then it never changes. Its pages are copies of the messages, so that
+  a read of them needs no message, and gives the same each time.
+- A message is still the lease's while it has the receipt of its page. Who settles it otherwise (by id, a purge) fences
+  the lease: what it no longer has is left alone.
+- A settlement goes page by page, and ends in the way in which it began, whoever goes on with it: also after a kill.
+- Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX. All other
+  pages are dropped, a few in each step.
+"""
+
+from collections.abc import Iterable, Mapping
+from secrets import randbits
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from forq_trio.model import limits
+from forq_trio.model.commands import LeaseMessages, OpenConsumer, SettleLease
+from forq_trio.model.consumers import Consumer, PagedLease, Settling, consumer_key
+from forq_trio.model.errors import (
+    ConsumerFenced,
+    ConsumerNotFound,
+    LeaseGone,
+    LeaseOutOfOrder,
+    LeasesFull,
+    TooManyConsumers,
+)
+
+_TOKEN_BITS = 62
+
+
+class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A message as a line of a page: wire/export.py's ExportedMessage, with the attributes as they are stored."""
+
+    id: str
+    queue: str
+    sequence: int
+    content: str
+    received_at: int
+    attempts: int
+    priority: int = limits.PRIORITY_DEFAULT
+    group: str | None = None
+    attributes: Any = None
+
+
+encode_line = msgspec.json.Encoder().encode
+
+
+def page_token() -> int:
+    """The token of the receipts of a page's messages."""
+    return randbits(_TOKEN_BITS)
+
+
+def opened(known: Mapping[str, Consumer], command: OpenConsumer, now_ms: int) -> Consumer:
+    """The consumer that is opened. Raises TooManyConsumers."""
+    found = known.get(consumer_key(command.queue, command.name))
+    if found is None:
+        if len(known) >= limits.CONSUMERS_MAX:
+            raise TooManyConsumers
+        found = Consumer(
+            queue=command.queue, name=command.name, generation=0, opened_at=now_ms, used_at=now_ms
+        )
+    idle_ms = found.idle_ms if command.idle_ms is None else command.idle_ms
+    return replace(found, generation=found.generation + 1, idle_ms=idle_ms, opened_at=now_ms, used_at=now_ms)
+
+
+def consumer_of(known: Mapping[str, Consumer], queue: str, name: str, generation: int | None) -> Consumer:
+    """The consumer, if it is of this generation (None: any). Raises ConsumerNotFound or ConsumerFenced."""
+    found = known.get(consumer_key(queue, name))
+    if found is None:
+        raise ConsumerNotFound
+    if generation is not None and generation != found.generation:
+        raise ConsumerFenced(f"the consumer is open in generation {found.generation}, not {generation}")
+    return found
+
+
+def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> PagedLease | None:
+    """The lease that gets a page, None where it is complete. Raises what LeaseMessages fails with."""
+    consumer = consumer_of(known, command.queue, command.name, command.generation)
+    number, lease = command.number, consumer.open
+    readable = consumer.readable(number)
+    if readable is not None:
+        filling = readable is lease and not consumer.complete and consumer.settling is None
+        return readable if filling else None
+    if number <= consumer.leased:
+        raise LeaseGone
+    if lease is not None or number != consumer.leased + 1:
+        turn = consumer.leased + 1 if lease is None else lease.number
+        raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {number}'s")
+    if _is_full(known):
+        raise LeasesFull
+    return PagedLease(number)
+
+
+def _is_full(known: Mapping[str, Consumer]) -> bool:
+    return sum([each.stored_bytes for each in known.values()]) >= limits.CONSUMER_PAGES_BYTES_MAX
+
+
+def with_page(
+    known: Mapping[str, Consumer],
+    command: LeaseMessages,
+    lease: PagedLease,
+    messages: int,
+    size: int,
+    now_ms: int,
+) -> Consumer:
+    """The consumer after a step that leased so many messages; 0: none was ready, and the lease is complete."""
+    consumer = known[consumer_key(command.queue, command.name)]
+    if messages:
+        lease = PagedLease(lease.number, lease.messages + messages, lease.bytes + size, lease.pages + 1)
+    elif not lease.pages:
+        return replace(consumer, used_at=now_ms)
+    complete = (
+        not messages
+        or lease.messages >= command.max_messages
+        or lease.bytes >= command.max_bytes
+        or _is_full(known)
+    )
+    return replace(consumer, leased=lease.number, open=lease, complete=complete, used_at=now_ms)
+
+
+def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms: int) -> Consumer | None:
+    """The consumer with the way in which its open lease is settled; None where nothing is to be done.
+
+    Raises what SettleLease fails with.
+    """
+    consumer = consumer_of(known, command.queue, command.name, command.generation)
+    lease = consumer.open
+    if command.how is Settling.ACKNOWLEDGE:
+        if command.number <= consumer.acknowledged:
+            return None
+        if command.number > consumer.leased:
+            raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
+        if lease is None or lease.number != command.number or consumer.given_back:
+            raise LeaseGone(f"lease {command.number} was given back")
+        if not consumer.complete:
+            raise LeaseOutOfOrder(f"lease {command.number} is not complete")
+        consumer = replace(consumer, used_at=now_ms)
+    elif not _may_give_back(consumer, command, now_ms):
+        return None
+    return replace(consumer, settling=consumer.settling or command.how)
+
+
+def _may_give_back(consumer: Consumer, command: SettleLease, now_ms: int) -> bool:
+    """True if the lease is open; and to END it, if the consumer was not used for as long as it may."""
+    if consumer.open is None or consumer.open.number != command.number:
+        return False
+    return command.how is Settling.RELEASE or consumer.settling is not None or consumer.unused(now_ms)
+
+
+def after_settled_page(consumer: Consumer) -> Consumer:
+    """The consumer after one more page of its open lease is settled."""
+    lease = consumer.open
+    assert lease is not None
+    settled = consumer.settled_pages + 1
+    if settled < lease.pages:
+        return replace(consumer, settled_pages=settled)
+    ended = replace(consumer, open=None, complete=False, settling=None, settled_pages=0)
+    if consumer.given_back:
+        return replace(ended, released_before=lease.number + 1)
+    return _trimmed(replace(ended, acknowledged=lease.number, kept=(*consumer.kept, lease)))
+
+
+def _trimmed(consumer: Consumer) -> Consumer:
+    """The consumer with no more leases kept than may be."""
+    kept: list[PagedLease] = []
+    size = 0
+    for lease in reversed(consumer.kept):
+        size += lease.bytes
+        if len(kept) == limits.CONSUMER_LEASES_KEPT_MAX or size > limits.CONSUMER_KEPT_BYTES_MAX:
+            break
+        kept.insert(0, lease)
+    others = consumer.kept[: len(consumer.kept) - len(kept)]
+    return replace(consumer, kept=tuple(kept), dropping=consumer.dropping + others)
+
+
+def without_kept(consumer: Consumer) -> Consumer:
+    """The consumer with all leases dropped that it keeps."""
+    return replace(consumer, kept=(), dropping=consumer.dropping + consumer.kept)
+
+
+def dropped(consumer: Consumer, pages_max: int) -> tuple[Consumer, list[tuple[int, int]]]:
+    """The consumer after up to so many pages are dropped, and these, as (lease number, page)."""
+    pages: list[tuple[int, int]] = []
+    left = list(consumer.dropping)
+    while left and len(pages) < pages_max:
+        lease = left[0]
+        pages.append((lease.number, lease.pages - 1))
+        if lease.pages > 1:
+            left[0] = replace(lease, pages=lease.pages - 1)
+        else:
+            del left[0]
+    return replace(consumer, dropping=tuple(left)), pages
+
+
+def pages_within(first: int, rows: Iterable[tuple[int, bytes]]) -> list[bytes]:
+    """The lines of page `first` and those that follow it without a gap, as many as one read returns.
+
+    rows: page and lines, by page. A page is missing where it was dropped meanwhile.
+    """
+    pages: list[bytes] = []
+    size = 0
+    for page, body in rows:
+        size += len(body)
+        if page != first + len(pages) or (pages and size > limits.CONSUMER_READ_BYTES_MAX):
+            break
+        pages.append(body)
+    return pages

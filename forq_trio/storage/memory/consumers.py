@@ -1,0 +1,129 @@
+"""The reference engine: consumers and their leases."""
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.commands import (
+    DropPages,
+    ForgetConsumer,
+    LeaseMessages,
+    NoteConsumerUse,
+    OpenConsumer,
+    SettleLease,
+)
+from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.messages import LEASE_ENDED
+from forq_trio.storage import consumers as rules
+from forq_trio.storage import engine
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.consumers import Line, encode_line
+from forq_trio.storage.engine import DEFERRED, Deferred
+from forq_trio.storage.memory.claim import QueueClaims
+from forq_trio.storage.memory.settle import ack_row, release_row
+from forq_trio.storage.memory.state import Page, Row
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
+    return _save(tx, rules.opened(tx.state.consumers, command, tx.now_ms))
+
+
+def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+    if tx.allowances.used_up(Step.LEASE):
+        return DEFERRED
+    known = tx.state.consumers
+    filling = rules.lease_to_fill(known, command)
+    if filling is None:
+        return known[consumer_key(command.queue, command.name)]
+    rows, token = [], rules.page_token()
+    if not tx.rules(command.queue).paused:
+        claims = QueueClaims(tx, command.queue)
+        most = command.max_messages - filling.messages
+        rows = claims.fill(
+            most, lambda row: claims.lease(row, limits.CONSUMER_LEASE_MS, token), step=Step.LEASE
+        )
+        if not rows and tx.state.claimable(command.queue) and tx.allowances.used_up(Step.FILTER):
+            return DEFERRED
+    body = b"".join([_line(row) for row in rows])
+    if rows:
+        page = Page(token, tuple(row.seq for row in rows), body)
+        tx.state.pages[command.queue, command.name, filling.number, filling.pages] = page
+    return _save(tx, rules.with_page(known, command, filling, len(rows), len(body), tx.now_ms))
+
+
+def _line(row: Row) -> bytes:
+    line = Line(
+        row.id,
+        row.queue,
+        row.seq,
+        row.content,
+        row.received_at,
+        row.attempts,
+        row.priority,
+        row.shown_group,
+        row.attributes or None,
+    )
+    return encode_line(line) + b"\n"
+
+
+def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+    allowance = tx.allowances.of(Step.SETTLE_LEASE)
+    if allowance.used_up:
+        return DEFERRED
+    consumer = rules.lease_to_settle(tx.state.consumers, command, tx.now_ms)
+    if consumer is None or consumer.open is None:
+        return tx.state.consumers[consumer_key(command.queue, command.name)]
+    key = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
+    page = tx.state.pages[key]
+    for seq in page.sequences:
+        row = tx.state.rows.get(seq)
+        if row is None or row.token != page.token or row.queue != command.queue:
+            continue
+        allowance.charge(1, row.bytes)
+        match consumer.settling:
+            case Settling.RELEASE:
+                release_row(tx, row, 0)
+            case Settling.END:
+                tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
+            case _:
+                ack_row(tx, row)
+    if consumer.given_back:
+        del tx.state.pages[key]
+    return _drop(tx, rules.after_settled_page(consumer))
+
+
+def drop(tx: Transaction, command: DropPages) -> Consumer | None:
+    consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
+    return None if consumer is None else _drop(tx, consumer)
+
+
+def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
+    consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is None or consumer.open is not None:
+        return consumer
+    consumer = _drop(tx, rules.without_kept(consumer))
+    if consumer.dropping:
+        return consumer
+    del tx.state.consumers[consumer.key]
+    return None
+
+
+def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
+    consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is not None:
+        _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
+
+
+def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
+    """Delete some pages that are no longer to be read, and store the consumer."""
+    allowance = tx.allowances.of(Step.DROP)
+    consumer, pages = rules.dropped(consumer, allowance.messages)
+    allowance.charge(len(pages), 0)
+    for number, page in pages:
+        del tx.state.pages[consumer.queue, consumer.name, number, page]
+    return _save(tx, consumer)
+
+
+def _save(tx: Transaction, consumer: Consumer) -> Consumer:
+    tx.state.consumers[consumer.key] = consumer
+    return consumer

@@ -1,0 +1,249 @@
+"""Consumers: a step leases, settles or drops one page; storage/consumers.py has the rules."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.commands import (
+    DropPages,
+    ForgetConsumer,
+    LeaseMessages,
+    NoteConsumerUse,
+    OpenConsumer,
+    SettleLease,
+)
+from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import Status
+from forq_trio.storage import consumers as rules
+from forq_trio.storage.allowance import Step
+from forq_trio.storage.consumers import Line, encode_line
+from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
+from forq_trio.storage.rules import after_release, uncounted, waited_ms
+from forq_trio.storage.sqlite.operations.claim_filter import (
+    Terms,
+    attempts_of,
+    bytes_of,
+    select_allowed,
+    select_ready,
+)
+from forq_trio.storage.sqlite.operations.due import end_leases
+from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
+from forq_trio.storage.sqlite.operations.settle import remove_acked
+from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
+from forq_trio.storage.sqlite.transaction import Transaction
+
+Leased = tuple[Any, bytes]
+"""A row of `select_ready`, and its line."""
+
+read_consumer = msgspec.json.Decoder(Consumer).decode
+_encode = msgspec.json.Encoder().encode
+_TERMS = Terms(None, False, None, Step.LEASE)
+# As numbers: comparing and hashing members of an enumeration takes longer.
+_READY = int(Status.READY)
+_PROCESSING = int(Status.PROCESSING)
+
+
+def open_each(tx: Transaction, commands: Sequence[OpenConsumer]) -> list[Consumer | ForqError]:
+    return [_refused_or(partial(_open, tx, command)) for command in commands]
+
+
+def _open(tx: Transaction, command: OpenConsumer) -> Consumer:
+    return _save(tx, rules.opened(tx.consumers, command, tx.now_ms))
+
+
+def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer | ForqError | Deferred]:
+    return [_refused_or(partial(_lease, tx, command)) for command in commands]
+
+
+def _lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+    if tx.allowances.used_up(Step.LEASE):
+        return DEFERRED
+    queue = command.queue
+    filling = rules.lease_to_fill(tx.consumers, command)
+    if filling is None:
+        return tx.consumers[consumer_key(queue, command.name)]
+    leased: list[Leased] = []
+    token = rules.page_token()
+    if tx.ready(queue) > 0 and not tx.rules(queue).paused:
+        leased = _take(tx, queue, command.max_messages - filling.messages, token)
+        cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
+        if not leased and cut_short and tx.ready(queue) > 0:
+            return DEFERRED
+    body = b"".join([line for _, line in leased])
+    if leased:
+        sequences = str([row[0] for row, _ in leased])
+        tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
+    return _save(tx, rules.with_page(tx.consumers, command, filling, len(leased), len(body), tx.now_ms))
+
+
+def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> list[Leased]:
+    """Lease up to so many ready messages in claim order, as the allowance of a step lets."""
+    leasing = tx.allowances.of(Step.LEASE)
+    limit = GroupLimit(tx, queue, tx.rules(queue).group_in_flight_max)
+    count = min(messages_max, leasing.messages)
+    if count <= 0:
+        return []
+    if limit.in_flight_max is None and not tx.isolated:
+        rows = select_ready(tx, queue, count, leasing.bytes)
+        if max(map(attempts_of, rows), default=0) < tx.rules(queue).max_attempts:
+            leasing.charge(len(rows), sum(map(bytes_of, rows)))
+            return _hold(tx, queue, [(row, _line(queue, row)) for row in rows], token)
+    leased: list[Leased] = []
+    while rows := select_allowed(tx, limit, count - len(leased), _TERMS):
+        leased += _hold(tx, queue, _lines(tx, limit, rows), token)
+    return leased
+
+
+def _hold(tx: Transaction, queue: str, leased: list[Leased], token: int) -> list[Leased]:
+    """Note that these ready messages are leased, with this token in their receipts."""
+    now_ms = tx.now_ms
+    lease_until = now_ms + limits.CONSUMER_LEASE_MS
+    rows = [row for row, _ in leased]
+    if not rows:
+        return []
+    waits = tx.measured(WAIT, queue)
+    grouped = tx.grouped(queue)
+    for _, _, _, _, received_at, priority, _, _, _, process_after, position, _ in rows:
+        waits.append(waited_ms(process_after, received_at, now_ms))
+        if grouped:
+            tx.reach_round(queue, priority, position)
+    tx.query("lease_page", now_ms, lease_until, token, str([row[0] for row in rows]))
+    tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
+    return leased
+
+
+def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leased]:
+    """The lines of these messages; in an isolated batch one that is damaged is set aside alone."""
+    if not tx.isolated:
+        return [(row, _line(limit.queue, row)) for row in rows]
+    leased: list[Leased] = []
+    for row in rows:
+        done: list[Leased] = []
+        error = tx.attempt(lambda row=row, done=done: done.append((row, _line(limit.queue, row))))  # type: ignore[misc]
+        if error is None:
+            leased += done
+        else:
+            limit.set_aside(row, error)
+    return leased
+
+
+def _line(queue: str, row: Any) -> bytes:
+    """The line of a message of `select_ready`, with this delivery counted."""
+    seq, message_id, content, attempts, received_at, priority, _, attributes, group_id, process_after, *_ = (
+        row
+    )
+    waited_ms(process_after, received_at, 0)  # of a damaged row these are no numbers
+    line = Line(
+        message_id,
+        queue,
+        seq,
+        content,
+        received_at,
+        attempts + 1,
+        priority,
+        group_id or None,
+        attributes and read_attributes(attributes),
+    )
+    return encode_line(line) + b"\n"
+
+
+def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | ForqError | Deferred]:
+    return [_refused_or(partial(_settle, tx, command)) for command in commands]
+
+
+def _settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+    allowance = tx.allowances.of(Step.SETTLE_LEASE)
+    if allowance.used_up:
+        return DEFERRED
+    consumer = rules.lease_to_settle(tx.consumers, command, tx.now_ms)
+    if consumer is None or consumer.open is None:
+        return tx.consumers[consumer_key(command.queue, command.name)]
+    page = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
+    ((token, sequences),) = tx.query("find_leased_page", *page)
+    found = rows_of(tx.query("find_by_sequence", sequences))
+    held = [row for row in found if row.receipt == token and row.queue == command.queue]
+    allowance.charge(len(held), sum([row.bytes for row in held]))
+    match consumer.settling:
+        case Settling.RELEASE:
+            _release(tx, held)
+        case Settling.END:
+            end_leases(tx, held)
+        case _:
+            remove_acked(tx, held)
+    if consumer.given_back:
+        tx.query("drop_page", *page)
+    return _drop(tx, rules.after_settled_page(consumer))
+
+
+def _release(tx: Transaction, held: Sequence[Row]) -> None:
+    """Give messages back as if they had never been leased."""
+    status, process_after = after_release(0, tx.now_ms)
+    tx.run(
+        "give_back",
+        [
+            (int(status), uncounted(row.attempts), process_after, None, None, None, tx.now_ms, row.seq)
+            for row in held
+        ],
+    )
+    for row in held:
+        tx.transition(RELEASED, row.queue, row.status, int(status), (row,), due_ms=row.expires_after)
+
+
+def drop(tx: Transaction, commands: Sequence[DropPages]) -> list[Consumer | None]:
+    outcomes: list[Consumer | None] = []
+    for command in commands:
+        consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+        outcomes.append(None if consumer is None else _drop(tx, consumer))
+    return outcomes
+
+
+def forget(tx: Transaction, commands: Sequence[ForgetConsumer]) -> list[Consumer | None]:
+    return [_forget(tx, command) for command in commands]
+
+
+def _forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
+    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+    if consumer is None or consumer.open is not None:
+        return consumer
+    consumer = _drop(tx, rules.without_kept(consumer))
+    if consumer.dropping:
+        return consumer
+    tx.query("forget_consumer", command.queue, command.name)
+    del tx.consumers[consumer.key]
+    return None
+
+
+def note_use(tx: Transaction, commands: Sequence[NoteConsumerUse]) -> list[None]:
+    for command in commands:
+        consumer = tx.consumers.get(consumer_key(command.queue, command.name))
+        if consumer is not None:
+            _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
+    return [None] * len(commands)
+
+
+def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
+    """Delete some pages that are no longer to be read, and store the consumer."""
+    allowance = tx.allowances.of(Step.DROP)
+    consumer, pages = rules.dropped(consumer, allowance.messages)
+    allowance.charge(len(pages), 0)
+    tx.run("drop_page", [(consumer.queue, consumer.name, number, page) for number, page in pages])
+    return _save(tx, consumer)
+
+
+def _save(tx: Transaction, consumer: Consumer) -> Consumer:
+    if tx.consumers.get(consumer.key) != consumer:
+        tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())
+        tx.consumers[consumer.key] = consumer
+    return consumer
+
+
+def _refused_or(step: Any) -> Any:
+    """The outcome of a step, or the error with which it refuses before it changes anything."""
+    try:
+        return step()
+    except ForqError as error:
+        return error

@@ -1,0 +1,108 @@
+"""Consumers of pipelines, and the leases that they read in."""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.values import Count, EpochMs, bounded
+
+Generation = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "That of the answer to the open.")]
+Number = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Of a lease: 1, 2, 3 and so on.")]
+IdleSeconds = Annotated[
+    int,
+    bounded(
+        limits.CONSUMER_IDLE_SECONDS_MIN,
+        limits.CONSUMER_IDLE_SECONDS_MAX,
+        "The open lease is given back when the consumer is not used for so long; null: what was set before, or a day.",
+    ),
+]
+MaxMessages = Annotated[
+    int, bounded(1, limits.CONSUMER_LEASE_MESSAGES_MAX, "The lease gets no more messages than that.")
+]
+MaxBytes = Annotated[
+    int,
+    bounded(
+        1, limits.CONSUMER_LEASE_BYTES_MAX, "The lease is complete once its lines are as long; null: 1 GiB."
+    ),
+]
+
+
+class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
+    """A consumer of a queue.
+
+    generation: how often it was opened; only the latest may lease and acknowledge. leased: the number of the newest
+    lease, 0 for none. acknowledged: all leases up to this number are settled. complete: the newest lease gets no more
+    messages. openMessages, openBytes: of the lease that is not settled. oldestReadable: the number of the oldest lease
+    that can be read, 0 for none. ready: messages of the queue that could be leased now. expiresAt: when the open lease
+    is given back if the consumer is not used until then; null without one. releasedBefore: the leases below this number
+    that were not acknowledged were given back, 0 for none.
+    """
+
+    queue: str
+    name: str
+    generation: int
+    leased: Count
+    acknowledged: Count
+    complete: bool
+    open_messages: Count
+    open_bytes: Count
+    oldest_readable: Count
+    ready: Count
+    opened_at: EpochMs
+    used_at: EpochMs
+    expires_at: EpochMs | None
+    released_before: Count
+
+
+class ConsumerList(Struct, frozen=True, rename="camel"):
+    """A page of consumers by queue and name. next: the `after` of the next page; null at the end."""
+
+    consumers: list[ConsumerInfo]
+    next: str | None = None
+
+
+class OpenConsumer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """How to open a consumer."""
+
+    idle_seconds: IdleSeconds | None = None
+
+
+class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
+    """Which lease to make, or go on with. acknowledge: the leases up to this one are acknowledged first."""
+
+    generation: Generation
+    number: Number
+    acknowledge: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Below `number`; null: none.")] | None = None
+    max_messages: MaxMessages = limits.CONSUMER_LEASE_MESSAGES_DEFAULT
+    max_bytes: MaxBytes | None = None
+
+
+class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The lease to acknowledge, whose messages are removed."""
+
+    generation: Generation
+    number: Number
+
+
+class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
+    """How far a lease is: what it has so far, in `pages` pages of `bytes` bytes of lines.
+
+    complete: it gets no more; without messages there were none, and the lease is not made. acknowledged: all leases up
+    to this number are settled.
+    """
+
+    number: int
+    messages: Count
+    bytes: Count
+    pages: Count
+    complete: bool
+    acknowledged: Count
+
+
+class LeasePage(Struct, frozen=True):
+    """Messages of a lease, in claim order. next: the page to go on with, None at the end."""
+
+    messages: list[ExportedMessage]
+    next: int | None = None
