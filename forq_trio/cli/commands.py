@@ -26,6 +26,7 @@ _MODULES = {
     "peek": "look",
     "queue": "queue",
     "dead": "dead",
+    "consumers": "consumers",
     "token": "token",
     "check": "files",
     "verify": "files",
