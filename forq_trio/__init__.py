@@ -115,7 +115,8 @@ _NAMES = {
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
         "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
-        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyRedrives TooManyTokens TooManyWrongKeys WrongKey"
+        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyRedrives TooManyTokens "
+        "TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",

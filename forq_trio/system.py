@@ -31,6 +31,7 @@ from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import Runs
+from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.jobs.uses import uses_job
 from forq_trio.model import limits
@@ -166,7 +167,7 @@ def _periodic_jobs(
     """The jobs that work at an interval; `housekeeping` gets those that are told of the writer's progress."""
     sweeps = cleanup_jobs(broker, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
-    return [*sweeps.values(), gauges_job(gauges), uses_job(broker), optimize_job(broker)]
+    return [*sweeps.values(), gauges_job(gauges), uses_job(broker), stages_job(broker), optimize_job(broker)]
 
 
 def _guards(
