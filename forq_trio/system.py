@@ -33,6 +33,7 @@ from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import Runs
+from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.jobs.uses import uses_job
 from forq_trio.model import limits
@@ -176,6 +177,7 @@ def _periodic_jobs(
         gauges_job(gauges),
         uses_job(broker),
         consumers_job(broker),
+        stages_job(broker),
         optimize_job(broker),
     ]
 

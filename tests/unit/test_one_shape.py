@@ -46,6 +46,7 @@ FOR_DIALECTS = {
     "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",
     "end_stages": "a job",
+    "staging": "the same",
     "save_uses": "a job",
     "post_uses": "the end of the system",
     **dict.fromkeys(

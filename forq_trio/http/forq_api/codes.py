@@ -119,7 +119,7 @@ CODES = {
     PRODUCE_TO_DLQ: Code(400, "Messages cannot be sent to a queue whose name ends in -dlq."),
     DLQ_ONLY: Code(400, "The operation exists for dead-letter queues only."),
     NAME_INVALID: Code(
-        400, "The name of a stage or an app is not 1 to 128 characters of A-Z a-z 0-9 . _ : -"
+        400, "The name of a stage or an app is not 1 to 128 characters of A-Z a-z 0-9 . _ : -."
     ),
     MESSAGE_ID_INVALID: Code(400, "The message id is not a UUID."),
     RECEIPT_INVALID: Code(400, "A receipt does not have the form of a receipt."),
