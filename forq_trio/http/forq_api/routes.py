@@ -8,6 +8,7 @@ from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
+from forq_trio.http.forq_api.events import event_routes
 from forq_trio.http.forq_api.history import history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.publishing import publishing_routes
@@ -331,6 +332,7 @@ def forq_routes(
         *dead_letter_routes(route, broker),
         *publishing_routes(route, broker),
         *history_routes(route, broker),
+        *event_routes(route, broker),
         *token_routes(route, broker),
         *([] if backups is None else backup_routes(route, backups)),
     ]

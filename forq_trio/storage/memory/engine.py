@@ -21,6 +21,7 @@ from forq_trio.storage.memory import send as memory_send
 from forq_trio.storage.memory import sessions as memory_sessions
 from forq_trio.storage.memory import settle as memory_settle
 from forq_trio.storage.memory.claim import serve
+from forq_trio.storage.memory.events import trim
 from forq_trio.storage.memory.groups import unhold
 from forq_trio.storage.memory.reader import MemoryReader
 from forq_trio.storage.memory.state import Committed, State
@@ -64,6 +65,7 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Publish: memory_publishing.publish,
     commands.PurgeHistory: memory_history.purge,
     commands.TrimHistory: memory_history.trim,
+    commands.TrimEvents: trim,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

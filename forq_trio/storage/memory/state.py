@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from forq_trio.model.access import AccessToken
+from forq_trio.model.events import EventLog
 from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
 from forq_trio.model.messages import (
     Failure,
@@ -25,6 +26,7 @@ from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.lifecycle import LoggedEvent
 from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
@@ -145,6 +147,7 @@ class State:
     by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
     publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
     messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
+    events: those that are kept; events_end: the bytes of all that ever were.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -159,6 +162,8 @@ class State:
     stages_begun: int = 0
     last_place: int = 0
     publications: dict[str, PublishedVersion] = field(default_factory=dict)
+    events: list[LoggedEvent] = field(default_factory=list)
+    events_end: int = 0
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -206,6 +211,13 @@ class State:
             row.failures,
             row.bytes,
         )
+
+    @property
+    def event_log(self) -> EventLog:
+        if not self.events:
+            return EventLog(self.defaults.events)
+        first, last = self.events[0], self.events[-1]
+        return EventLog(self.defaults.events, first.id, last.id, first.total, self.events_end)
 
     def rules(self, queue: str) -> QueueRules:
         return rules_of(queue, self.settings.get(queue), self.defaults)
@@ -265,6 +277,7 @@ class Committed:
         self.redrives = state.redrives
         self.history_ends = state.history_ends
         self.keeps_history = state.defaults.history
+        self.event_log = state.event_log
 
     def history_of(self, queue: str | None) -> HistoryCounts:
         counts = self.history_counts()

@@ -50,6 +50,7 @@ from forq_trio.model.commands import (
     SaveToken,
     StagePage,
     Sweep,
+    TrimEvents,
     TrimHistory,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
@@ -66,6 +67,7 @@ from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.sqlite.operations import (
     due,
+    events,
     history,
     moves,
     publishing,
@@ -128,6 +130,7 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     Publish: publishing.publish,
     PurgeHistory: history.purge,
     TrimHistory: history.trim,
+    TrimEvents: events.trim,
     Optimize: _optimize,
     Ping: _ping,
 }

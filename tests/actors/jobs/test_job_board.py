@@ -153,6 +153,7 @@ async def test_every_job_of_a_system_has_a_title_and_says_what_it_did(autojump_c
             "uses": "Save uses of tokens and sessions",
             "optimize": "Refresh statistics",
             "history": "Trim the history",
+            "retention": "Remove old events",
             "checkpoint": "Checkpoint",
             "backup": "Backup",
             "redrives": "Redrive dead letters",

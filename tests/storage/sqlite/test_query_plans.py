@@ -23,6 +23,7 @@ ENGINE = load("engine")
 READER = load("reader")
 SHUFFLE = load("shuffle")
 HISTORY = load("history") | load("history_reader")
+EVENTS = load("events") | load("event_reader")
 WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
@@ -132,6 +133,14 @@ EXPECTED = {
     "ready_priorities": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
     "ready_positions": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
     "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
+    "insert_event": "",
+    "first_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "last_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "first_event_to_keep": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
+    "event_range": "SEARCH events",
+    "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+    "message_events": "SEARCH events USING INDEX events_message (message_id=?)",
 }
 
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
@@ -151,6 +160,7 @@ ALLOWED_SCANS = (
     "groups",
     "SUBQUERY",
     "(subquery-1)",
+    "(subquery-2)",
     "CONSTANT ROW",
     "history_ends",
     "page",
@@ -208,13 +218,15 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
 
 
 STATEMENTS = [
-    (name, sql) for name, sql in (ENGINE | READER | SHUFFLE | HISTORY).items() if name not in WITHOUT_PLAN
+    (name, sql)
+    for name, sql in (ENGINE | READER | SHUFFLE | HISTORY | EVENTS).items()
+    if name not in WITHOUT_PLAN
 ]
 
 
 def test_every_statement_has_an_expected_plan() -> None:
-    files = (ENGINE, READER, SHUFFLE, HISTORY)
-    assert len(ENGINE | READER | SHUFFLE | HISTORY) == sum(map(len, files))
+    files = (ENGINE, READER, SHUFFLE, HISTORY, EVENTS)
+    assert len(ENGINE | READER | SHUFFLE | HISTORY | EVENTS) == sum(map(len, files))
     assert set(EXPECTED) == {name for name, _ in STATEMENTS}
 
 
