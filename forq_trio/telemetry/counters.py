@@ -8,6 +8,7 @@ histogram; all others are summed under "other". What the monitor wants to know o
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
 
 from forq_trio.model import limits
+from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
 from forq_trio.storage.engine import Event
@@ -30,7 +31,7 @@ class Counters:
     of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait. connections:
     how many are open to the API, None where none is served. last_backup_at: when the latest backup that is there was
     made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
-    refresh.
+    refresh. event_log: which lifecycle events are kept.
     """
 
     def __init__(self) -> None:
@@ -40,6 +41,7 @@ class Counters:
         self.parked: Mapping[str, Sized] = {}
         self.inbox_calls: Callable[[], int] = lambda: 0
         self.connections: Callable[[], int] | None = None
+        self.event_log: Callable[[], EventLog] = EventLog
         self.last_backup_at: int | None = None
         self.backup_failed = False
         self.history = HistoryCounts()

@@ -58,6 +58,8 @@ ANSWERS = {
     errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
     errors.RedriveStateConflict: (409, "conflict.redrive_state"),
     errors.TokenExists: (409, "conflict.token_exists"),
+    errors.EventsOff: (409, "forq.events_off"),
+    errors.EventsGone: (410, "forq.events_gone"),
     errors.TooManyTokens: (409, "conflict.too_many_tokens"),
     errors.ConsumerNotFound: (404, "forq.consumer_not_found"),
     errors.ConsumerFenced: (409, "forq.consumer_fenced"),

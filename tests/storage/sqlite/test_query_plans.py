@@ -26,6 +26,7 @@ HISTORY = load("history") | load("history_reader")
 CONSUMERS = load("consumers")
 PUBLISHING = load("publishing")
 EXPORT = load("export")
+EVENTS = load("events") | load("event_reader")
 WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
@@ -169,6 +170,14 @@ EXPECTED = {
     "ready_priorities": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
     "ready_positions": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
     "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
+    "insert_event": "",
+    "first_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "last_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "first_event_to_keep": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
+    "event_range": "SEARCH events",
+    "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+    "message_events": "SEARCH events USING INDEX events_message (message_id=?)",
 }
 
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
@@ -192,6 +201,7 @@ ALLOWED_SCANS = (
     "SUBQUERY",
     "(subquery-1)",
     "(subquery-4)",
+    "(subquery-2)",
     "CONSTANT ROW",
     "history_ends",
     "page",
@@ -248,7 +258,7 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, HISTORY, CONSUMERS, PUBLISHING, EXPORT)
+FILES = (ENGINE, READER, SHUFFLE, HISTORY, CONSUMERS, PUBLISHING, EXPORT, EVENTS)
 ALL = {name: sql for statements in FILES for name, sql in statements.items()}
 STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 
