@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import ConsumerNotFound as ConsumerNotFound
     from forq_trio.model.errors import ContentTooLarge as ContentTooLarge
     from forq_trio.model.errors import DeadLettersOnly as DeadLettersOnly
+    from forq_trio.model.errors import EventsGone as EventsGone
+    from forq_trio.model.errors import EventsOff as EventsOff
     from forq_trio.model.errors import Forbidden as Forbidden
     from forq_trio.model.errors import ForqError as ForqError
     from forq_trio.model.errors import ForqProtocolError as ForqProtocolError
@@ -98,6 +100,9 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+    from forq_trio.wire.events import EventPage as EventPage
+    from forq_trio.wire.events import EventRange as EventRange
+    from forq_trio.wire.events import MessageEvent as MessageEvent
     from forq_trio.wire.export import ExportedMessage as ExportedMessage
     from forq_trio.wire.history import FinishedMessage as FinishedMessage
     from forq_trio.wire.history import FinishedPage as FinishedPage
@@ -126,7 +131,8 @@ _NAMES = {
     "model.commands": "RedrivePolicy",
     "model.errors": (
         "BackupImpossible BackupRunning CallerError CommandRefused ConsumerFenced ConsumerNotFound "
-        "ContentTooLarge DeadLettersOnly Forbidden ForqError ForqProtocolError ForqUnreachable HistoryGone "
+        "ContentTooLarge DeadLettersOnly EventsGone EventsOff Forbidden ForqError ForqProtocolError "
+        "ForqUnreachable HistoryGone "
         "HistoryOff InvalidAttributes InvalidContent InvalidName InvalidQueueName InvalidRequest InvalidSetting "
         "InvalidToken LeaseGone LeaseOutOfOrder LeasesFull MalformedMessageId MalformedReceipt MessageNotFound "
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
@@ -145,6 +151,7 @@ _NAMES = {
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
     "wire.export": "ExportedMessage",
     "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",
+    "wire.events": "EventPage EventRange MessageEvent",
     "wire.messages": "MessageInfo",
     "wire.publishing": "ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",

@@ -39,6 +39,7 @@ from forq_trio.http.transport.wire import open_listeners
 from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
 from forq_trio.jobs.history_retention import HistoryRetention
+from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
@@ -100,6 +101,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             sweep_seconds=_sweep_seconds(config),
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
             backup=_backup_settings(config),
+            retention=Retention(config.events_hours, config.events_max_mib),
             monitored=True,
             history=HistoryRetention(config.history_hours, config.history_max_mib),
         ) as system:
@@ -182,6 +184,7 @@ async def _open_engine(config: Config) -> Engine:
         queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS,
         dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS,
         history=config.history == "on",
+        events=config.events == "on",
     )
     return await trio.to_thread.run_sync(open_engine, url, settings, config.durability)
 

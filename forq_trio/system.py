@@ -32,7 +32,9 @@ from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.retention import Retention, retention_job
 from forq_trio.jobs.runs import Runs
+from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
 from forq_trio.jobs.uses import uses_job
 from forq_trio.model import limits
@@ -100,6 +102,7 @@ async def open_system(
     policy: CommitPolicy | None = None,
     disk_reserve_bytes: int = 0,
     backup: BackupSettings | None = None,
+    retention: Retention | None = None,
     monitored: bool = False,
     history: HistoryRetention | None = None,
 ) -> AsyncIterator[System]:
@@ -108,7 +111,7 @@ async def open_system(
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
     policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
     backup: None for backups only when asked, beside the database.
-    history: how much of it is kept, None for the defaults.
+    history: how much of it is kept, None for the defaults. retention: of events; None for the defaults.
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
@@ -129,6 +132,8 @@ async def open_system(
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
     periodic.append(history_job(broker, clock, history or HistoryRetention()))
+    periodic.append(retention_job(broker, clock, retention or Retention()))
+    counters.event_log = broker.event_log
     guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
@@ -177,6 +182,7 @@ def _periodic_jobs(
         gauges_job(gauges),
         uses_job(broker),
         consumers_job(broker),
+        stages_job(broker),
         optimize_job(broker),
     ]
 
@@ -228,6 +234,7 @@ async def open_broker(
     history: bool = False,
     history_hours: int = limits.HISTORY_HOURS_DEFAULT,
     history_max_mib: int = limits.HISTORY_MIB_DEFAULT,
+    events: bool = False,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
@@ -236,7 +243,8 @@ async def open_broker(
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
     a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve
     file beside the database, so that all other calls go on when the disk is full; 0 for neither. history: keep
-    finished messages for `history_hours`, and `history_max_mib` MiB of them in all. clock: the wall clock for messages,
+    finished messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep
+    lifecycle events, for a week and up to 1 GiB. clock: the wall clock for messages,
     None for the system's.
 
     Raises StorageOpenError, OutOfRange; RuntimeError where no trio runs. Leaving the block finishes what was sent.
@@ -252,6 +260,7 @@ async def open_broker(
         * limits.HOUR_MS,
         dlq_ttl_ms=check_range("dlq_ttl_hours", dlq_ttl_hours, 1, limits.TTL_HOURS_MAX) * limits.HOUR_MS,
         history=history,
+        events=events,
     )
     retention = HistoryRetention(
         check_range("history_hours", history_hours, 1, limits.TTL_HOURS_MAX),

@@ -12,13 +12,13 @@ A parked receiver belongs to one queue and waits in line, first come first serve
 messages or its wait is over. Waits are measured on trio's clock. A batch gets the receivers as values with ids: one
 that leaves while the batch runs changes nothing of the batch.
 
-A watch is woken when messages of a queue become ready, and claims nothing.
+A watch is woken when messages of a queue become ready, or when events are stored, and claims nothing.
 
 An outcome travels in a slot, never in a channel: resolving an abandoned call must not fail.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import Any, Generic
@@ -195,6 +195,46 @@ class _Watch:
     def __init__(self) -> None:
         self.count = 0
         self.event = trio.Event()
+
+
+class EventWatch:
+    """Wakes tasks when lifecycle events were stored; while none waits it does nothing.
+
+    last: the newest event's id. waiting: how many tasks wait.
+    """
+
+    def __init__(self, last: Callable[[], int]) -> None:
+        self._last = last
+        self.waiting = 0
+        self._stored = trio.Event()
+        self._seen = 0
+        self._closed = False
+
+    async def behind(self, event_id: int) -> bool:
+        """Return True once there is an event behind this one; False where no other will come."""
+        self.waiting += 1
+        try:
+            while self._last() <= event_id and not self._closed:
+                await self._stored.wait()
+        finally:
+            self.waiting -= 1
+        await trio.lowlevel.checkpoint()
+        return not self._closed
+
+    def notify(self) -> None:
+        """A batch was committed: wake the tasks that wait, if it stored an event."""
+        if self.waiting and self._last() != self._seen:
+            self._seen = self._last()
+            self._wake()
+
+    def close(self) -> None:
+        """Let go all tasks."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        stored, self._stored = self._stored, trio.Event()
+        stored.set()
 
 
 class Watches:

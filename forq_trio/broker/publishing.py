@@ -11,7 +11,14 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, Stopping
 from forq_trio.model.messages import ExportRows, NewMessage, check_queue_name
-from forq_trio.model.publishing import PublishedVersion, Stage, Staged, StagedPart, check_pipeline_name
+from forq_trio.model.publishing import (
+    PublishedVersion,
+    Stage,
+    Staged,
+    StagedPart,
+    Staging,
+    check_pipeline_name,
+)
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.publishing import ExportPage, ExportPartitions, ExportRange, Publication
@@ -106,6 +113,10 @@ class Publishing(Sends):
         if found is None:
             raise PublicationNotFound
         return found
+
+    def staging(self) -> Staging:
+        """What is staged in all, as of the last commit; from the cache, without a query."""
+        return self._writer.snapshot().staging
 
     async def end_stages(self) -> int:
         """End stages whose life is over, some of them; returns how many."""

@@ -24,6 +24,7 @@ _MODULES = {
     "release": "settle",
     "queues": "look",
     "peek": "look",
+    "export": "export",
     "queue": "queue",
     "dead": "dead",
     "consumers": "consumers",

@@ -22,6 +22,8 @@ from forq_trio.client.types import (
     DeadLetterFilter,
     DeadLetterPage,
     Delivery,
+    EventPage,
+    EventRange,
     ExportPage,
     ExportPartitions,
     FinishedMessage,
@@ -30,6 +32,7 @@ from forq_trio.client.types import (
     HistoryPage,
     HistoryRange,
     LeasePage,
+    MessageEvent,
     MessageInfo,
     MessageOptions,
     MoveResult,
@@ -60,6 +63,7 @@ from forq_trio.wire.dead_letters import (
 )
 from forq_trio.wire.limits import (
     CONSUMER_LEASE_MESSAGES_DEFAULT,
+    EVENTS_PAGE_DEFAULT,
     EXPORT_PAGE_MAX,
     EXPORT_PARTITIONS_DEFAULT,
     WAIT_MS_MAX,
@@ -74,9 +78,8 @@ from forq_trio.wire.tokens import NewToken, TokenList
 class AsyncForqClient:
     """A server at `url`, reached with `secret` (its FORQ_AUTH_SECRET, or a token). Use `async with`, or `aclose` it.
 
-    retry_seconds: how long a call may go on trying while no connection can be made or the server says that
-    it is overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and
-    special networks.
+    retry_seconds: how long a call may go on trying while no connection can be made or the server says that it is
+    overloaded; nothing else is ever repeated. transport: what carries the requests, for tests and special networks.
 
     Every method raises what the broker's method of the same name raises; and WrongKey, TooManyWrongKeys or Forbidden
     for a secret that does not allow it, ForqUnreachable when no answer comes, ForqProtocolError when the answer is not
@@ -487,6 +490,27 @@ class AsyncForqClient:
     async def consumer(self, queue: str, name: str) -> ConsumerInfo:
         """One consumer."""
         return await self._ask("GET", protocol.consumer_path(queue, name), ConsumerInfo)
+
+    async def events(
+        self,
+        after: int = 0,
+        *,
+        until: int | None = None,
+        limit: int = EVENTS_PAGE_DEFAULT,
+        queue: str | None = None,
+        wait_ms: int = 0,
+    ) -> EventPage:
+        """Up to `limit` (1-10,000) lifecycle events behind `after`, oldest first; waits up to `wait_ms` for one."""
+        path = protocol.events_path(after, until, limit, queue, wait_ms)
+        return protocol.read_events(await self._request("GET", path, wait_seconds=wait_ms / 1000))
+
+    async def event_range(self) -> EventRange:
+        """Whether lifecycle events are kept, and which."""
+        return await self._ask("GET", protocol.EVENT_RANGE, EventRange)
+
+    async def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
+        """The latest 1,000 events of a message, oldest first, also of one that has gone."""
+        return await self._ask("GET", protocol.message_events_path(queue, message_id), list[MessageEvent])
 
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None

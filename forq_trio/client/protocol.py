@@ -13,6 +13,7 @@ from forq_trio.client.errors import error_of
 from forq_trio.client.pages import next_of
 from forq_trio.client.types import (
     DeadLetterFilter,
+    EventPage,
     ExponentialBackOff,
     ExportPage,
     NewMessage,
@@ -34,6 +35,7 @@ from forq_trio.model.errors import (
 )
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
+from forq_trio.wire.events import read_lines
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.history import HistoryFilter, HistoryPage
 from forq_trio.wire.messages import SendResult
@@ -56,6 +58,8 @@ TOKENS = "/api/v1/tokens"
 PUBLICATIONS = "/api/v1/publications"
 HISTORY = "/api/v1/history"
 _decode_exported = msgspec.json.Decoder(ExportedMessage).decode_lines
+EVENTS = "/api/v1/events"
+EVENT_RANGE = f"{EVENTS}/range"
 NOT_UTF8 = "the request has text that is not UTF-8"
 # InvalidURL, LocalProtocolError and UnicodeError come from a URL or secret that cannot be used.
 TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL, UnicodeError)
@@ -227,6 +231,31 @@ def token_path(name: str) -> str:
     if name in ("", ".", ".."):
         raise TokenNotFound
     return f"{TOKENS}/{_segment(name, TokenNotFound())}"
+
+
+def message_events_path(queue: str, message_id: str) -> str:
+    """The path of the events of a message."""
+    return f"{message_path(queue, message_id)}/events"
+
+
+def events_path(after: int, until: int | None, limit: int, queue: str | None, wait_ms: int) -> str:
+    """The path of a page of events, with its query. Raises InvalidContent for text that UTF-8 cannot carry."""
+    members = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
+    try:
+        query = urlencode({name: value for name, value in members.items() if value is not None})
+    except UnicodeEncodeError:
+        raise InvalidContent(NOT_UTF8) from None
+    return f"{EVENTS}?{query}"
+
+
+def read_events(response: httpx.Response) -> EventPage:
+    """The events of an answer. Raises ForqProtocolError."""
+    try:
+        events = read_lines(response.content)
+        ids = [int(response.headers[name]) for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
+    except (msgspec.MsgspecError, RecursionError, LookupError, ValueError) as problem:
+        raise unreadable(problem) from problem
+    return EventPage(events, *ids)
 
 
 def _message_segment(message_id: str) -> str:

@@ -22,6 +22,9 @@ from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+from forq_trio.wire.events import EventPage as EventPage
+from forq_trio.wire.events import EventRange as EventRange
+from forq_trio.wire.events import MessageEvent as MessageEvent
 from forq_trio.wire.export import ExportedMessage as ExportedMessage
 from forq_trio.wire.history import FinishedMessage as FinishedMessage
 from forq_trio.wire.history import FinishedPage as FinishedPage

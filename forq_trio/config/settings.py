@@ -130,6 +130,15 @@ class Database(Section):
     """Connections that read beside the one that writes."""
 
 
+class Events(Section):
+    events: Literal["on", "off"] = "off"
+    """Keep what happens to messages as lifecycle events, in the database."""
+    events_hours: WholeNumber = Field(limits.EVENTS_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
+    """Hours that events stay."""
+    events_max_mib: WholeNumber = Field(limits.EVENTS_MIB_DEFAULT, ge=1, le=limits.EVENTS_MIB_MAX)
+    """MiB that events may take; beyond it the oldest are removed."""
+
+
 class Sasquatch(Section):
     sasquatch_enabled: Boolean = True
     """Serve Sasquatch's endpoints (/send, /receive, ...) beside Forq's."""
@@ -191,7 +200,7 @@ class Log(Section):
 
 
 # pydantic takes the fields of the last base first, so the order of the sections reads from right to left.
-class Config(Log, Metrics, Tls, Sasquatch, Database, Queue, Ui, Server, BaseSettings):
+class Config(Log, Metrics, Tls, Sasquatch, Events, Database, Queue, Ui, Server, BaseSettings):
     """The effective settings of a server, built by `load.load` from sources; its text form shows no secret."""
 
     # Validators take text, and the default directory of the database need not exist yet: defaults are not validated.

@@ -11,6 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
+from forq_trio.model.events import EventLines
 from forq_trio.model.messages import Delivery
 from forq_trio.wire.messages import MessageInfo
 
@@ -66,6 +67,24 @@ async def peek_messages(
     if found or not wait_ms:
         return found
     return await _while_connected(request, partial(peek, wait_ms=wait_ms), found)
+
+
+async def wait_for_events(
+    broker: Broker,
+    request: Request,
+    after: int,
+    *,
+    until: int | None,
+    limit: int,
+    queue: str | None,
+    wait_ms: int,
+) -> EventLines:
+    """A page of events, waiting for the first. Raises like `Broker.events`."""
+    page = await broker.event_lines(after, until=until, limit=limit, queue=queue)
+    if page.lines or not wait_ms:
+        return page
+    wait = partial(broker.event_lines, page.next, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
+    return await _while_connected(request, wait, page)
 
 
 def _give_back_nothing(_: object) -> None:

@@ -427,6 +427,17 @@ class NoteConsumerUse(Command[None], frozen=True, gc=False):
     name: str
 
 
+class TrimEvents(Command[Swept], frozen=True, gc=False):
+    """Remove the oldest lifecycle events, at most EVENTS_TRIMMED_MAX and never the newest one.
+
+    Those that happened before `before_ms` (epoch ms), and as many as are more than `bytes_max` bytes. Only a beginning
+    of the log is removed: it ends at the first event that is to stay.
+    """
+
+    before_ms: int
+    bytes_max: int
+
+
 class Optimize(Command[None], frozen=True, gc=False):
     """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
 

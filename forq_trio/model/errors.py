@@ -295,6 +295,18 @@ class TooManyConsumers(CallerError):
     code = "conflict.too_many_consumers"
 
 
+class EventsOff(CallerError):
+    """The server keeps no lifecycle events; FORQ_EVENTS=on turns them on"""
+
+    code = "forq.events_off"
+
+
+class EventsGone(CallerError):
+    """The events behind that one were removed by retention; go on from the first that is kept, or from 0"""
+
+    code = "forq.events_gone"
+
+
 class ServiceError(ForqError):
     """The service could not do it now"""
 

@@ -32,8 +32,8 @@ The rules of every engine; the conformance suite checks them on each:
    ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep,
    SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
    StagePage, DiscardStage, EndStages, Publish, OpenConsumer, SettleLease, LeaseMessages, DropPages, ForgetConsumer,
-   NoteConsumerUse, PurgeHistory, TrimHistory, Optimize, Ping; held messages (rule 8); claims, by name of the queue, in
-   queues with claims in this batch or in which a message became ready.
+   NoteConsumerUse, PurgeHistory, TrimHistory, TrimEvents, Optimize, Ping; held messages (rule 8); claims, by name of
+   the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
@@ -50,9 +50,10 @@ The rules of every engine; the conformance suite checks them on each:
    far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
    `next_due_ms` asks for the next batch at once.
-13. While the history is on, a message that goes for good is in it from that very commit on: so every message that was
+14. While the history is on, a message that goes for good is in it from that very commit on: so every message that was
    ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
    grow by one in the order in which messages ended.
+15. Lifecycle events are stored in the batch of their change, with the next ids; those of a message are in order.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -65,6 +66,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.consumers import Consumer
+from forq_trio.model.events import EventLines, EventLog
 from forq_trio.model.history import (
     FinishedMessage,
     FoundFinished,
@@ -95,13 +97,16 @@ from forq_trio.model.sessions import UiSession
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
-    """The server-wide defaults of rules; all times in milliseconds. history: keep finished messages."""
+    """The server-wide defaults of rules; all times in milliseconds. history: keep finished messages; events: lifecycle
+    events.
+    """
 
     queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
     dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
     attempts_max: int = limits.ATTEMPTS_MAX_DEFAULT
     backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
     history: bool = False
+    events: bool = False
 
 
 class Receiver(NamedTuple):
@@ -271,6 +276,11 @@ class Snapshot(Protocol):
         """All consumers of pipelines by `consumer_key`."""
         ...
 
+    @property
+    def event_log(self) -> EventLog:
+        """Which lifecycle events there are."""
+        ...
+
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue."""
         ...
@@ -339,6 +349,17 @@ class Reader(Protocol):
 
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
         """The newest `scan_max` messages below `before_sequence`, by reason and error."""
+        ...
+
+    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
+        """The lifecycle events of `queue` (None: all) behind `after`, up to `until` (None: the newest).
+
+        Looks at EVENTS_SCAN_MAX at most, and returns EVENT_LINES_BYTES_MAX bytes at most, but one if there is one.
+        """
+        ...
+
+    def message_events(self, queue: str, message_id: str) -> bytes:
+        """The latest MESSAGE_EVENTS_MAX events of a message as NDJSON; none if it was never in `queue`."""
         ...
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:

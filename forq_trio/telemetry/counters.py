@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Si
 
 from forq_trio.model import limits
 from forq_trio.model.consumers import ConsumerGauges
+from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
 from forq_trio.storage.engine import Event
@@ -32,6 +33,7 @@ class Counters:
     how many are open to the API, None where none is served. last_backup_at: when the latest backup that is there was
     made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
     refresh. consumers: of pipelines, the first ones by queue and name.
+    event_log: which lifecycle events are kept.
     """
 
     def __init__(self) -> None:
@@ -41,6 +43,7 @@ class Counters:
         self.parked: Mapping[str, Sized] = {}
         self.inbox_calls: Callable[[], int] = lambda: 0
         self.connections: Callable[[], int] | None = None
+        self.event_log: Callable[[], EventLog] = EventLog
         self.last_backup_at: int | None = None
         self.backup_failed = False
         self.history = HistoryCounts()

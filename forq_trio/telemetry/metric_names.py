@@ -160,6 +160,15 @@ LAST_BACKUP = Family(
     "When the latest backup that the server made was begun, in Unix time; absent without one.",
 )
 BACKUP_FAILED = Family("forq_backup_failed", "gauge", (), "1 while the latest backup failed, else 0.")
+EVENT_BYTES = Family(
+    "forq_events_stored_bytes", "gauge", (), "Bytes that the kept lifecycle events take, now."
+)
+FIRST_EVENT = Family(
+    "forq_events_first_id", "gauge", (), "The id of the oldest lifecycle event that is kept."
+)
+LAST_EVENT = Family(
+    "forq_events_last_id", "gauge", (), "The id of the newest lifecycle event, 0 without one."
+)
 
 HISTORY_MESSAGES = Family(
     "forq_history_messages", "gauge", (), "Finished messages that are kept, refreshed every 30 seconds."
@@ -196,6 +205,9 @@ FAMILIES = (
     BACKUP_FAILED,
     HISTORY_MESSAGES,
     HISTORY_BYTES,
+    EVENT_BYTES,
+    FIRST_EVENT,
+    LAST_EVENT,
 )
 """All families, in the order of a scrape."""
 

@@ -68,6 +68,13 @@ class Exposition:
             (names.HISTORY_MESSAGES, names.HISTORY_BYTES), counters.history, strict=True
         ):
             yield f"{_heading(family)}{family.name} {value}\n"
+        log = counters.event_log()
+        for family, value in (
+            (names.EVENT_BYTES, log.bytes),
+            (names.FIRST_EVENT, log.first),
+            (names.LAST_EVENT, log.last),
+        ):
+            yield f"{_heading(family)}{family.name} {value}\n"
 
     def _events(self) -> Iterator[str]:
         by_kind: dict[str, list[Series]] = defaultdict(list)

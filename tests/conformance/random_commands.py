@@ -50,6 +50,7 @@ from forq_trio.model.commands import (
     StagePage,
     Sweep,
     SweepKind,
+    TrimEvents,
     TrimHistory,
 )
 from forq_trio.model.consumers import Settling
@@ -203,6 +204,7 @@ administering = st.one_of(
     st.builds(NoteSessionUse, st.dictionaries(st.sampled_from("stu"), st.integers(1, 4))),
     st.builds(SaveRedrive, tasks),
     st.builds(ForgetRedrive, st.sampled_from("xyz")),
+    st.builds(TrimEvents, st.sampled_from((0, 1_000, 30_000)), st.sampled_from((0, 10**9, 10**9))),
     st.builds(NoteTokenUse, st.dictionaries(st.sampled_from("tuv"), st.integers(1, 3))),
 )
 parts = st.lists(messages, max_size=3).map(

@@ -31,6 +31,7 @@ from forq_trio.model.commands import (
     Redrive,
     Release,
     Resubmit,
+    TrimEvents,
     TrimHistory,
 )
 from forq_trio.model.consumers import Consumer
@@ -44,16 +45,17 @@ from forq_trio.model.messages import (
     Status,
 )
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Batch, Engine, EngineSettings
+from forq_trio.storage.lifecycle import event_bytes
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.wire.export import ExportedMessage
-from support.batches import served_by_queue, waiting
+from support.batches import read_events, served_by_queue, waiting
 from support.effort import count
 
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
 
-SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3, history=True)
+SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3, history=True, events=True)
 SMALL_BOUNDS = {
     "SESSIONS_MAX": 2,
     "ERROR_GROUPS_MAX": 2,
@@ -79,7 +81,21 @@ SMALL_BOUNDS = {
     "CONSUMER_LEASES_KEPT_MAX": 1,
     "CONSUMER_KEPT_BYTES_MAX": 500,
     "CONSUMER_PAGES_BYTES_MAX": 2_000,
+    "EVENTS_TRIMMED_MAX": 5,
+    "EVENTS_SLICE": 3,
+    "EVENTS_SCAN_MAX": 7,
+    "MESSAGE_EVENTS_MAX": 4,
 }
+_READY_AFTER = {"produced", "nacked", "released", "lease_expired", "dead_lettered", "requeued"}
+LAST_EVENTS = {
+    Status.READY: _READY_AFTER,
+    Status.HELD: _READY_AFTER,
+    Status.DELAYED: {"produced", "nacked", "released"},
+    Status.PROCESSING: {"delivered", "extended"},
+    Status.FAILED: {"nacked", "lease_expired"},
+    None: {"acked", "expired", "deleted"},
+}
+"""What the last event of a message may be, by its status; None: it is gone."""
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
 LINE = msgspec.json.Decoder(ExportedMessage)
@@ -93,6 +109,8 @@ class Side:
         self.reader = engine.open_reader()
         self.ids: dict[int, str] = {}
         self.deliveries: list[tuple[str, Receipt]] = []
+        self.events_read = 0
+        self.last_events: dict[int, Any] = {}
 
     def close(self) -> None:
         self.reader.close()
@@ -117,6 +135,8 @@ class Side:
                 changes["queue"] = self._place(int(command.message_ids[0]), command.queue)
             case TrimHistory():
                 changes["finished_before"] = now_ms + command.finished_before
+            case TrimEvents():
+                changes["before_ms"] = now_ms - command.before_ms
             case Resubmit():
                 changes["queue"] = self._place(int(command.message_id), command.queue)
         if getattr(command, "message_id", None) is not None:
@@ -158,8 +178,22 @@ class Side:
             for queue, parts in sorted(served_by_queue(result, receivers).items())
         }
         durations = {key: sorted(values) for key, values in result.durations.items()}
-        said = (outcomes, served, result.events, result.failed_queued, result.woken, durations)
+        rest = (result.failed_queued, result.woken, durations, self.new_events())
+        said = (outcomes, served, result.events, *rest)
         return said, result.next_due_ms
+
+    def new_events(self) -> dict[int, list[Any]]:
+        """The events of this batch by message, in order, without what only this side can know."""
+        last = self.engine.snapshot().event_log.last
+        new = read_events(self.reader, after=self.events_read)
+        assert [event["id"] for event in new] == list(range(self.events_read + 1, last + 1))
+        self.events_read = last
+        by_message: dict[int, list[Any]] = {}
+        for event in new:
+            assert self.ids[event["sequence"]] == event["messageId"]
+            self.last_events[event["sequence"]] = event
+            by_message.setdefault(event["sequence"], []).append(event | {"id": 0, "messageId": ""})
+        return by_message
 
     def _learn_ids(self, outcome: Any) -> None:
         match outcome:
@@ -211,6 +245,7 @@ class Side:
             [self.reader.publication(app) for app in "mno"],
             dict(engine.snapshot().consumers),
             [self._pages(consumer) for _, consumer in sorted(engine.snapshot().consumers.items())],
+            engine.snapshot().event_log._replace(begin=0),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
 
@@ -384,6 +419,28 @@ class EnginesAgree(RuleBasedStateMachine):
         finished = [line["sequence"] for line in page]
         assert len(finished) == len(set(finished)) == self.finished - self.forgotten
         assert not self.sqlite.reader.queues_of(finished)
+
+    @invariant()
+    def the_last_event_of_a_message_says_where_it_is(self):
+        for side in (self.model, self.sqlite):
+            stored = {m.sequence: m for queue in QUEUES for m in side.reader.browse(queue, None, 1_000)}
+            for sequence, event in side.last_events.items():
+                message = stored.get(sequence)
+                status = None if message is None else message.status
+                assert event["kind"] in LAST_EVENTS[status]
+                if message is not None:
+                    assert message.queue == (event["target"] or event["queue"])
+                    assert (message.received_at, message.bytes) == (event["receivedAt"], event["bytes"])
+            assert stored.keys() <= side.last_events.keys()
+
+    @invariant()
+    def the_kept_events_have_the_bytes_that_are_told(self):
+        for side in (self.model, self.sqlite):
+            log, kept = side.engine.snapshot().event_log, read_events(side.reader)
+            assert [event["id"] for event in kept] == list(range(log.first, log.last + 1))
+            assert log.bytes == sum(
+                event_bytes(event["queue"], event["reason"], event["target"]) for event in kept
+            )
 
     @rule(ms=st.sampled_from((-2_000, 1_000, 15_000, 40_000, 60_000, 100_000)))
     def jump(self, ms):

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from msgspec.json import decode
 from msgspec.structs import replace
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.messages import Delivery
-from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
+from forq_trio.storage.engine import Batch, BatchResult, Engine, Reader, Receiver
 from support.actors import T0
 
 Receivers = Mapping[str, Sequence[Receiver]]
@@ -53,3 +55,15 @@ def run(
 def do(engine: Engine, command: Command[Any], now_ms: int = T0) -> Any:
     """The outcome of a command in a batch of its own."""
     return run(engine, command, now_ms=now_ms).outcomes[0]
+
+
+def read_events(reader: Reader, *, after: int = 0, queue: str | None = None) -> list[dict[str, Any]]:
+    """All lifecycle events behind `after`, page by page."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = reader.events(after, None, limits.EVENTS_PAGE_MAX, queue)
+        found += [decode(line) for line in page.lines.splitlines()]
+        if page.next >= page.last:
+            return found
+        assert page.next > after
+        after = page.next

@@ -35,6 +35,10 @@ FOR_DIALECTS = {
     "rules": "the same",
     "settings_of": "the same",
     "all_settings": "the same",
+    "event_lines": "the page as the reader made it",
+    "message_event_lines": "the same",
+    "event_log": "from the cache, without waiting",
+    "trim_events": "a job",
     "sweep": "a job",
     "trim_history": "a job",
     "history_lines": "a page as it goes over HTTP",
@@ -48,6 +52,7 @@ FOR_DIALECTS = {
     "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",
     "end_stages": "a job",
+    "staging": "the same",
     "save_uses": "a job",
     "post_uses": "the end of the system",
     **dict.fromkeys(

@@ -33,6 +33,8 @@ STAGING_FULL = "forq.staging_full"
 STAGE_MISSING = "forq.stage_missing"
 PUBLICATION_NOT_FOUND = "not_found.publication"
 NAME_INVALID = "bad_request.name.invalid"
+EVENTS_OFF = "forq.events_off"
+EVENTS_GONE = "forq.events_gone"
 BODY_INVALID = "bad_request.body.invalid"
 BODY_TOO_LARGE = "bad_request.body.content.exceeds_limit"
 TOO_MANY_MESSAGES = "bad_request.body.too_many_messages"
@@ -119,7 +121,7 @@ CODES = {
     PRODUCE_TO_DLQ: Code(400, "Messages cannot be sent to a queue whose name ends in -dlq."),
     DLQ_ONLY: Code(400, "The operation exists for dead-letter queues only."),
     NAME_INVALID: Code(
-        400, "The name of a stage or an app is not 1 to 128 characters of A-Z a-z 0-9 . _ : -"
+        400, "The name of a stage or an app is not 1 to 128 characters of A-Z a-z 0-9 . _ : -."
     ),
     MESSAGE_ID_INVALID: Code(400, "The message id is not a UUID."),
     RECEIPT_INVALID: Code(400, "A receipt does not have the form of a receipt."),
@@ -136,7 +138,8 @@ CODES = {
     ENCODING_UNKNOWN: Code(415, "The body is compressed (Content-Encoding); it has to come as it is."),
     ATTRIBUTE_INVALID: Code(400, "An attribute to look for is not written key:value."),
     LIMIT_OUT_OF_RANGE: Code(
-        400, "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export: 10,000)."
+        400,
+        "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export, of events: 10,000).",
     ),
     PRIORITY_OUT_OF_RANGE: Code(400, "priority is not 0 to 1,000."),
     TTL_OUT_OF_RANGE: Code(400, "ttlMs is not 1 to 31,622,400,000."),
@@ -185,6 +188,8 @@ CODES = {
     LEASE_GONE: Code(410, "The lease was given back, or acknowledged so long ago that it is no longer kept."),
     BACKUP_RUNNING: Code(409, "A backup is being made already."),
     IN_MEMORY: Code(409, "The server keeps nothing (FORQ_MEMORY), so there is nothing to back up."),
+    EVENTS_OFF: Code(409, "The server keeps no lifecycle events (FORQ_EVENTS)."),
+    EVENTS_GONE: Code(410, "The events behind `after` were removed by retention."),
     TOO_MANY_REQUESTS: Code(
         429,
         "Too many wrong keys came from this address; Retry-After says for how many seconds it is locked out.",

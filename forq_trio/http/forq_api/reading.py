@@ -48,6 +48,11 @@ def number_of_path(text: str) -> int:
     return int(text)
 
 
+def query_text(query: str, name: str) -> str | None:
+    """The value of the parameter `name` of a query string, the last one if it is repeated; None if it is not there."""
+    return _last(query, name)
+
+
 def query_page(query: str) -> tuple[str, int]:
     """The `after` and `limit` of a list of queues. Raises Refused for a limit that is none."""
     limit = query_number(

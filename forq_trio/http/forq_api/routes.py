@@ -9,6 +9,7 @@ from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.consumer_routes import consumer_routes
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
+from forq_trio.http.forq_api.events import event_routes
 from forq_trio.http.forq_api.history import history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.publishing import publishing_routes
@@ -333,6 +334,7 @@ def forq_routes(
         *publishing_routes(route, broker),
         *history_routes(route, broker),
         *consumer_routes(route, broker),
+        *event_routes(route, broker),
         *token_routes(route, broker),
         *([] if backups is None else backup_routes(route, backups)),
     ]

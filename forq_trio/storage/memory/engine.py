@@ -22,6 +22,7 @@ from forq_trio.storage.memory import send as memory_send
 from forq_trio.storage.memory import sessions as memory_sessions
 from forq_trio.storage.memory import settle as memory_settle
 from forq_trio.storage.memory.claim import serve
+from forq_trio.storage.memory.events import trim
 from forq_trio.storage.memory.groups import unhold
 from forq_trio.storage.memory.reader import MemoryReader
 from forq_trio.storage.memory.state import Committed, State
@@ -71,6 +72,7 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.DropPages: memory_consumers.drop,
     commands.ForgetConsumer: memory_consumers.forget,
     commands.NoteConsumerUse: memory_consumers.note_use,
+    commands.TrimEvents: trim,
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.events import EventLines
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
     ErrorGroup,
@@ -28,6 +29,7 @@ from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.memory import history_reader
+from forq_trio.storage.memory.events import of_message, page
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes
 
@@ -150,6 +152,12 @@ class MemoryReader:
         return MessagePage(
             [row.listed(None) for row in rows[:limit]], ends[limit - 1] if len(rows) > limit else None
         )
+
+    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
+        return page(self._committed(), after, until, limit, queue)
+
+    def message_events(self, queue: str, message_id: str) -> bytes:
+        return of_message(self._committed(), queue, message_id)
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         rows = self._committed().rows

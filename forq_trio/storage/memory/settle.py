@@ -96,7 +96,7 @@ def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | 
     returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, queue_rules)
     last_error = row.last_error if reason is None else reason
     failures = tx.failures_with(row, reason)
-    tx.give_back(engine.NACKED, row, returned, last_error=last_error, failures=failures)
+    tx.give_back(engine.NACKED, row, returned, said=reason, last_error=last_error, failures=failures)
     return True
 
 
@@ -111,7 +111,11 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
         return None
     started_at = tx.now_ms if row.processing_started_at is None else row.processing_started_at
     lease_until = tx.now_ms + lease_ms
-    leased = {"status": Status.PROCESSING, "lease_until": lease_until, "processing_started_at": started_at}
+    leased: dict[str, Any] = {
+        "status": Status.PROCESSING,
+        "lease_until": lease_until,
+        "processing_started_at": started_at,
+    }
     tx.change(EXTENDED, row, **leased)
     return lease_until
 

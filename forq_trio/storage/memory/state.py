@@ -11,6 +11,7 @@ import msgspec
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
+from forq_trio.model.events import EventLog
 from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
 from forq_trio.model.messages import (
     Failure,
@@ -26,6 +27,7 @@ from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.lifecycle import LoggedEvent
 from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
@@ -155,6 +157,7 @@ class State:
     publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
     messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
     pages: of leases, by queue, consumer, number and page.
+    events: those that are kept; events_end: the bytes of all that ever were.
     """
 
     defaults: EngineSettings = field(default_factory=EngineSettings)
@@ -171,6 +174,8 @@ class State:
     publications: dict[str, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
+    events: list[LoggedEvent] = field(default_factory=list)
+    events_end: int = 0
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
@@ -218,6 +223,13 @@ class State:
             row.failures,
             row.bytes,
         )
+
+    @property
+    def event_log(self) -> EventLog:
+        if not self.events:
+            return EventLog(self.defaults.events)
+        first, last = self.events[0], self.events[-1]
+        return EventLog(self.defaults.events, first.id, last.id, first.total, self.events_end)
 
     def rules(self, queue: str) -> QueueRules:
         return rules_of(queue, self.settings.get(queue), self.defaults)
@@ -278,6 +290,7 @@ class Committed:
         self.consumers = state.consumers
         self.history_ends = state.history_ends
         self.keeps_history = state.defaults.history
+        self.event_log = state.event_log
 
     def history_of(self, queue: str | None) -> HistoryCounts:
         counts = self.history_counts()

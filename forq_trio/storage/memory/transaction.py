@@ -18,6 +18,7 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
 from forq_trio.storage.history import outcome_of
+from forq_trio.storage.memory.lifecycle import log
 from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
@@ -74,11 +75,13 @@ class Transaction:
     def measure(self, kind: str, queue: str, ms: int) -> None:
         self.durations.setdefault((kind, queue), []).append(ms)
 
-    def transition(self, change: str, old: Row | None, new: Row | None, reason: str = "") -> None:
+    def transition(
+        self, change: str, old: Row | None, new: Row | None, reason: str = "", said: str | None = None
+    ) -> None:
         """Store a message in its new state. Every change of a message is made here.
 
         change: one of transitions.TRANSITIONS. old: None for one that was not stored; new: None for one that goes.
-        reason: for the event that is counted.
+        reason: for the event that is counted. said: the consumer's own reason.
         """
         source = None if old is None else int(old.status)
         target = None if new is None else int(new.status)
@@ -101,6 +104,8 @@ class Transaction:
             named = new if change == engine.REQUEUED or old is None else old
             assert named is not None
             self.counted[change, named.queue, reason] += 1
+        if self.state.defaults.events:
+            log(self.state, self.now_ms, change, old, new, reason, said)
 
     def _free_group(self, old: Row, target: int | None, *, moved: bool) -> None:
         """Note the group of a message that is no longer processing, or no longer ready."""
@@ -108,10 +113,10 @@ class Transaction:
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.freed.add((old.queue, old.group))
 
-    def change(self, change: str, row: Row, **changes: Any) -> Row:
+    def change(self, change: str, row: Row, said: str | None = None, **changes: Any) -> Row:
         """Store a message with these members changed."""
         changed = msgspec.structs.replace(row, updated_at=self.now_ms, **changes)
-        self.transition(change, row, changed)
+        self.transition(change, row, changed, said=said)
         return changed
 
     # Changes that several commands, and due times, make

@@ -56,6 +56,7 @@ from forq_trio.model.commands import (
     SettleLease,
     StagePage,
     Sweep,
+    TrimEvents,
     TrimHistory,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
@@ -73,6 +74,7 @@ from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.sqlite.operations import (
     consumers,
     due,
+    events,
     history,
     moves,
     publishing,
@@ -141,6 +143,7 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     DropPages: consumers.drop,
     ForgetConsumer: consumers.forget,
     NoteConsumerUse: consumers.note_use,
+    TrimEvents: events.trim,
     Optimize: _optimize,
     Ping: _ping,
 }

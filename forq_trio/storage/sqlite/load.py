@@ -8,6 +8,7 @@ import msgspec
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import StorageOpenError
+from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import Staging
@@ -15,6 +16,7 @@ from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.lifecycle import event_bytes
 from forq_trio.storage.sqlite.cache import Cache, QueueHistory
 from forq_trio.storage.sqlite.operations.consumers import read_consumer
 from forq_trio.storage.sqlite.operations.redrives import read_task
@@ -62,9 +64,22 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))
             cache.freed |= dict.fromkeys((queue, group_id) for (group_id,) in groups)
+    cache.event_log = _event_log(connection, cache.event_log)
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
     cache.next_due_ms = connection.execute(SQL["next_due"], (1,)).get
     return cache
+
+
+def _event_log(connection: apsw.Connection, log: EventLog) -> EventLog:
+    """Which events there are. What a damaged one says of bytes counts as nothing: then fewer are removed."""
+    rows = [*connection.execute(SQL["first_event"]), *connection.execute(SQL["last_event"])]
+    if not rows:
+        return log
+    (first, begin), (last, end, queue, reason, target) = rows
+    begin, end = (total if type(total) is int else 0 for total in (begin, end))
+    return log._replace(
+        first=first, last=last, begin=begin, end=max(begin, end + event_bytes(queue or "", reason, target))
+    )
 
 
 def _settings(queue: str, text: str, path: str) -> QueueSettings:

@@ -9,6 +9,7 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
+from forq_trio.model.events import EventLines
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
     ErrorGroup,
@@ -33,13 +34,21 @@ from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes
 from forq_trio.storage.sqlite import history_reader
+from forq_trio.storage.sqlite.events import read_page
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
-_SQL = load("reader") | load("shuffle") | load("export") | load("history_reader") | load("consumers")
+_SQL = (
+    load("reader")
+    | load("shuffle")
+    | load("export")
+    | load("history_reader")
+    | load("event_reader")
+    | load("consumers")
+)
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
@@ -158,6 +167,14 @@ class SqliteReader:
         """These messages as lists show them. text: what was searched for in the content, None for nothing."""
         late, lead, most = limits.PREVIEW_MATCH_LATE, LEAD_BYTES, EXCERPT_BYTES
         return [_message_row(row) for row in self._query("rows", str(sequences), text, late, lead, most)]
+
+    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
+        with self._snapshot():
+            return read_page(self._query, after, until, limit, queue)
+
+    def message_events(self, queue: str, message_id: str) -> bytes:
+        ((lines,),) = self._query("message_events", message_id, queue, limits.MESSAGE_EVENTS_MAX)
+        return lines or b""
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         return dict(self._query("queues_of", str(list(sequences))))

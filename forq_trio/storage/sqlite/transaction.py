@@ -30,11 +30,19 @@ from forq_trio.storage.sqlite.counts import Counts
 from forq_trio.storage.sqlite.history import HistoryChanges
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
+from forq_trio.storage.sqlite.lifecycle import Noted, note, write
 from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = load("engine") | load("shuffle") | load("publishing") | load("history") | load("consumers")
+SQL = (
+    load("engine")
+    | load("shuffle")
+    | load("publishing")
+    | load("history")
+    | load("events")
+    | load("consumers")
+)
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
@@ -52,7 +60,9 @@ class Transaction(Isolation, Counts):
     changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
     rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
-    messages are sent. durations: see BatchResult. tokens, sessions, redrives, consumers: all, as of the last command.
+    messages are sent. durations: see BatchResult. event_log: the events that are kept, as of the
+    last command, without those of this batch until its end. tokens, sessions, redrives, consumers: all, as of the last
+    command.
     """
 
     def __init__(
@@ -94,6 +104,8 @@ class Transaction(Isolation, Counts):
         self.staging = cache.staging
         self.history = HistoryChanges(cache)
         self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
+        self.event_log = cache.event_log
+        self._lifecycle: Noted | None = [] if cache.defaults.events else None
         self._grouped: set[str] = set()
         self._unhold_cursors: dict[str, int | None] = {}
         self._settings: dict[str, QueueSettings | None] = {}
@@ -263,13 +275,15 @@ class Transaction(Isolation, Counts):
         due_ms: int | None = None,
         to: str | None = None,
         reason: str = "",
+        said: str | None = None,
     ) -> None:
         """Note that `messages` of `queue` go from one status to another. Every change of a message is noted here.
 
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
         messages: their rows, each beginning with its sequence number; a `Row` where it may free its group's limit.
         size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
-        queue they move to, None for the same. reason: for the event that is counted.
+        queue they move to, None for the same. reason: for the event that is counted. said: the consumer's
+        own reason.
         """
         assert (change, source, target) in TRANSITIONS, (change, source, target)
         count = len(messages)
@@ -288,6 +302,8 @@ class Transaction(Isolation, Counts):
         if change in _COUNTED:
             key = (change, to or queue if change == REQUEUED else queue, reason)
             self._events[key] = self._events.get(key, 0) + count
+        if self._lifecycle is not None:
+            note(self._lifecycle, self.now_ms, change, queue, messages, to, reason, said)
 
     def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
         """The groups of these messages may be below their limit again."""
@@ -316,7 +332,9 @@ class Transaction(Isolation, Counts):
     # The end of the batch
 
     def save(self) -> None:
-        """Write the changed counts of queues to their table, and with them the last sequence number."""
+        """Write the events of this batch, and the changed counts of queues with the last sequence number."""
+        if self._lifecycle:
+            self.event_log = write(self.run, self._lifecycle, self.event_log)
         if not self._changes and not self._forgotten:
             return
         for queue in self._forgotten:
@@ -342,6 +360,7 @@ class Transaction(Isolation, Counts):
         self.history.adopt()
         cache.last_seq = self.last_seq
         cache.staging = self.staging
+        cache.event_log = self.event_log
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
             cache.counts.pop(queue, None)

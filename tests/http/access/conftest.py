@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from forq_trio.http.message import JSON
 from forq_trio.model.access import Scope
 from support.forq_api import Api, blamed, json_of, make_request, open_api
 
@@ -24,7 +25,7 @@ class Holder:
             path = f"/api/v1/queues/{path}"
         headers = {b"x-api-key": self.key.encode(), b"x-forq-answer": b"full"}
         response = await self.api.handler(make_request(method, path, body, headers, self.client))
-        return response.status, json_of(response) if response.body else {}
+        return response.status, json_of(response) if response.content_type == JSON and response.body else {}
 
 
 def missing(answer: dict) -> str:

@@ -15,9 +15,18 @@ from .conftest import Tokens, is_forbidden, missing
 DOCS = (Path(__file__).parents[3] / "docs" / "access.md").read_text()
 TABLE = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| `(\w+)` \|$", DOCS, re.MULTILINE))
 ID = "01890000-0000-7000-8000-000000000000"
-BODIES = {"receiveMessages": b'{"max": 1}', "sendMessage": b'{"content": "m"}', "createToken": b"{}"}
+BODIES = {
+    "receiveMessages": b'{"max": 1}',
+    "sendMessage": b'{"content": "m"}',
+    "createToken": b"{}",
+    "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
+}
 OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"}
+OF_NO_QUEUE = {"/api/v1/publications/{app}"}
 LISTS = {"/api/v1/queues", "/api/v1/settings", "/api/v1/consumers"}
+EVENTS = "/api/v1/events"
+EVERYWHERE = {"/api/v1/events/range"}
+"""What says nothing of any queue."""
 
 
 def gated(api: Api) -> list[Route]:
@@ -34,7 +43,17 @@ async def ask(api: Api, route: Route, *scopes: Scope, queues: str) -> tuple[int,
     await api.send("there is always one to receive")
     holder = await Tokens(api).holder(*scopes, queues=queues)
     queue = "q-dlq" if "dead-letters" in route.path else "q"
-    path = route.path.format(queue=queue, messageId=ID, redriveId=ID, name="nobody", consumer="k", number=1)
+    path = route.path.format(
+        queue=queue,
+        messageId=ID,
+        redriveId=ID,
+        name="nobody",
+        consumer="k",
+        number=1,
+        stage="s",
+        page="0",
+        app="a",
+    )
     with trio.fail_after(120):
         return await holder.ask(route.method, path, BODIES.get(route.operation.name, b"{}"))
 
@@ -71,7 +90,7 @@ async def test_a_glob_that_covers_the_queue_opens_what_is_about_it(queues: str):
         async with open_api() as api:
             route = next(route for route in gated(api) if name_of(route) == name)
             status, _ = await ask(api, route, *Scope, queues=queues)
-            if (status == 403) is not (route.path in OF_ALL_QUEUES):
+            if (status == 403) is not (route.path in {*OF_ALL_QUEUES, EVENTS}):
                 wrong.append((name, status))
     assert wrong == []
 
@@ -82,7 +101,8 @@ async def test_a_glob_that_does_not_cover_the_queue_opens_nothing_but_lists():
         async with open_api() as api:
             route = next(route for route in gated(api) if name_of(route) == name)
             status, body = await ask(api, route, *Scope, queues="Q*")
-            expected = 200 if route.path in LISTS else 403
+            listed = route.path in LISTS | EVERYWHERE
+            expected = 200 if listed else 404 if route.path in OF_NO_QUEUE else 403
             if status != expected or (status == 403 and missing(body) != needed):
                 wrong.append((name, status, body))
     assert wrong == []

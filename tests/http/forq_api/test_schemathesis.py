@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 import requests
 import schemathesis
@@ -22,6 +23,14 @@ from support.effort import count
 from support.forq_api import METRICS_SECRET, SECRET, Api, make_request, open_api
 
 BASE_URL = "http://127.0.0.1"
+
+
+@schemathesis.serializer("application/x-ndjson")
+def one_line(context: Any, value: Any) -> bytes:
+    """A body of lines of JSON: one line."""
+    return value if isinstance(value, bytes) else msgspec.json.encode(value)
+
+
 CHECK_NAMES = (
     "not_a_server_error",
     "status_code_conformance",

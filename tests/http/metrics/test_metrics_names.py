@@ -64,6 +64,9 @@ OURS = {
     "forq_checkpoint_pause_seconds": ("histogram",),
     "forq_backup_last_success_timestamp_seconds": ("gauge",),
     "forq_backup_failed": ("gauge",),
+    "forq_events_stored_bytes": ("gauge",),
+    "forq_events_first_id": ("gauge",),
+    "forq_events_last_id": ("gauge",),
 }
 CAUSES = [
     *("overloaded", "queue_full", "stopping", "storage_unavailable", "storage_full", "storage_lost"),

@@ -24,6 +24,9 @@ READER = load("reader")
 SHUFFLE = load("shuffle")
 HISTORY = load("history") | load("history_reader")
 CONSUMERS = load("consumers")
+PUBLISHING = load("publishing")
+EXPORT = load("export")
+EVENTS = load("events") | load("event_reader")
 WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
@@ -137,15 +140,51 @@ EXPECTED = {
     "rows": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "message_by_sequence": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "queues_of": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+    "load_staging": "SCAN stages",
+    "find_stage": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?)",
+    "begin_stage": "",
+    "find_staged_page": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=? AND page=?)",
+    "add_part": "",
+    "grow_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
+    "queue_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_expired_stages": "SEARCH stages USING INDEX stages_expire (expires_at<?)",
+    "on_the_way": "SEARCH stages USING INDEX stages_on_the_way (queue=?)",
+    "next_stage": "SCAN stages USING INDEX stages_work",
+    "first_place": "SEARCH stages USING COVERING INDEX stages_work (published=? AND place>?)",
+    "next_part": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=?)",
+    "part_body": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
+    "remove_part": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
+    "shrink_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
+    "forget_stage": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
+    "set_stage_aside": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
+    "find_publication": "SEARCH publications USING INDEX sqlite_autoindex_publications_1 (app=?)",
+    "save_publication": "",
+    "forget_publication": "SEARCH publications USING INTEGER PRIMARY KEY (rowid=?)",
+    "export_end": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "export_lines": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "exported_behind": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
+    "newest": "SEARCH messages USING COVERING INDEX messages_queue (queue=?)",
+    "export_bound": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>?)",
+    "publication": "SEARCH publications USING INDEX sqlite_autoindex_publications_1 (app=?)",
     "ready_sequences": "SEARCH messages USING COVERING INDEX messages_claim (queue=?)",
     "ready_priorities": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority<?)",
     "ready_positions": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=?)",
     "ready_from": "SEARCH messages USING COVERING INDEX messages_claim (queue=? AND priority=? AND position>?)",
+    "insert_event": "",
+    "first_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "last_event": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "first_event_to_keep": "SEARCH events USING INTEGER PRIMARY KEY (rowid>?)",
+    "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
+    "event_range": "SEARCH events",
+    "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+    "message_events": "SEARCH events USING INDEX events_message (message_id=?)",
 }
 
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
-# queues), of the rows of a JSON list or a common table expression.
+# queues), of a few stages, of the rows of a JSON list or a common table expression.
 ALLOWED_SCANS = (
+    "stages",
+    "publications",
     "redrives",
     "consumers",
     "forgotten_sequence",
@@ -161,6 +200,8 @@ ALLOWED_SCANS = (
     "groups",
     "SUBQUERY",
     "(subquery-1)",
+    "(subquery-4)",
+    "(subquery-2)",
     "CONSTANT ROW",
     "history_ends",
     "page",
@@ -217,7 +258,7 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, HISTORY, CONSUMERS)
+FILES = (ENGINE, READER, SHUFFLE, HISTORY, CONSUMERS, PUBLISHING, EXPORT, EVENTS)
 ALL = {name: sql for statements in FILES for name, sql in statements.items()}
 STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 

@@ -26,6 +26,9 @@ CREATE INDEX stages_expire ON stages (expires_at) WHERE stage IS NOT NULL;
 -- What the next batches work on.
 CREATE INDEX stages_work ON stages (published DESC, place) WHERE place IS NOT NULL;
 
+-- What is on its way to a queue counts against its bounds.
+CREATE INDEX stages_on_the_way ON stages (queue) WHERE published = 1;
+
 -- A part of a page: so many messages as enter the queue in one batch. body: MessagePack; last, so that the other columns
 -- are read without it.
 CREATE TABLE staged_parts (

@@ -135,8 +135,8 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
                 tx, queue, rules.order, message.group, seq, message.priority, status
             )
             in_order = in_order and group_id is None
-            arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, expires_after)
-            row = (*arrival, message.priority, position, message_size, *_own(message, group_id))
+            arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, message_size)
+            row = (*arrival, expires_after, message.priority, position, *_own(message, group_id))
             tx.inserts.append(row)
         if status not in arrivals:
             arrivals[status] = _Arrivals()

@@ -105,7 +105,7 @@ class _Messages:
         due_ms: int | None = None if status is Status.FAILED else found.expires_after
         if status is Status.DELAYED and process_after is not None:
             due_ms = min(found.expires_after, process_after)
-        tx.transition(change, found.queue, found.status, int(status), (found,), due_ms=due_ms)
+        tx.transition(change, found.queue, found.status, int(status), (found,), due_ms=due_ms, said=reason)
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)
@@ -235,7 +235,8 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         else:
             tx.transition(EXTENDED, found.queue, found.status, _PROCESSING, (found,), due_ms=lease_until)
             if found.status != _PROCESSING:
-                messages.replace(found._replace(status=_PROCESSING))
+                started_at = tx.now_ms if found.processing_started_at is None else found.processing_started_at
+                messages.replace(found._replace(status=_PROCESSING, processing_started_at=started_at))
             changes = extended_ended if had_ended else extended
             changes[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
         return lease_until
@@ -252,7 +253,7 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
         messages.forget(found)
         messages.give_back(SHORTENED, found, returned, found.attempts)
     else:
-        messages.replace(found._replace(status=int(Status.READY)))
+        messages.replace(found._replace(status=int(Status.READY), processing_started_at=None))
         messages.give_back(SHORTENED, found, returned, found.attempts, receipt=found.receipt)
 
 

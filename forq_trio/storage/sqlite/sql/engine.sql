@@ -104,8 +104,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?1, ?9, ?10);
 
 -- name: insert_message
 -- Store a new message.
-INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, expires_after, priority,
-                      position, bytes, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
+INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at, updated_at, bytes, expires_after,
+                      priority, position, max_attempts, default_max_receives, ttl_ms, group_id, attributes, dedup_id,
                       dead_letter_queue, content)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 

@@ -40,7 +40,7 @@ SELECT id FROM stages WHERE stage IS NOT NULL AND expires_at <= ? ORDER BY expir
 -- name: on_the_way
 -- The messages and bytes that are published and not yet in their queue.
 SELECT coalesce(sum(messages), 0), coalesce(sum(bytes), 0) FROM stages
-WHERE published = 1 AND place IS NOT NULL AND queue = ?;
+WHERE queue = ? AND published = 1;
 
 -- name: next_stage
 -- The stage to work on: published ones first, in order.

@@ -1,0 +1,47 @@
+"""`forq export`: the messages of a queue as lines of JSON, without any effect on them."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.options import url_option
+from forq_trio.cli.output import count_of
+from forq_trio.cli.progress import progress_bar
+
+
+@click.command(short_help="Write the messages of a queue as lines of JSON.")
+@click.argument("queue")
+@click.option(
+    "--file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write to this file, in the place of what is in it.  [default: stdout]",
+)
+@url_option
+def export(queue: str, file: Path | None, url: str) -> int:
+    """Write all messages that are in QUEUE now, in any state, a JSON object a line; nothing is changed by it."""
+    from forq_trio.client.pages import get_page
+    from forq_trio.client.protocol import queue_path
+
+    written = 0
+    with connect(url) as client:
+        partitions = client.export_partitions(queue, 1)
+        until = partitions.bounds[-1].until if partitions.bounds else 0
+        with (
+            nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream,
+            progress_bar(queue, partitions.messages, hidden=file is None and sys.stdout.isatty()) as show,
+        ):
+            after: int | None = 0
+            while after is not None:
+                page = get_page(client, f"{queue_path(queue)}/export?after={after}&until={until}")
+                stream.write(page.lines)
+                written += page.lines.count(b"\n")
+                show(written, None, f"{written:,} written")
+                after = page.next
+            stream.flush()
+    if file is not None:
+        click.echo(f"{count_of(written, 'message')} of {queue} written to {file}", err=True)
+    return Exit.OK if written else Exit.NOTHING

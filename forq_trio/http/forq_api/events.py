@@ -1,0 +1,135 @@
+"""Lifecycle events over HTTP: their bytes come from the reader as they are sent. Our additions to Forq's API."""
+
+import msgspec
+
+from forq_trio.broker.broker import Broker
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.reading import query_number, query_text
+from forq_trio.http.long_poll import wait_for_events
+from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.events import EventLines
+from forq_trio.wire import events as wire
+from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
+
+NDJSON = "application/x-ndjson"
+_TAG = "Events"
+_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST, codes.READ_TIMEOUT)
+_ID = {"type": "integer", "minimum": 0}
+_encode = msgspec.json.Encoder().encode
+
+LIST_EVENTS = Operation(
+    name="listEvents",
+    tag=_TAG,
+    summary="What happened to messages, oldest first",
+    description="One event a line, at most 4 MiB of them. The headers X-Forq-Next (pass it as `after` to go on), "
+    "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
+    parameters=(
+        Parameter("after", "query", "Only events with a greater id.", {**_ID, "default": 0}),
+        Parameter("until", "query", "Only events up to this id.", _ID),
+        Parameter(
+            "limit",
+            "query",
+            "The most events wanted.",
+            {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": limits.EVENTS_PAGE_MAX,
+                "default": limits.EVENTS_PAGE_MAX,
+            },
+        ),
+        Parameter("queue", "query", "Only events of this queue.", {"type": "string"}),
+        Parameter(
+            "waitMs",
+            "query",
+            "How long to wait for one.",
+            {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": 0},
+        ),
+    ),
+    answers=(Answer(200, "The events, one a line.", wire.MessageEvent, content_type=NDJSON),),
+    codes=(
+        codes.QUEUE_NAME_INVALID,
+        codes.OUT_OF_RANGE,
+        codes.LIMIT_OUT_OF_RANGE,
+        codes.WAIT_OUT_OF_RANGE,
+        codes.EVENTS_OFF,
+        codes.EVENTS_GONE,
+        *_READER,
+    ),
+)
+SHOW_RANGE = Operation(
+    name="showEventRange",
+    tag=_TAG,
+    summary="Which events are kept",
+    answers=(Answer(200, "The ids of the oldest and the newest one.", wire.EventRange),),
+    codes=(codes.INTERNAL,),
+)
+LIST_OF_MESSAGE = Operation(
+    name="listMessageEvents",
+    tag=_TAG,
+    summary="What happened to one message, also to one that has gone",
+    description="The latest 1,000, oldest first.",
+    answers=(Answer(200, "The events.", list[wire.MessageEvent]),),
+    codes=(codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
+)
+
+
+class EventEndpoints:
+    """Reads only: from the cache, or through the pool of readers."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    async def list(self, request: Request) -> Response:
+        """A page of events, as NDJSON."""
+        query = request.query
+        queue = query_text(query, "queue")
+        request.principal.check(Scope.BROWSE, queue)
+        after, until = (
+            query_number(query, name, missing, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+            for name, missing in (("after", 0), ("until", -1))
+        )
+        limit = query_number(
+            query, "limit", limits.EVENTS_PAGE_MAX, 1, limits.EVENTS_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
+        )
+        wait_ms = query_number(query, "waitMs", 0, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
+        page = await wait_for_events(
+            self._broker,
+            request,
+            after,
+            until=None if until < 0 else until,
+            limit=limit,
+            queue=queue,
+            wait_ms=wait_ms,
+        )
+        return Response(200, page.lines, NDJSON.encode(), headers=_headers(page))
+
+    async def range(self, request: Request) -> Response:
+        """Which events are kept."""
+        return Response(200, _encode(await self._broker.event_range()))
+
+    async def of_message(self, request: Request, queue: str, message_id: str) -> Response:
+        """The events of one message."""
+        lines = await self._broker.message_event_lines(queue, message_id)
+        return Response(200, wire.json_list(lines.splitlines()))
+
+
+def _headers(page: EventLines) -> tuple[tuple[bytes, bytes], ...]:
+    return (
+        (NEXT_HEADER.encode(), b"%d" % page.next),
+        (FIRST_HEADER.encode(), b"%d" % page.first),
+        (LAST_HEADER.encode(), b"%d" % page.last),
+    )
+
+
+def event_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """Events of all messages and of one. route: makes one of method, path, endpoint, operation, scope."""
+    endpoints = EventEndpoints(broker)
+    message = "/queues/{queue}/messages/{messageId}"
+    return [
+        route("GET", "/events", endpoints.list, LIST_EVENTS, Scope.BROWSE),
+        route("GET", "/events/range", endpoints.range, SHOW_RANGE, Scope.BROWSE),
+        route("GET", f"{message}/events", endpoints.of_message, LIST_OF_MESSAGE, Scope.BROWSE),
+    ]

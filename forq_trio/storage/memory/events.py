@@ -1,0 +1,70 @@
+"""The reference engine: lifecycle events, read and removed."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from forq_trio.model import limits
+from forq_trio.model.commands import Swept, TrimEvents
+from forq_trio.model.events import EventLines
+from forq_trio.storage.lifecycle import KINDS, LoggedEvent
+from forq_trio.storage.memory.state import State
+from forq_trio.storage.memory.transaction import Transaction
+
+
+def trim(tx: Transaction, command: TrimEvents) -> Swept:
+    events, end = tx.state.events, tx.state.events_end
+    removed = 0
+    for event in events[:-1]:
+        if removed == limits.EVENTS_TRIMMED_MAX or not (
+            event.at < command.before_ms or end - event.total > command.bytes_max
+        ):
+            break
+        removed += 1
+    tx.state.events = events[removed:]
+    return Swept(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
+
+
+def page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
+    _, first, last, _, _ = state.event_log
+    start = max(after, first - 1)
+    stop = min(last, last if until is None else until, start + limits.EVENTS_SCAN_MAX)
+    lines: list[bytes] = []
+    for event in state.events:
+        if not start < event.id <= stop or queue not in (None, event.queue):
+            continue
+        line = _line(event)
+        if lines and sum(map(len, lines)) + len(line) > limits.EVENT_LINES_BYTES_MAX:
+            break
+        lines.append(line)
+        start = event.id
+        if len(lines) == limit:
+            break
+    else:
+        start = max(stop, after)
+    return EventLines(b"".join(lines), start, first, last)
+
+
+def of_message(state: State, queue: str, message_id: str) -> bytes:
+    found = [event for event in state.events if event.message_id == message_id]
+    if not any(queue in (event.queue, event.target) for event in found):
+        return b""
+    return b"".join(map(_line, found[-limits.MESSAGE_EVENTS_MAX :]))
+
+
+def _line(event: LoggedEvent) -> bytes:
+    members: Sequence[tuple[str, object]] = (
+        ("id", event.id),
+        ("at", event.at),
+        ("kind", KINDS[event.kind]),
+        ("queue", event.queue),
+        ("messageId", event.message_id),
+        ("sequence", event.sequence),
+        ("attempt", event.attempt),
+        ("reason", event.reason),
+        ("target", event.target),
+        ("receivedAt", event.received_at),
+        ("durationMs", event.duration_ms),
+        ("bytes", event.bytes),
+    )
+    return msgspec.json.encode(dict(members)) + b"\n"

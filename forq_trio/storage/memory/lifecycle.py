@@ -1,0 +1,39 @@
+"""The reference engine: how a change becomes a lifecycle event (see storage/lifecycle.py)."""
+
+from forq_trio.storage.engine import CONSUMED
+from forq_trio.storage.lifecycle import TIMED, LoggedEvent, event_bytes, kind_and_reason
+from forq_trio.storage.memory.state import Row, State
+
+
+def log(
+    state: State, at: int, change: str, old: Row | None, new: Row | None, reason: str, said: str | None
+) -> None:
+    """Add the event of a change, if it has one; the arguments are those of `Transaction.transition`."""
+    found = kind_and_reason(change, reason, said)
+    if found is None:
+        return
+    kind, why = found
+    row = new if old is None else old
+    assert row is not None
+    duration_ms = None
+    if change == CONSUMED:
+        duration_ms = at - max(row.process_after, row.received_at)
+    elif change in TIMED and row.processing_started_at is not None:
+        duration_ms = at - row.processing_started_at
+    event = LoggedEvent(
+        id=state.event_log.last + 1,
+        at=at,
+        kind=kind,
+        queue=row.queue,
+        sequence=row.seq,
+        message_id=row.id,
+        attempt=row.attempts + (change == CONSUMED),
+        reason=why,
+        target=new.queue if new is not None and new.queue != row.queue else None,
+        received_at=row.received_at,
+        duration_ms=duration_ms,
+        bytes=row.bytes,
+        total=state.events_end,
+    )
+    state.events.append(event)
+    state.events_end += event_bytes(event.queue, event.reason, event.target)

@@ -1,0 +1,74 @@
+"""Lifecycle events of one batch: noted by `Transaction.transition`, written at its end (see storage/lifecycle.py)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from forq_trio.model.events import EventLog
+from forq_trio.storage.engine import CONSUMED, PRODUCED
+from forq_trio.storage.lifecycle import TIMED, event_bytes, kind_and_reason
+from forq_trio.storage.sqlite.row import Row
+
+Noted = list[tuple[Any, ...]]
+"""Events without their id, which comes first, and their total, which comes last."""
+
+
+def note(
+    noted: Noted,
+    at: int,
+    change: str,
+    queue: str,
+    messages: Sequence[Any],
+    target: str | None,
+    reason: str,
+    said: str | None,
+) -> None:
+    """Note the events of a change; the arguments are those of `transition`.
+
+    messages: of a send the bindings of its INSERT, of a claim the rows of `select_ready`, else each a `Row`.
+    """
+    found = kind_and_reason(change, reason, said)
+    if found is None:
+        return
+    kind, why = found
+    if change == PRODUCED:
+        noted += [
+            (at, kind, queue, row[0], row[1], 0, None, None, at, None, row[_SENT_BYTES]) for row in messages
+        ]
+    elif change == CONSUMED:
+        noted += [_delivered(at, kind, queue, row) for row in messages]
+    else:
+        is_timed = change in TIMED
+        noted += [_changed(at, kind, queue, row, why, target, is_timed) for row in messages]
+
+
+_SENT_BYTES = 8
+"""Where the INSERT of a message has its bytes, the plain one and the other."""
+
+
+def _delivered(at: int, kind: int, queue: str, row: Any) -> tuple[Any, ...]:
+    seq, message_id, _, attempts, received_at, _, _, _, _, process_after, _, size = row
+    waited_ms = at - (process_after if process_after > received_at else received_at)
+    return at, kind, queue, seq, message_id, attempts + 1, None, None, received_at, waited_ms, size
+
+
+def _changed(
+    at: int, kind: int, queue: str, row: Row, reason: str | None, target: str | None, is_timed: bool
+) -> tuple[Any, ...]:
+    started_at = row.processing_started_at
+    took_ms = at - started_at if is_timed and started_at is not None else None
+    return (
+        *(at, kind, queue, row.seq, row.id, row.attempts, reason, target),
+        *(row.received_at, took_ms, row.bytes),
+    )
+
+
+def write(run: Callable[[str, Noted], None], noted: Noted, log: EventLog) -> EventLog:
+    """Write the events of a batch behind those of `log`; returns the log with them. run: of the transaction."""
+    rows = []
+    event_id, total = log.last, log.end
+    for event in noted:
+        event_id += 1
+        rows.append((event_id, *event, total))
+        total += event_bytes(event[2], event[6], event[7])
+    run("insert_event", rows)
+    return log._replace(last=event_id, end=total)
