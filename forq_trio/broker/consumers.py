@@ -14,7 +14,7 @@ import trio
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.consumers import Consumer, Settling, check_consumer_name, consumer_key
+from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
 from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder
 from forq_trio.model.messages import check_queue_name
 from forq_trio.readers.pool import ReaderPool
@@ -221,6 +221,23 @@ class Consumers:
                     break
                 known = left
         return count
+
+    def consumer_gauges(self) -> list[ConsumerGauges]:
+        """What the metrics say of the first METRIC_CONSUMERS_MAX consumers, from the cache."""
+        snapshot, now_ms = self._writer.snapshot(), self._clock.now_ms()
+        gauges = []
+        for _, each in sorted(snapshot.consumers.items())[: limits.METRIC_CONSUMERS_MAX]:
+            counts = snapshot.counts.get(each.queue)
+            open_messages = 0 if each.open is None else each.open.messages
+            unused_seconds = max(now_ms - each.used_at, 0) / limits.SECOND_MS
+            lag = 0 if counts is None else counts.ready
+            gauges.append(ConsumerGauges(each.queue, each.name, lag, open_messages, unused_seconds))
+        return gauges
+
+    def consumers_of(self, queue: str) -> list[ConsumerInfo]:
+        """The consumers of a queue by name, from the cache."""
+        known = self._writer.snapshot().consumers.values()
+        return self._infos(consumer for consumer in known if consumer.queue == queue)
 
     def _consumer(self, queue: str, name: str) -> Consumer:
         _check(queue, name)

@@ -27,6 +27,7 @@ _MODULES = {
     "export": "export",
     "queue": "queue",
     "dead": "dead",
+    "consumers": "consumers",
     "token": "token",
     "check": "files",
     "verify": "files",

@@ -2,6 +2,7 @@
 
 import re
 from enum import Enum
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -79,6 +80,16 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
         if self.open is not None and self.open.number == number:
             return None if self.given_back else self.open
         return next((lease for lease in self.kept if lease.number == number), None)
+
+
+class ConsumerGauges(NamedTuple):
+    """What the metrics say of a consumer. lag: messages of its queue that it could lease."""
+
+    queue: str
+    name: str
+    lag: int
+    open_messages: int
+    seconds_since_use: float
 
 
 def consumer_key(queue: str, name: str) -> str:

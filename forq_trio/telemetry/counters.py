@@ -8,6 +8,7 @@ histogram; all others are summed under "other". What the monitor wants to know o
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
 
 from forq_trio.model import limits
+from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
@@ -31,7 +32,8 @@ class Counters:
     of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait. connections:
     how many are open to the API, None where none is served. last_backup_at: when the latest backup that is there was
     made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
-    refresh. event_log: which lifecycle events are kept.
+    refresh. consumers: of pipelines, the first ones by queue and name.
+    event_log: which lifecycle events are kept.
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,7 @@ class Counters:
         self.backup_failed = False
         self.history = HistoryCounts()
         self.health: Callable[[], Mapping[str, str]] = dict
+        self.consumers: Callable[[], Sequence[ConsumerGauges]] = list
         self.nack_reasons = NackReasons()
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)

@@ -104,6 +104,22 @@ HEALTH = Family(
     (*QUEUE_LABELS, "level"),
     "1 for the level of a queue's health; among other queues, how many have it.",
 )
+CONSUMER_LABELS = ("queue_name", "consumer")
+CONSUMER_LAG = Family(
+    "forq_consumer_lag_messages",
+    "gauge",
+    CONSUMER_LABELS,
+    "Messages that a consumer of a pipeline could lease, now; of the first 100 consumers.",
+)
+CONSUMER_OPEN = Family(
+    "forq_consumer_open_messages",
+    "gauge",
+    CONSUMER_LABELS,
+    "Messages of the lease of a consumer that is not settled, now.",
+)
+CONSUMER_SECONDS = Family(
+    "forq_consumer_seconds_since_use", "gauge", CONSUMER_LABELS, "How long a consumer was not used, now."
+)
 INBOX = Family("forq_inbox_calls", "gauge", (), "Calls that wait to be taken into a commit, now.")
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
 WAIT = Family(
@@ -173,6 +189,9 @@ FAMILIES = (
     OLDEST_AGE,
     WAITING,
     HEALTH,
+    CONSUMER_LAG,
+    CONSUMER_OPEN,
+    CONSUMER_SECONDS,
     INBOX,
     REJECTIONS,
     WAIT,

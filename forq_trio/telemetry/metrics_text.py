@@ -49,6 +49,7 @@ class Exposition:
         yield from self._by_queue(names.OLDEST_AGE, counters.oldest_seconds)
         yield from self._by_queue(names.WAITING, counters.waiting())
         yield from self._health()
+        yield from self._consumers()
         yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
         yield _heading(names.REJECTIONS)
         for cause, count in counters.rejections.items():
@@ -110,6 +111,18 @@ class Exposition:
         counted = Counter((key(queue), level) for queue, level in self._counters.health().items())
         for (queue_key, level), count in counted.items():
             yield f'{names.HEALTH.name}{{{self._labels(queue_key)},level="{level}"}} {count}\n'
+
+    def _consumers(self) -> Iterator[str]:
+        gauges = self._counters.consumers()
+        for family, value in (
+            (names.CONSUMER_LAG, "lag"),
+            (names.CONSUMER_OPEN, "open_messages"),
+            (names.CONSUMER_SECONDS, "seconds_since_use"),
+        ):
+            yield _heading(family)
+            for gauge in gauges:
+                labels = f'queue_name="{gauge.queue}",consumer="{gauge.name}"'
+                yield f"{family.name}{{{labels}}} {getattr(gauge, value)}\n"
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)

@@ -45,6 +45,8 @@ FOR_DIALECTS = {
     "find_finished": "the admin UI searches by times",
     "history_of": "from the cache, without waiting",
     "settle_unused": "a job",
+    "consumer_gauges": "the metrics",
+    "consumers_of": "the admin UI",
     "lease_for_a_while": "over HTTP a request ends after about a second",
     "lease_lines": "the lines of a page as they are stored",
     "optimize": "a job",

@@ -151,6 +151,7 @@ async def test_every_job_of_a_system_has_a_title_and_says_what_it_did(autojump_c
             "sweep.stale": "End leases",
             "metrics.depth": "Count bytes and ages",
             "uses": "Save uses of tokens and sessions",
+            "consumers": "End leases of unused consumers",
             "stages": "End stages that were not published",
             "optimize": "Refresh statistics",
             "history": "Trim the history",

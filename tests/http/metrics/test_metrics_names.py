@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.messages import QueueCounts
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.telemetry.counters import Counters
@@ -49,6 +50,9 @@ OURS = {
     "forq_queue_oldest_claimable_age_seconds": ("gauge", "queue_name", "queue_type"),
     "forq_queue_waiting_consumers": ("gauge", "queue_name", "queue_type"),
     "forq_queue_health": ("gauge", "queue_name", "queue_type", "level"),
+    "forq_consumer_lag_messages": ("gauge", "queue_name", "consumer"),
+    "forq_consumer_open_messages": ("gauge", "queue_name", "consumer"),
+    "forq_consumer_seconds_since_use": ("gauge", "queue_name", "consumer"),
     "forq_inbox_calls": ("gauge",),
     "forq_rejections_total": ("counter", "cause"),
     "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
@@ -99,6 +103,7 @@ def full_tally() -> Counters:
     counters.oldest_seconds[counters.key("q")] = 1.5
     counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2], ("handling", "q"): [1]})
     counters.health = lambda: {"q": "fine"}
+    counters.consumers = lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)]
     counters.record_commit(3, 0.001, 0)
     counters.last_backup_at = 1_700_000_000_000
     return counters

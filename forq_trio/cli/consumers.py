@@ -1,0 +1,129 @@
+"""`forq consumers …`: the consumers of pipelines, and what they have leased."""
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import count_of, length_of_time, members, print_json
+from forq_trio.cli.tables import Column, Kind, numbers, print_table
+
+if TYPE_CHECKING:
+    from forq_trio.client.types import ConsumerInfo
+
+_COLUMNS = (
+    Column("queue"),
+    Column("consumer"),
+    *numbers("lag", "open"),
+    Column("lease", Kind.NUMBER),
+    Column("acknowledged", Kind.NUMBER, spare=1),
+    Column("generation", Kind.NUMBER, spare=2),
+    Column("used", Kind.NUMBER),
+)
+_yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.group(cls=CommandGroup, short_help="List, release or delete consumers of pipelines.")
+def consumers() -> None:
+    """Commands on the consumers of pipelines, which read a queue in numbered leases."""
+
+
+@consumers.command("list", short_help="List consumers.")
+@click.argument("queue", required=False)
+@json_option
+@url_option
+def list_(queue: str | None, as_json: bool, url: str) -> int:
+    """List the consumers of a queue, or of all: how far they are, and when they were used."""
+    with connect(url) as client:
+        found = client.consumers(queue)
+    if as_json:
+        for each in found:
+            print_json(each)
+    elif found:
+        print_table(_COLUMNS, [_row(each) for each in found])
+    else:
+        click.echo("There is no consumer; a pipeline makes one when it opens it.", err=True)
+    return Exit.OK
+
+
+def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
+    unused_ms = time.time_ns() // 1_000_000 - consumer.used_at
+    return (
+        consumer.queue,
+        consumer.name,
+        consumer.ready,
+        consumer.open_messages,
+        consumer.leased,
+        consumer.acknowledged,
+        consumer.generation,
+        f"{length_of_time(unused_ms)} ago",
+    )
+
+
+@consumers.command(short_help="Show a consumer.")
+@click.argument("queue")
+@click.argument("name")
+@json_option
+@url_option
+def show(queue: str, name: str, as_json: bool, url: str) -> int:
+    """Show how far a consumer is; times in milliseconds since the Unix epoch."""
+    with connect(url) as client:
+        found = client.consumer(queue, name)
+    if as_json:
+        print_json(found)
+    else:
+        rows = [(member, "" if value is None else value) for member, value in members(found).items()]
+        print_table((Column("member"), Column("value", Kind.TEXT)), rows)
+    return Exit.OK
+
+
+@consumers.command(short_help="Give back what a consumer has leased.")
+@click.argument("queue")
+@click.argument("name")
+@_yes_option
+@url_option
+def release(queue: str, name: str, yes: bool, url: str) -> int:
+    """Give back the messages of a consumer's open lease, the attempt uncounted.
+
+    The pipeline can then neither read nor acknowledge that lease: what it has written of it is delivered again. Asks
+    first. Without a terminal there is nobody to ask, so it takes --yes.
+    """
+    with connect(url) as client:
+        before = client.consumer(queue, name)
+        if not yes:
+            _confirm(before, "Give back")
+        client.release_consumer(queue, name)
+    click.echo(f"{count_of(before.open_messages, 'message')} of {name} given back to {queue}")
+    return Exit.OK
+
+
+@consumers.command(short_help="Forget a consumer.")
+@click.argument("queue")
+@click.argument("name")
+@_yes_option
+@url_option
+def delete(queue: str, name: str, yes: bool, url: str) -> int:
+    """Give back what a consumer has leased, and forget it: its numbers begin anew.
+
+    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    """
+    with connect(url) as client:
+        if not yes:
+            _confirm(client.consumer(queue, name), "Forget the consumer and give back")
+        client.delete_consumer(queue, name)
+    click.echo(f"{name} of {queue} is forgotten")
+    return Exit.OK
+
+
+def _confirm(consumer: "ConsumerInfo", what: str) -> None:
+    """Return if somebody says yes; raises Failure or UsageError."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("without a terminal to ask on, this needs --yes")
+    messages = count_of(consumer.open_messages, "message")
+    if not click.confirm(f"{what} {messages} of {consumer.name}?", err=True):
+        raise Failure("nothing was changed")
