@@ -105,6 +105,13 @@ HEALTH = Family(
     "1 for the level of a queue's health; among other queues, how many have it.",
 )
 INBOX = Family("forq_inbox_calls", "gauge", (), "Calls that wait to be taken into a commit, now.")
+STAGED_BYTES = Family(
+    "forq_staged_bytes",
+    "gauge",
+    (),
+    "Bytes of content and attributes that are staged and not yet in their queues, now.",
+)
+PUBLICATIONS = Family("forq_publications_total", "counter", (), "Publications of stages.")
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
 WAIT = Family(
     "forq_message_wait_seconds",
@@ -174,6 +181,8 @@ FAMILIES = (
     WAITING,
     HEALTH,
     INBOX,
+    STAGED_BYTES,
+    PUBLICATIONS,
     REJECTIONS,
     WAIT,
     END_TO_END,

@@ -50,6 +50,8 @@ class Exposition:
         yield from self._by_queue(names.WAITING, counters.waiting())
         yield from self._health()
         yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
+        yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
+        yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
         yield _heading(names.REJECTIONS)
         for cause, count in counters.rejections.items():
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'

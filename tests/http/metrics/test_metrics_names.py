@@ -50,6 +50,8 @@ OURS = {
     "forq_queue_waiting_consumers": ("gauge", "queue_name", "queue_type"),
     "forq_queue_health": ("gauge", "queue_name", "queue_type", "level"),
     "forq_inbox_calls": ("gauge",),
+    "forq_staged_bytes": ("gauge",),
+    "forq_publications_total": ("counter",),
     "forq_rejections_total": ("counter", "cause"),
     "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
