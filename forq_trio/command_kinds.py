@@ -65,5 +65,5 @@ LASTING: Set[type[Command[Any]]] = SENDS | {
 All else, if it is forgotten, leads to a second delivery at worst, or to an older time of use of a token or session.
 """
 CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
-NOTED = CHANGING_TOKENS | {Nack, NackById}
-"""After these the writer looks at the tokens, or at the reasons of nacks, too."""
+NOTED = CHANGING_TOKENS | {Nack, NackById, Publish}
+"""After these the writer looks at the tokens, at the reasons of nacks, or at publications, too."""

@@ -54,6 +54,7 @@ from forq_trio.model.commands import (
     Produce,
     ProduceEach,
     ProduceMany,
+    Publish,
     Release,
     content_bytes,
     message_count,
@@ -69,6 +70,7 @@ from forq_trio.model.errors import (
     StorageUnavailable,
 )
 from forq_trio.model.messages import Delivery, Receipt
+from forq_trio.model.publishing import Published
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Batch, BatchResult, Snapshot
 from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import DLQ_FULL
@@ -144,6 +146,7 @@ class WriterActor:
         self.moved = trio.Event()
         counters.parked = self.parked
         counters.inbox_calls = self._inbox.__len__
+        counters.staged_bytes = lambda: self.snapshot().staging.bytes
 
     # Called by other tasks
 
@@ -363,7 +366,7 @@ class WriterActor:
         _log_losses(result)
 
     def _note(self, batch: Batch, outcomes: Sequence[Any]) -> None:
-        """Note changes of tokens, and the reasons of nacks."""
+        """Note changes of tokens, the reasons of nacks, and publications."""
         if not CHANGING_TOKENS.isdisjoint(map(type, batch.commands)):
             self.token_changes += 1
         for command, outcome in zip(batch.commands, outcomes, strict=True):
@@ -372,6 +375,8 @@ class WriterActor:
                 reasons.add(batch.now_ms, command.queue, command.reason, outcome.count(True))
             elif type(command) is NackById and outcome is True:
                 self._counters.nack_reasons.add(batch.now_ms, command.queue, None, 1)
+            elif type(command) is Publish and isinstance(outcome, Published):
+                self._counters.publications += outcome.published
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
         """Resolve a parked receiver; release the messages of one that has left."""

@@ -29,8 +29,9 @@ class Counters:
 
     As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;
     oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
-    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait. connections:
-    how many are open to the API, None where none is served. last_backup_at: when the latest backup that is there was
+    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait; staged_bytes,
+    see `Staging`. publications: how many there were. connections: how many are open to the API, None where none is
+    served. last_backup_at: when the latest backup that is there was
     made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
     refresh. consumers: of pipelines, the first ones by queue and name.
     event_log: which lifecycle events are kept.
@@ -42,6 +43,8 @@ class Counters:
         self.oldest_seconds: dict[QueueKey, float] = {}
         self.parked: Mapping[str, Sized] = {}
         self.inbox_calls: Callable[[], int] = lambda: 0
+        self.staged_bytes: Callable[[], int] = lambda: 0
+        self.publications = 0
         self.connections: Callable[[], int] | None = None
         self.event_log: Callable[[], EventLog] = EventLog
         self.last_backup_at: int | None = None

@@ -121,6 +121,13 @@ CONSUMER_SECONDS = Family(
     "forq_consumer_seconds_since_use", "gauge", CONSUMER_LABELS, "How long a consumer was not used, now."
 )
 INBOX = Family("forq_inbox_calls", "gauge", (), "Calls that wait to be taken into a commit, now.")
+STAGED_BYTES = Family(
+    "forq_staged_bytes",
+    "gauge",
+    (),
+    "Bytes of content and attributes that are staged and not yet in their queues, now.",
+)
+PUBLICATIONS = Family("forq_publications_total", "counter", (), "Publications of stages.")
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
 WAIT = Family(
     "forq_message_wait_seconds",
@@ -193,6 +200,8 @@ FAMILIES = (
     CONSUMER_OPEN,
     CONSUMER_SECONDS,
     INBOX,
+    STAGED_BYTES,
+    PUBLICATIONS,
     REJECTIONS,
     WAIT,
     END_TO_END,

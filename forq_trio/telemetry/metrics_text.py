@@ -51,6 +51,8 @@ class Exposition:
         yield from self._health()
         yield from self._consumers()
         yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
+        yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
+        yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
         yield _heading(names.REJECTIONS)
         for cause, count in counters.rejections.items():
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'

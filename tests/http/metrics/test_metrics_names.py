@@ -54,6 +54,8 @@ OURS = {
     "forq_consumer_open_messages": ("gauge", "queue_name", "consumer"),
     "forq_consumer_seconds_since_use": ("gauge", "queue_name", "consumer"),
     "forq_inbox_calls": ("gauge",),
+    "forq_staged_bytes": ("gauge",),
+    "forq_publications_total": ("counter",),
     "forq_rejections_total": ("counter", "cause"),
     "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
