@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from forq_trio.storage.engine import Reader
+from forq_trio.storage.reader import Reader
 
 
 def claimable_since(queues: Sequence[str], reader: Reader) -> dict[str, int]:

@@ -11,7 +11,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, Stopping
-from forq_trio.storage.engine import Reader
+from forq_trio.storage.reader import Reader
 
 T = TypeVar("T")
 

@@ -66,34 +66,20 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.consumers import Consumer
-from forq_trio.model.events import EventLines, EventLog
+from forq_trio.model.events import EventLog
 from forq_trio.model.history import (
-    FinishedMessage,
-    FoundFinished,
     HistoryCounts,
     HistoryEnds,
-    HistoryLines,
-    Outcome,
 )
 from forq_trio.model.messages import (
     Delivery,
-    ErrorGroups,
-    ExportBounds,
-    ExportRows,
-    Found,
-    FoundRows,
-    ListedState,
-    MatchCount,
-    MessageFilter,
-    MessagePage,
     QueueCounts,
-    StoredMessage,
-    StoredQueue,
 )
-from forq_trio.model.publishing import PublishedVersion, Staging
+from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
+from forq_trio.storage.reader import Reader
 
 
 class EngineSettings(Struct, frozen=True, gc=False):
@@ -291,130 +277,6 @@ class CheckpointResult(Struct, frozen=True, gc=False):
 
     log_pages: int
     moved_pages: int
-
-
-class Reader(Protocol):
-    """A read-only connection, used by one thread at a time. Every method sees one committed state.
-
-    What returns several messages returns at most `limit` of them, and fewer where they have more than
-    BROWSE_PAGE_BYTES_MAX together; at least one if there is one.
-    """
-
-    def queues(self) -> list[StoredQueue]:
-        """All known queues by name, without oldest_ready_at."""
-        ...
-
-    def queue(self, queue: str) -> StoredQueue:
-        """One queue with oldest_ready_at; a queue nobody ever used has zeros."""
-        ...
-
-    def message(self, queue: str, message_id: str) -> StoredMessage | None: ...
-
-    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
-        """The next ready messages in claim order."""
-        ...
-
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
-        """Messages newest first, those with a sequence below `before_sequence` (None: from the newest)."""
-        ...
-
-    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
-        """Random ready messages, none twice."""
-        ...
-
-    def search(
-        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
-    ) -> Found:
-        """The messages that match, newest first, below `before_sequence`; reads no more than `scan_max` messages."""
-        ...
-
-    def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
-        """At most `limit` messages in this state: ready ones in claim order, others newest first.
-
-        cursor: the `next` of the page before, None for the first; raises OutOfRange for one that is malformed.
-        """
-        ...
-
-    def find_messages(
-        self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
-    ) -> FoundRows:
-        """`search`, with rows: the same messages, however long they are."""
-        ...
-
-    def count_messages(
-        self, queue: str, wanted: MessageFilter, before_sequence: int | None, scan_max: int
-    ) -> MatchCount:
-        """How many `find_messages` without a limit would find."""
-        ...
-
-    def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
-        """The newest `scan_max` messages below `before_sequence`, by reason and error."""
-        ...
-
-    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
-        """The lifecycle events of `queue` (None: all) behind `after`, up to `until` (None: the newest).
-
-        Looks at EVENTS_SCAN_MAX at most, and returns EVENT_LINES_BYTES_MAX bytes at most, but one if there is one.
-        """
-        ...
-
-    def message_events(self, queue: str, message_id: str) -> bytes:
-        """The latest MESSAGE_EVENTS_MAX events of a message as NDJSON; none if it was never in `queue`."""
-        ...
-
-    def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
-        """The queue of each of these messages; those that do not exist are left out."""
-        ...
-
-    def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
-        """Messages by sequence, those above `after` up to `until`, as lines of JSON."""
-        ...
-
-    def export_bounds(self, queue: str, count: int) -> ExportBounds:
-        """Cut what is stored now into at most `count` ranges of as many messages each."""
-        ...
-
-    def publication(self, app: str) -> PublishedVersion | None:
-        """The last version that an app published."""
-        ...
-
-    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
-        """At most `limit` finished messages with ids above `after` (and up to `until`), oldest first, as NDJSON.
-
-        queue: None for all. The page ends at about BROWSE_PAGE_BYTES_MAX; it has at least one message if there is one.
-        """
-        ...
-
-    def find_finished(
-        self,
-        queue: str,
-        wanted: MessageFilter,
-        outcome: Outcome | None,
-        before: int | None,
-        limit: int,
-        scan_max: int,
-    ) -> FoundFinished:
-        """The finished messages that match, newest first, with ids below `before`; reads `scan_max` at most.
-
-        The filter means the reason of the history, and the time when a message ended; status and above_sequence mean
-        nothing here.
-        """
-        ...
-
-    def finished(self, queue: str, message_id: str) -> FinishedMessage | None: ...
-
-    def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
-        """The lines of these pages of a consumer's lease, in order, as far as they are there.
-
-        No more than have CONSUMER_READ_BYTES_MAX bytes together, but the first one.
-        """
-        ...
-
-    def interrupt(self) -> None:
-        """Make a read that runs in another thread fail with ReadDeadlineExceeded."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class WriteAheadLog(Protocol):

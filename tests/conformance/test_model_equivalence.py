@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,41 +19,23 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
-    Ack,
-    Claim,
-    Delete,
-    Extend,
-    Nack,
-    Produce,
-    ProduceEach,
-    ProduceMany,
     PurgeHistory,
-    Redrive,
-    Release,
-    Resubmit,
-    TrimEvents,
     TrimHistory,
 )
-from forq_trio.model.consumers import Consumer
 from forq_trio.model.messages import (
     Delivery,
-    ListedState,
-    MessageFilter,
-    NewMessage,
-    Produced,
-    Receipt,
     Status,
 )
-from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, Batch, Engine, EngineSettings
+from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, EngineSettings
 from forq_trio.storage.lifecycle import event_bytes
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from forq_trio.wire.export import ExportedMessage
-from support.batches import read_events, served_by_queue, waiting
+from support.batches import read_events
 from support.effort import count
 
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
+from .side import Side, lines_of
 
 SETTINGS = EngineSettings(queue_ttl_ms=60_000, dlq_ttl_ms=90_000, attempts_max=3, history=True, events=True)
 SMALL_BOUNDS = {
@@ -98,238 +80,6 @@ LAST_EVENTS = {
 """What the last event of a message may be, by its status; None: it is gone."""
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
 PHASES = (Phase.explicit, Phase.generate)
-LINE = msgspec.json.Decoder(ExportedMessage)
-
-
-class Side:
-    """One engine, with what it alone knows: the ids and receipts it gave out, in order."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.reader = engine.open_reader()
-        self.ids: dict[int, str] = {}
-        self.deliveries: list[tuple[str, Receipt]] = []
-        self.events_read = 0
-        self.last_events: dict[int, Any] = {}
-
-    def close(self) -> None:
-        self.reader.close()
-        self.engine.close()
-
-    def translate(self, command: Any, now_ms: int) -> Any:
-        """The command with this side's receipts and ids, and its times made absolute."""
-        changes: dict[str, Any] = {}
-        match command:
-            case Produce(_, message):
-                changes["message"] = _at(message, now_ms)
-            case ProduceMany(_, many):
-                changes["messages"] = tuple(_at(message, now_ms) for message in many)
-            case ProduceEach(many):
-                changes["messages"] = tuple((queue, _at(message, now_ms)) for queue, message in many)
-            case Ack() | Nack() | Extend() | Release():
-                changes["receipts"] = tuple(self._receipt(receipt.seq) for receipt in command.receipts)
-                if command.queue is not None and self.deliveries and command.receipts[0].seq < 8:
-                    changes["queue"] = self._queue(command.receipts[0].seq, command.queue)
-            case Redrive() | Delete():
-                changes["message_ids"] = tuple(self._id(int(age)) for age in command.message_ids)
-                changes["queue"] = self._place(int(command.message_ids[0]), command.queue)
-            case TrimHistory():
-                changes["finished_before"] = now_ms + command.finished_before
-            case TrimEvents():
-                changes["before_ms"] = now_ms - command.before_ms
-            case Resubmit():
-                changes["queue"] = self._place(int(command.message_id), command.queue)
-        if getattr(command, "message_id", None) is not None:
-            changes["message_id"] = self._id(int(command.message_id))
-        return msgspec.structs.replace(command, **changes) if changes else command
-
-    def _place(self, age: int, otherwise: str) -> str:
-        """Mostly the queue that the message is in."""
-        known = list(self.ids)
-        if age >= min(len(known), 8):
-            return otherwise
-        return self.reader.queues_of([known[-1 - age]]).get(known[-1 - age], otherwise)
-
-    def _receipt(self, age: int) -> Receipt:
-        return self.deliveries[-1 - age][1] if age < len(self.deliveries) else Receipt(1, age)
-
-    def _queue(self, age: int, otherwise: str) -> str:
-        """Mostly the queue that the message was delivered from: a wrong one would only ever be refused."""
-        return self.deliveries[-1 - age][0] if age < len(self.deliveries) else otherwise
-
-    def _id(self, age: int) -> str:
-        known = list(self.ids.values())
-        return known[-1 - age] if age < len(known) else "00000000-0000-7000-8000-000000000000"
-
-    def run(self, batch: list[Any], parked: dict[str, list[Claim]], now_ms: int) -> tuple[Any, int | None]:
-        """Execute and commit; what came of it without what only this side can know, and the next due time."""
-        translated = [self.translate(command, now_ms) for command in batch]
-        receivers = waiting(parked)
-        result = self.engine.execute_batch(Batch(translated, now_ms, receivers))
-        self.engine.commit()
-        for outcome in result.outcomes:
-            self._learn_ids(outcome)
-        outcomes = [
-            self._take(command.queue if isinstance(command, Claim) else "", outcome)
-            for command, outcome in zip(translated, result.outcomes, strict=True)
-        ]
-        served = {
-            queue: [(place, self._take(queue, deliveries)) for place, deliveries in parts]
-            for queue, parts in sorted(served_by_queue(result, receivers).items())
-        }
-        durations = {key: sorted(values) for key, values in result.durations.items()}
-        rest = (result.failed_queued, result.woken, durations, self.new_events())
-        said = (outcomes, served, result.events, *rest)
-        return said, result.next_due_ms
-
-    def new_events(self) -> dict[int, list[Any]]:
-        """The events of this batch by message, in order, without what only this side can know."""
-        last = self.engine.snapshot().event_log.last
-        new = read_events(self.reader, after=self.events_read)
-        assert [event["id"] for event in new] == list(range(self.events_read + 1, last + 1))
-        self.events_read = last
-        by_message: dict[int, list[Any]] = {}
-        for event in new:
-            assert self.ids[event["sequence"]] == event["messageId"]
-            self.last_events[event["sequence"]] = event
-            by_message.setdefault(event["sequence"], []).append(event | {"id": 0, "messageId": ""})
-        return by_message
-
-    def _learn_ids(self, outcome: Any) -> None:
-        match outcome:
-            case Produced(message_id, sequence):
-                assert self.ids.setdefault(sequence, message_id) == message_id
-            case tuple():
-                for each in outcome:
-                    self._learn_ids(each)
-
-    def _take(self, queue: str, outcome: Any) -> Any:
-        """The outcome without this side's ids and receipts, which are noted."""
-        match outcome:
-            case Produced():
-                return msgspec.structs.replace(outcome, id="")
-            case Delivery():
-                receipt = Receipt.parse(outcome.receipt)
-                assert receipt.seq == outcome.sequence
-                assert self.ids.setdefault(outcome.sequence, outcome.id) == outcome.id
-                self.deliveries.append((queue, receipt))
-                return msgspec.structs.replace(outcome, id="", receipt="")
-            case tuple():
-                return tuple(self._take(queue, each) for each in outcome)
-            case Exception():
-                return type(outcome)
-            case _:
-                return outcome
-
-    def view(self) -> Any:
-        """Everything a reader can see, and what the engine keeps in mind; when the oldest came see `oldest`."""
-        seen = []
-        for queue in QUEUES:
-            everything = self.reader.browse(queue, None, 1_000)
-            for message in everything:
-                assert self.ids.setdefault(message.sequence, message.id) == message.id
-                assert self.reader.message(queue, message.id) == message
-            peeked = [message.sequence for message in self.reader.peek(queue, 1_000)]
-            shuffled = [message.sequence for message in self.reader.peek_shuffled(queue, 1_000)]
-            assert sorted(shuffled) == sorted(peeked)
-            info = msgspec.structs.replace(self.reader.queue(queue), oldest_ready_at=None)
-            seen.append((info, _anonymous(everything), peeked, self.engine.snapshot().rules(queue)))
-        engine = self.engine
-        known = (
-            dict(engine.snapshot().counts),
-            dict(engine.snapshot().settings),
-            dict(engine.snapshot().tokens),
-            dict(engine.snapshot().sessions),
-            list(engine.snapshot().redrives.items()),
-            engine.snapshot().staging,
-            [self.reader.publication(app) for app in "mno"],
-            dict(engine.snapshot().consumers),
-            [self._pages(consumer) for _, consumer in sorted(engine.snapshot().consumers.items())],
-            engine.snapshot().event_log._replace(begin=0),
-        )
-        return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
-
-    def history(self, limit: int) -> Any:
-        """All that is kept of finished messages, read page by page, and what the engine keeps in mind of it."""
-        snapshot = self.engine.snapshot()
-        pages, at = [], 0
-        while at < snapshot.history_ends.last:
-            page = self.reader.history(at, None, limit, None)
-            pages.append((_lines(page.lines), page.next, page.ends))
-            assert page.ends == snapshot.history_ends
-            at = page.next
-        finished = [line for lines, _, _ in pages for line in lines]
-        assert [line["id"] for line in finished] == [self.ids[line["sequence"]] for line in finished]
-        of_queue = self.reader.history(0, None, limit, QUEUES[0])
-        lines = ([{**line, "id": ""} for line in lines] for lines in (finished, _lines(of_queue.lines)))
-        return snapshot.history_counts(), snapshot.history_ends, *lines, of_queue.next
-
-    def find_finished(self, queue: str, wanted: MessageFilter, limit: int, scan_max: int) -> Any:
-        """A search in the history, all its pages, for any outcome and for one."""
-        pages, before = [], None
-        for outcome in (None, "acked"):
-            while True:
-                found = self.reader.find_finished(queue, wanted, outcome, before, limit, scan_max)
-                for message in found.messages:
-                    assert self.reader.finished(queue, message.id) == message
-                pages.append(msgspec.structs.replace(found, messages=_anonymous(found.messages)))
-                before = found.next_before
-                if before is None:
-                    break
-        return pages
-
-    def _pages(self, consumer: Consumer) -> list[Any]:
-        """The lines of all leases of a consumer that can be read, without ids."""
-        leases = []
-        for number in range(consumer.leased + 1):
-            pages = self.reader.lease_pages(consumer.queue, consumer.name, number, 0, 99)
-            lease = consumer.readable(number)
-            assert lease is None or len(pages) == lease.pages
-            assert lease is None or sum(map(len, pages)) == lease.bytes
-            lines = [LINE.decode_lines(page) for page in pages]
-            for line in [line for page in lines for line in page]:
-                assert self.ids[line.sequence] == line.id
-            leases.append([_anonymous(page) for page in lines])
-        return leases
-
-    def search(self, queue: str, wanted: MessageFilter, before: int | None, limit: int, scan_max: int) -> Any:
-        """A search, the same with rows and counted, and the errors of what it may look at."""
-        found = self.reader.search(queue, wanted, before, limit, scan_max)
-        rows = self.reader.find_messages(queue, wanted, before, limit, scan_max)
-        count = self.reader.count_messages(queue, wanted, before, scan_max)
-        groups = self.reader.error_groups(queue, before, scan_max)
-        found = msgspec.structs.replace(found, messages=_anonymous(found.messages))
-        return found, msgspec.structs.replace(rows, rows=_anonymous(rows.rows)), count, groups
-
-    def lists(self, queue: str, limit: int) -> list[Any]:
-        """Every list of a queue, read page by page."""
-        lists = []
-        for state in get_args(ListedState):
-            rows: list[Any] = []
-            cursor: str | None = None
-            while True:
-                page = self.reader.list_messages(queue, state, cursor, limit)
-                rows += _anonymous(page.rows)
-                assert len(page.rows) == limit or page.next is None
-                if page.next is None:
-                    break
-                cursor = page.next
-            lists.append(rows)
-        return lists
-
-
-def _lines(lines: bytes) -> list[Any]:
-    return [msgspec.json.decode(line) for line in lines.splitlines()]
-
-
-def _anonymous(messages: list[Any]) -> list[Any]:
-    return [msgspec.structs.replace(message, id="") for message in messages]
-
-
-def _at(message: NewMessage, now_ms: int) -> NewMessage:
-    if message.process_after is None:
-        return message
-    return msgspec.structs.replace(message, process_after=now_ms + message.process_after)
 
 
 class EnginesAgree(RuleBasedStateMachine):
@@ -415,7 +165,7 @@ class EnginesAgree(RuleBasedStateMachine):
         """Every message that was ever stored is in a queue or in the history, once; all else was trimmed or purged."""
         kept = self.sqlite.engine.snapshot().history_counts()
         assert sum(counts.messages for counts in kept.values()) == self.finished - self.forgotten
-        page = _lines(self.sqlite.reader.history(0, None, 10_000, None).lines)
+        page = lines_of(self.sqlite.reader.history(0, None, 10_000, None).lines)
         finished = [line["sequence"] for line in page]
         assert len(finished) == len(set(finished)) == self.finished - self.forgotten
         assert not self.sqlite.reader.queues_of(finished)

@@ -12,7 +12,7 @@ GROUPS = {
     "model": {"model", "version"},
     "telemetry": {"telemetry"},
     "config": {"config"},
-    "seam": {"storage.engine"},
+    "seam": {"storage.engine", "storage.reader"},
     "storage": {"storage"},
     "actors": {"writer_actor", "command_kinds", "waiters", "inbox", "store", "commit_policy", "readers"},
     "broker": {"broker"},

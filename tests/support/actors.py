@@ -14,7 +14,8 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Ping
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import Batch, BatchResult, Engine, EngineFacts, Reader, Snapshot
+from forq_trio.storage.engine import Batch, BatchResult, Engine, EngineFacts, Snapshot
+from forq_trio.storage.reader import Reader
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor, WriterListener

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.messages import Delivery
-from forq_trio.storage.engine import Batch, BatchResult, Engine, Reader, Receiver
+from forq_trio.storage.engine import Batch, BatchResult, Engine, Receiver
+from forq_trio.storage.reader import Reader
 from support.actors import T0
 
 Receivers = Mapping[str, Sequence[Receiver]]

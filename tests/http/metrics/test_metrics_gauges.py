@@ -19,7 +19,7 @@ from forq_trio.model.errors import StorageUnavailable
 from forq_trio.model.messages import NewMessage
 from forq_trio.monitor.ages import Ages
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.storage.engine import Reader
+from forq_trio.storage.reader import Reader
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
