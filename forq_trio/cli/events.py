@@ -40,7 +40,7 @@ _LINE_LENGTH_MAX = 79
 def events(
     follow: bool, queue: str | None, after: int | None, kinds: tuple[str, ...], as_json: bool, url: str
 ) -> int:
-    """Show what happened to messages, oldest first, a line for each event. The server has to keep them (FORQ_EVENTS)."""
+    """Show what happened to messages, oldest first, a line for each event. The server has to keep them: FORQ_EVENTS."""
     found = False
     try:
         with connect(url) as client:
@@ -88,5 +88,6 @@ def _line(event: MessageEvent) -> str:
     if event.target is not None:
         words.append(f"to {event.target}")
     if event.reason is not None:
-        words.append(event.reason)
-    return one_line(visible(" ".join(words)), _LINE_LENGTH_MAX)
+        words.append(one_line(visible(event.reason), _LINE_LENGTH_MAX))
+    line = " ".join(words)
+    return line if len(line) <= _LINE_LENGTH_MAX else f"{line[: _LINE_LENGTH_MAX - 1]}…"
