@@ -111,7 +111,7 @@ async def open_system(
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
     policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
     backup: None for backups only when asked, beside the database.
-    history: how much of it is kept, None for the defaults. retention: of events; None for the defaults.
+    history: how much of it is kept, None for the defaults; retention: the same of events.
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
@@ -131,9 +131,7 @@ async def open_system(
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
-    periodic.append(history_job(broker, clock, history or HistoryRetention()))
-    periodic.append(retention_job(broker, clock, retention or Retention()))
-    counters.event_log = broker.event_log
+    periodic += _retention_jobs(broker, clock, history or HistoryRetention(), retention or Retention())
     guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
@@ -185,6 +183,13 @@ def _periodic_jobs(
         stages_job(broker),
         optimize_job(broker),
     ]
+
+
+def _retention_jobs(
+    broker: Broker, clock: Clock, history: HistoryRetention, events: Retention
+) -> list[Periodic]:
+    """The jobs that remove what was kept for long enough."""
+    return [history_job(broker, clock, history), retention_job(broker, clock, events)]
 
 
 def _guards(

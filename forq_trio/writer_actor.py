@@ -140,6 +140,7 @@ class WriterActor:
         self.parked = ParkedReceivers(parked_max)
         self.watches = Watches()
         self.event_watch = EventWatch(lambda: store.snapshot().event_log.last)
+        counters.event_log = lambda: store.snapshot().event_log
         self.token_changes = 0
         self.sends_refused = False
         self.files_problem: str | None = None

@@ -8,6 +8,7 @@ from bench.scenarios import (
     closed,
     dashboards,
     embedded,
+    events,
     features,
     handoff,
     idle,
@@ -59,5 +60,6 @@ SCENARIOS: dict[str, Scenario] = {
     "features-stored": Scenario(features.features_stored, needs_own=True),
     "neighbours": Scenario(neighbours.neighbours, needs_own=True),
     "writes": Scenario(writes.writes, needs_own=True),
+    "events": Scenario(events.events, needs_own=True),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

@@ -23,27 +23,30 @@ FRAME_BYTES = PAGE_BYTES + 24
 
 
 def writes(context: Context) -> list[Row]:
-    """Pages and bytes that a send, receive, ack, nack and extend write to the log, alone and sharing a commit."""
+    """Pages and bytes that a send, receive, ack, nack and extend write to the log, alone and sharing a commit;
+    without lifecycle events and with them."""
     settings = context.settings
     message = NewMessage(context.content)
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="forq-bench-", dir=context.data_dir) as directory:
-        engine = _Engine(str(Path(directory) / "forq.db"), context.durability)
-        try:
-            for _ in range(settings.writes_stored // STORE_BATCH):
-                engine.run([ProduceMany(QUEUE, (message,) * STORE_BATCH)])
-            for size in PER_COMMIT:
-                rows += _operations(engine, message, size, settings.writes_commits)
-        finally:
-            engine.close()
+    for events in (False, True):
+        with tempfile.TemporaryDirectory(prefix="forq-bench-", dir=context.data_dir) as directory:
+            engine = _Engine(str(Path(directory) / "forq.db"), context.durability, events=events)
+            try:
+                for _ in range(settings.writes_stored // STORE_BATCH):
+                    engine.run([ProduceMany(QUEUE, (message,) * STORE_BATCH)])
+                for size in PER_COMMIT:
+                    measured = _operations(engine, message, size, settings.writes_commits)
+                    rows += [{**row, "events": "on" if events else "off"} for row in measured]
+            finally:
+                engine.close()
     return rows
 
 
 class _Engine:
     """The storage engine with a clock of its own: a millisecond a batch. It counts the pages of its commits."""
 
-    def __init__(self, path: str, durability: str) -> None:
-        self._engine = SqliteEngine(path, EngineSettings(), durability)
+    def __init__(self, path: str, durability: str, *, events: bool) -> None:
+        self._engine = SqliteEngine(path, EngineSettings(events=events), durability)
         self._now_ms = STARTED_MS
         self.pages = 0
 

@@ -149,20 +149,27 @@ def forq_environment(database: Path, durability: str) -> dict[str, str]:
 
 
 @contextmanager
-def forq_server(data_dir: Path, durability: str) -> Iterator[Server]:
-    """`forq serve` of this checkout on a new database in a directory of its own below `data_dir`."""
+def forq_server(
+    data_dir: Path, durability: str, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """`forq serve` of this checkout on a new database in a directory of its own below `data_dir`.
+
+    settings: more of its environment.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="forq-bench-", dir=data_dir) as directory,
-        forq_server_on(Path(directory) / "forq.db", durability) as server,
+        forq_server_on(Path(directory) / "forq.db", durability, settings=settings) as server,
     ):
         yield server
 
 
 @contextmanager
-def forq_server_on(database: Path, durability: str, *, kill: bool = False) -> Iterator[Server]:
+def forq_server_on(
+    database: Path, durability: str, *, kill: bool = False, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """`forq serve` of this checkout on this database, healthy. kill: end it by kill -9 instead of asking it to stop."""
     command = [sys.executable, "-m", "forq_trio.cli", "serve"]
-    process = _Process(command, forq_environment(database, durability), "stderr")
+    process = _Process(command, {**forq_environment(database, durability), **(settings or {})}, "stderr")
     try:
         api = Api(f"http://{process.address()}", KEY)
         said = check_health(api) or durability

@@ -25,6 +25,7 @@ _MODULES = {
     "queues": "look",
     "peek": "look",
     "export": "export",
+    "events": "events",
     "queue": "queue",
     "dead": "dead",
     "consumers": "consumers",

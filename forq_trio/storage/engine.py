@@ -66,6 +66,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.consumers import Consumer
+from forq_trio.model.engine_facts import EngineFacts as EngineFacts
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import (
     HistoryCounts,
@@ -307,27 +308,6 @@ class WriteAheadLog(Protocol):
         truncate: also empty the log, unless a reader uses it; no batch may run meanwhile. Raises StorageUnavailable.
         """
         ...
-
-
-class EngineFacts(Struct, frozen=True, kw_only=True):
-    """What an engine is and how much disk it uses, in bytes; for people.
-
-    path: of the database, None for one that is temporary or in memory. file: of the database without its log;
-    free_page_bytes: how much of it holds nothing, as of the last checkpoint. log_bytes: what the log holds now;
-    log_bytes_max: how long it becomes before it is started over, if no long read holds it. disk_free_bytes,
-    disk_total_bytes: of the disk of the database; None where that cannot be told.
-    """
-
-    name: str
-    version: str
-    durability: str
-    path: str | None = None
-    file_bytes: int = 0
-    free_page_bytes: int = 0
-    log_bytes: int = 0
-    log_bytes_max: int = 0
-    disk_free_bytes: int | None = None
-    disk_total_bytes: int | None = None
 
 
 NO_DURABILITY = "none"

@@ -32,13 +32,18 @@ from support.real_server import SECRET
 
 @contextmanager
 def in_process_server(
-    *, database: Path | None = None, ssl_context: ssl.SSLContext | None = None, lock_out: bool = False
+    *,
+    database: Path | None = None,
+    ssl_context: ssl.SSLContext | None = None,
+    lock_out: bool = False,
+    events: bool = False,
 ) -> Iterator[str]:
     """Serve while the body runs; yields the URL. What the server reports as an error fails the test.
 
     database: None for one that is thrown away. lock_out: whether clients with wrong keys are, as they usually are.
+    events: keep lifecycle events.
     """
-    server = _InProcessServer(database, ssl_context, lock_out)
+    server = _InProcessServer(database, ssl_context, lock_out, events)
     thread = threading.Thread(target=server.run)
     thread.start()
     port = server.started.get()
@@ -58,6 +63,7 @@ class _InProcessServer:
     database: Path | None
     ssl_context: ssl.SSLContext | None
     lock_out: bool
+    events: bool
     started: "SimpleQueue[int | None]" = field(default_factory=SimpleQueue)
     errors: list[BaseException] = field(default_factory=list)
 
@@ -76,7 +82,7 @@ class _InProcessServer:
     async def _run(self) -> None:
         self._token, self._stopping = trio.lowlevel.current_trio_token(), trio.Event()
         url = MEMORY_URL if self.database is None else f"{SQLITE_PREFIX}{self.database}"
-        engine = open_engine(url, EngineSettings(), "normal")
+        engine = open_engine(url, EngineSettings(events=self.events), "normal")
         async with open_system(engine, SystemClock()) as system:
             server = Server(
                 make_handler(self._routes(system), answer_error),

@@ -265,6 +265,18 @@ PEEK = Operation(
 )
 
 
+_PARTS = (
+    administration_routes,
+    dead_letter_routes,
+    publishing_routes,
+    history_routes,
+    consumer_routes,
+    event_routes,
+    token_routes,
+)
+"""Parts of the API, each with its routes: made of what makes one, and the broker."""
+
+
 def forq_routes(
     broker: Broker,
     access: Access,
@@ -329,12 +341,6 @@ def forq_routes(
         route("GET", "/queues/{queue}/health", queues.health, SHOW_HEALTH, Scope.BROWSE),
         route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
-        *administration_routes(route, broker),
-        *dead_letter_routes(route, broker),
-        *publishing_routes(route, broker),
-        *history_routes(route, broker),
-        *consumer_routes(route, broker),
-        *event_routes(route, broker),
-        *token_routes(route, broker),
+        *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),
     ]

@@ -40,8 +40,8 @@ SQL = (
     | load("shuffle")
     | load("publishing")
     | load("history")
-    | load("events")
     | load("consumers")
+    | load("events")
 )
 
 _COUNTED = frozenset(EVENT_KINDS)
@@ -60,9 +60,8 @@ class Transaction(Isolation, Counts):
     changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
     rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
     those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
-    messages are sent. durations: see BatchResult. event_log: the events that are kept, as of the
-    last command, without those of this batch until its end. tokens, sessions, redrives, consumers: all, as of the last
-    command.
+    messages are sent. durations: see BatchResult. event_log: the events that are kept, without those of
+    this batch until its end. tokens, sessions, redrives, consumers: all, as of the last command.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """One message: as a page, in place below its row, and its content as a file."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -12,9 +12,11 @@ from forq_trio.model.errors import MalformedMessageId, MessageNotFound
 from forq_trio.ui import content, timeline
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.curl import curl_command
+from forq_trio.ui.event_timeline import event_timeline, is_whole
 from forq_trio.ui.pages.message_actions import add_actions
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
+from forq_trio.wire.events import MessageEvent
 from forq_trio.wire.messages import MessageInfo
 
 _FILE_POLICY = "default-src 'none'; sandbox"
@@ -67,9 +69,14 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
 
 
 def message_context(
-    site: Site, viewer: Viewer, message: MessageInfo, args: Mapping[str, str]
+    site: Site,
+    viewer: Viewer,
+    message: MessageInfo,
+    args: Mapping[str, str],
+    events: Sequence[MessageEvent] = (),
 ) -> dict[str, Any]:
-    """What the templates of a message need."""
+    """What the templates of a message need. events: those of the message that are kept."""
+    by_events = is_whole(events)
     now_ms = site.clock.now_ms()
     home = home_of(site, message)
     text = args.get("q", "")[: limits.SEARCH_TEXT_LENGTH_MAX]
@@ -81,8 +88,8 @@ def message_context(
         "shown": content.show(message.content, args.get("view", ""), text),
         "views": content.VIEWS,
         "text": text,
-        "steps": timeline.timeline(message, now_ms),
-        "forgotten": timeline.forgotten(message),
+        "steps": event_timeline(events) if by_events else timeline.timeline(message, now_ms),
+        "forgotten": not by_events and timeline.forgotten(message),
         "reason_words": timeline.reason_words,
         "visible": content.visible,
         "attempts_max": message.max_attempts or site.broker.rules(message.queue).max_attempts,
@@ -90,6 +97,16 @@ def message_context(
         "allowed": allowed(site, viewer, message),
         "may_see_home": home is not None and viewer.may_see(home),
     }
+
+
+async def events_of(site: Site, queue: str, message_id: str) -> list[MessageEvent]:
+    """The events of a message; none where none are kept, without a query."""
+    if not site.broker.event_log().last:
+        return []
+    try:
+        return await site.broker.message_events(queue, message_id)
+    except MessageNotFound:
+        return []
 
 
 class MessageView:
@@ -156,7 +173,8 @@ def message_routes(site: Site) -> Blueprint:
             found = await find(queue, message_id)
         except MessageNotFound:
             return await gone(queue, message_id, part)
-        context = message_context(site, site.viewer, found, request.args)
+        events = await events_of(site, queue, message_id)
+        context = message_context(site, site.viewer, found, request.args, events)
         if part:
             in_place = part == "1" or request.args.get("in") == "place"
             template = "message/content.html" if part == "content" else "message/part.html"
@@ -182,6 +200,9 @@ def message_routes(site: Site) -> Blueprint:
             "message_id": message_id,
             "moved_to": moved_to,
             "is_dead": is_dead,
+            "steps": event_timeline(await events_of(site, queue, message_id)),
+            "forgotten": False,
+            "visible": content.visible,
         }
         if part:
             return site.part("message/gone_part.html", 404, **context)

@@ -124,6 +124,7 @@ class SystemContext:
                 word: sum(rejections[cause] for cause in causes) for word, causes in REFUSALS.items()
             },
             "dashboards": site.hub.readers,
+            "events": site.broker.event_log(),
             "staging": site.broker.staging(),
             "backup": await self._backup(),
             "now_ms": facts.now_ms,

@@ -1,0 +1,93 @@
+"""`forq events`: what happened to messages, and what happens now."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import length_of_time, one_line, print_json, visible
+from forq_trio.wire.events import EventKind, MessageEvent
+from forq_trio.wire.limits import EVENTS_PAGE_DEFAULT, WAIT_MS_MAX
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
+
+_LINE_LENGTH_MAX = 79
+
+
+@click.command(short_help="Show what happened to messages.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("--queue", help="Only events of this queue.")
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    help="Only events behind this id.  [default: the oldest that is kept; with --follow the newest]",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(get_args(EventKind)),
+    multiple=True,
+    metavar="KIND",
+    help="Only events of this kind; may be repeated.",
+)
+@json_option
+@url_option
+def events(
+    follow: bool, queue: str | None, after: int | None, kinds: tuple[str, ...], as_json: bool, url: str
+) -> int:
+    """Show what happened to messages, oldest first, a line for each event. The server has to keep them: FORQ_EVENTS."""
+    found = False
+    try:
+        with connect(url) as client:
+            for event in _read(client, queue, after, follow=follow):
+                if kinds and event.kind not in kinds:
+                    continue
+                found = True
+                if as_json:
+                    print_json(event)
+                else:
+                    click.echo(_line(event))
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+        return Exit.OK
+    return Exit.OK if found else Exit.NOTHING
+
+
+def _read(
+    client: "ForqClient", queue: str | None, after: int | None, *, follow: bool
+) -> Iterator[MessageEvent]:
+    """The events that are there now; follow: and those that come, for ever."""
+    newest = client.event_range().last
+    if after is None:
+        after = newest if follow else 0
+    until, wait_ms = (None, WAIT_MS_MAX) if follow else (newest, 0)
+    while follow or after < newest:
+        page = client.events(after, until=until, limit=EVENTS_PAGE_DEFAULT, queue=queue, wait_ms=wait_ms)
+        yield from page.events
+        if not follow and page.next <= after:
+            return
+        after = page.next
+    if not newest:
+        client.events(limit=1)  # says why there are none, if there never can be
+
+
+def _line(event: MessageEvent) -> str:
+    """An event in a line that fits a terminal."""
+    at = datetime.fromtimestamp(event.at / 1_000).strftime("%m-%d %H:%M:%S")
+    words = [f"{at} {event.kind:<13} {event.queue} {event.sequence}"]
+    if event.attempt:
+        words.append(f"attempt {event.attempt}")
+    if event.duration_ms is not None:
+        words.append(f"after {length_of_time(event.duration_ms)}")
+    if event.target is not None:
+        words.append(f"to {event.target}")
+    if event.reason is not None:
+        words.append(one_line(visible(event.reason), _LINE_LENGTH_MAX))
+    line = " ".join(words)
+    return line if len(line) <= _LINE_LENGTH_MAX else f"{line[: _LINE_LENGTH_MAX - 1]}…"

@@ -1,0 +1,62 @@
+"""What happened to a message, from its lifecycle events: exact where they are kept from its send on, also of one that
+has gone. Of many the ones between the first and the latest are folded.
+"""
+
+from collections.abc import Sequence
+
+from forq_trio.ui import format
+from forq_trio.ui.timeline import Entry, Step
+from forq_trio.wire.events import EventKind, MessageEvent
+
+SHOWN_MAX = 20
+_WHAT: dict[EventKind, tuple[str, str]] = {
+    "produced": ("sent", "Sent"),
+    "delivered": ("processing", "Delivered"),
+    "acked": ("acked", "Acked"),
+    "nacked": ("failed", "Nack"),
+    "released": ("ready", "Released"),
+    "extended": ("processing", "Lease extended"),
+    "lease_expired": ("failed", "Lease ended"),
+    "dead_lettered": ("dead", "Moved to {target}"),
+    "requeued": ("redriven", "Redriven to {target}"),
+    "expired": ("dead", "Expired"),
+    "deleted": ("dead", "Deleted"),
+}
+"""The symbol and the words of each kind."""
+_REASONS = {
+    "failed": "attempts used up",
+    "expired": "expired before it was delivered",
+    "overflow": "its queue was full",
+    "dlq_full": "the dead-letter queue was full",
+    "deleted_by_user": "somebody asked for it",
+    "ended_by_consumer": "by its consumer",
+}
+
+
+def is_whole(events: Sequence[MessageEvent]) -> bool:
+    """True if they begin with the send."""
+    return bool(events) and events[0].kind == "produced"
+
+
+def event_timeline(events: Sequence[MessageEvent]) -> list[Step]:
+    """The steps of a message, newest first. events: oldest first."""
+    steps = [
+        Step(_entry(event), None if place == 0 else max(0, event.at - events[place - 1].at))
+        for place, event in enumerate(events)
+    ][::-1]
+    hidden = steps[SHOWN_MAX - 1 : -1]
+    if len(hidden) < 2:
+        return steps
+    fold = Step(None, None, tuple(hidden), f"{format.plural(len(hidden), 'event')} more")
+    return [*steps[: SHOWN_MAX - 1], fold, steps[-1]]
+
+
+def _entry(event: MessageEvent) -> Entry:
+    shape, what = _WHAT[event.kind]
+    said = event.reason if event.kind == "nacked" else None
+    details = [
+        f"attempt {event.attempt}" if event.attempt else "",
+        "" if event.duration_ms is None else f"after {format.duration(max(event.duration_ms, 0))}",
+        _REASONS.get(event.reason or "", "") if said is None else "",
+    ]
+    return Entry(event.at, shape, what.format(target=event.target), ", ".join(filter(None, details)), said)
