@@ -127,7 +127,6 @@ async def open_system(
         on_deadline=partial(counters.record_rejection, Cause.READ_TIMEOUT),
     )
     broker = Broker(writer, readers, clock)
-    counters.consumers = broker.consumer_gauges
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
