@@ -4,6 +4,7 @@ import pytest
 
 from forq_trio.jobs.history_retention import HistoryRetention
 from forq_trio.model import limits
+from forq_trio.model.commands import TrimHistory
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.system import System, open_system
@@ -28,7 +29,7 @@ async def system(autojump_clock):
         yield system
 
 
-async def test_what_is_too_old_goes(system, monkeypatch):
+async def test_what_is_too_old_goes(autojump_clock, system, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 2)
     for content in "abcde":
         await finish(system, content)
@@ -40,7 +41,7 @@ async def test_what_is_too_old_goes(system, monkeypatch):
     assert (await system.jobs.run_now("history")).result == "nothing to do"
 
 
-async def test_what_is_too_much_goes_oldest_first(system):
+async def test_what_is_too_much_goes_oldest_first(autojump_clock, system):
     for content in "abcdef":
         await finish(system, content * limits.CONTENT_BYTES_MAX)
     assert (await system.jobs.run_now("history")).result == "2 messages removed"
@@ -50,6 +51,7 @@ async def test_what_is_too_much_goes_oldest_first(system):
 async def test_without_a_history_nothing_is_asked_of_the_engine(autojump_clock):
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
-        before = len(engine.batches)
+        before = engine.commits
         assert (await system.jobs.run_now("history")).result == "nothing to do"
-        assert len(engine.batches) == before
+        assert engine.commits == before
+        assert not any(isinstance(each, TrimHistory) for batch in engine.batches for each in batch.commands)
