@@ -11,7 +11,6 @@ from forq_trio.model.access import Scope
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
 from forq_trio.model.messages import MessageFilter, check_queue_name
-from forq_trio.storage.preview import preview_of
 from forq_trio.ui import content, format
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.emptying import is_about
@@ -57,6 +56,13 @@ def read_wanted(args: Mapping[str, str]) -> Wanted:
     )
 
 
+def preview(text: str, wanted: str) -> str:
+    """The beginning of a content, or what surrounds the text that was searched for where that comes late."""
+    start = text.find(wanted) if wanted else 0
+    start = 0 if start < limits.PREVIEW_MATCH_LATE else start - limits.PREVIEW_LEAD
+    return ("…" if start else "") + text[start : start + limits.PREVIEW_LENGTH_MAX]
+
+
 def history_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("history", __name__)
     base = "/queue/<queue>/history"
@@ -77,7 +83,7 @@ def history_routes(site: Site) -> Blueprint:
             found=found,
             words=WORDS,
             marks=MARKS,
-            preview=lambda message: marked(preview_of(message.content, wanted.q or None), wanted.q),
+            preview=lambda message: marked(preview(message.content, wanted.q), wanted.q),
             is_on=site.broker.keeps_history,
             kept=site.broker.history_of(queue),
             purge=site.history_purges.of(queue),
