@@ -29,6 +29,7 @@ _MODULES = {
     "queue": "queue",
     "dead": "dead",
     "consumers": "consumers",
+    "history": "history",
     "token": "token",
     "check": "files",
     "verify": "files",

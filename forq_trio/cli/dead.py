@@ -123,24 +123,24 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
     for label, member in _SHOWN:
         value = getattr(message, member)
         if value is not None:
-            _print_line(label, _moment(value) if member in _TIMES else str(value))
+            print_line(label, moment(value) if member in _TIMES else str(value))
     for failure in message.failures:
-        _print_line(
-            f"attempt {failure.attempt}", f"{_moment(failure.at)}  {failure.reason or '(no reason given)'}"
+        print_line(
+            f"attempt {failure.attempt}", f"{moment(failure.at)}  {failure.reason or '(no reason given)'}"
         )
     for name, value in sorted((message.attributes or {}).items()):
-        _print_line(f"attribute {name}", value)
+        print_line(f"attribute {name}", value)
     click.echo()
     click.echo(visible(message.content) if on_terminal() else message.content)
     return Exit.OK
 
 
-def _print_line(label: str, value: str) -> None:
+def print_line(label: str, value: str) -> None:
     text = f"{label:<16} {value}"
     click.echo(visible(text) if on_terminal() else text)
 
 
-def _moment(ms: int) -> str:
+def moment(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="milliseconds")
 
 

@@ -5,13 +5,20 @@ stays. The latest are remembered, so that pages can say how they ended.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Protocol
 
 import trio
 from msgspec import Struct
 
-from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError, Overloaded
+
+
+class RemoveAll(Protocol):
+    """`Broker.purge`, or `Broker.purge_history`."""
+
+    async def __call__(self, queue: str, *, on_step: Callable[[int], None]) -> int: ...
 
 
 class Purge(Struct):
@@ -32,10 +39,11 @@ class Purge(Struct):
 
 
 class Purges:
-    """`run` is its task."""
+    """`run` is its task. purge: removes what a queue has; count: how many messages that would be now."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, purge: RemoveAll, count: Callable[[str], int]) -> None:
+        self._purge = purge
+        self._count = count
         self._purges: OrderedDict[str, Purge] = OrderedDict()
         self._send, self._receive = trio.open_memory_channel[Purge](limits.PURGES_RUNNING_MAX)
 
@@ -52,7 +60,7 @@ class Purges:
             return running
         if sum(purge.ended_at is None for purge in self._purges.values()) >= limits.PURGES_RUNNING_MAX:
             raise Overloaded("as many purges run as may at once; try again when one has ended")
-        purge = Purge(queue, self._broker.counts_of(queue).total, started_by)
+        purge = Purge(queue, self._count(queue), started_by)
         self._send.send_nowait(purge)
         self._purges[queue] = purge
         self._purges.move_to_end(queue)
@@ -74,7 +82,7 @@ class Purges:
 
     async def _carry_out(self, purge: Purge) -> None:
         try:
-            purge.removed = await self._broker.purge(purge.queue, on_step=purge.note)
+            purge.removed = await self._purge(purge.queue, on_step=purge.note)
         except ForqError as error:
             purge.error = error.message
         finally:

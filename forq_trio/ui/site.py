@@ -49,6 +49,7 @@ class Site:
     row_lists: RowLists
     system: System
     purges: Purges
+    history_purges: Purges
     server_connections: Callable[[], int]
 
     @property

@@ -26,7 +26,7 @@ from forq_trio.ui.turns import Turns
 class Ui:
     """A running UI. port: where it listens."""
 
-    def __init__(self, server: UiServer, hub: LiveHub, purges: Purges) -> None:
+    def __init__(self, server: UiServer, hub: LiveHub, purges: Sequence[Purges]) -> None:
         self._server = server
         self._hub = hub
         self._purges = purges
@@ -41,7 +41,8 @@ class Ui:
         with self._scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._hub.run)
-                nursery.start_soon(self._purges.run)
+                for purges in self._purges:
+                    nursery.start_soon(purges.run)
                 await nursery.start(self._server.serve)
                 task_status.started()
 
@@ -66,7 +67,9 @@ def build_ui(
     assets = Assets()
     hub = LiveHub()
     directory = Directory(system.broker, Turns())
-    purges = Purges(system.broker)
+    broker = system.broker
+    purges = Purges(broker.purge, lambda queue: broker.counts_of(queue).total)
+    history_purges = Purges(broker.purge_history, lambda queue: broker.history_of(queue).messages)
     site = Site(
         broker=system.broker,
         monitor=system.monitor,
@@ -84,7 +87,8 @@ def build_ui(
         row_lists=RowLists(),
         system=system,
         purges=purges,
+        history_purges=history_purges,
         server_connections=lambda: server.connections,
     )
     server = UiServer(make_app(site, assets), listeners, ssl_context)
-    return Ui(server, hub, purges)
+    return Ui(server, hub, (purges, history_purges))

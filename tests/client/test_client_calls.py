@@ -15,7 +15,9 @@ from forq_trio import (
     Forbidden,
     ForqClient,
     ForqError,
+    HistoryFilter,
     InvalidRequest,
+    MessageNotFound,
     MessageOptions,
     NewMessage,
     ProcessAfterInPast,
@@ -352,3 +354,23 @@ def test_every_code_of_the_api_is_an_error_of_its_side(code: str):
 def test_an_unknown_code_is_kept():
     error = error_of("bad_request.new")
     assert (error.code, type(error)) == ("bad_request.new", InvalidRequest)
+
+
+def test_the_history(call: Call, queue: str):
+    sent = call("produce", queue, "größe\0", attributes={"k": "v"})
+    (delivery,) = call("receive", queue)
+    before = call("history_range").last
+    call("ack", queue, [delivery.receipt])
+    page = call("history", before, queue=queue)
+    (message,) = page.messages
+    assert (message.id, message.content, message.outcome) == (sent.id, "größe\0", "acked")
+    assert (message.attributes, message.history_id) == ({"k": "v"}, page.next)
+    assert call("history_range").enabled
+    wanted = HistoryFilter(attributes={"k": "v"}, outcome="acked", text="ö")
+    found = call("search_history", queue, wanted, limit=5)
+    assert [each.id for each in found.messages] == [sent.id]
+    assert found.messages[0] == call("finished_message", queue, sent.id)
+    assert call("search_history", queue, HistoryFilter(outcome="expired")).messages == []
+    assert call("purge_history", queue) == 1
+    with pytest.raises(MessageNotFound):
+        call("finished_message", queue, sent.id)

@@ -82,7 +82,7 @@ class _InProcessServer:
     async def _run(self) -> None:
         self._token, self._stopping = trio.lowlevel.current_trio_token(), trio.Event()
         url = MEMORY_URL if self.database is None else f"{SQLITE_PREFIX}{self.database}"
-        engine = open_engine(url, EngineSettings(events=self.events), "normal")
+        engine = open_engine(url, EngineSettings(events=self.events, history=True), "normal")
         async with open_system(engine, SystemClock()) as system:
             server = Server(
                 make_handler(self._routes(system), answer_error),

@@ -32,7 +32,7 @@ OpenPage = Callable[..., Page]
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory) -> Iterator[RealServer]:
-    with real_server(tmp_path_factory.mktemp("world") / "forq.db", **OVER_HTTP) as server:
+    with real_server(tmp_path_factory.mktemp("world") / "forq.db", FORQ_HISTORY="on", **OVER_HTTP) as server:
         fill(server.url, SECRET)
         yield server
 

@@ -16,7 +16,7 @@ from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
-from forq_trio.http.router import Answer, Endpoint, Operation, Parameter, Route
+from forq_trio.http.router import Answer, Endpoint, MakeRoute, Operation, Parameter, Route
 from forq_trio.jobs.backup import Backups
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -332,10 +332,7 @@ def forq_routes(
             Scope.CONSUME,
             gate_checks_scope=False,
         ),
-        route("POST", "/queues/{queue}/messages/ack", batches.ack, ACK_BATCH, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/nack", batches.nack, NACK_BATCH, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/extend", batches.extend, EXTEND_BATCH, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/release", batches.release, RELEASE_BATCH, Scope.CONSUME),
+        *_settling_routes(route, batches),
         route("GET", "/queues", queues.list, LIST_QUEUES, Scope.BROWSE),
         route("GET", "/queues/{queue}", queues.show, SHOW_QUEUE, Scope.BROWSE),
         route("GET", "/queues/{queue}/health", queues.health, SHOW_HEALTH, Scope.BROWSE),
@@ -343,4 +340,14 @@ def forq_routes(
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),
+    ]
+
+
+def _settling_routes(route: MakeRoute, batches: BatchEndpoints) -> list[Route]:
+    """The routes that settle many messages by their receipts."""
+    return [
+        route("POST", "/queues/{queue}/messages/ack", batches.ack, ACK_BATCH, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/nack", batches.nack, NACK_BATCH, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/extend", batches.extend, EXTEND_BATCH, Scope.CONSUME),
+        route("POST", "/queues/{queue}/messages/release", batches.release, RELEASE_BATCH, Scope.CONSUME),
     ]

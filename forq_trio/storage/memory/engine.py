@@ -95,7 +95,8 @@ class MemoryEngine:
         self._pending = self._committed
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        tx = Transaction(self._committed.copy(), batch.now_ms, self._committed.last_seq)
+        before = self._committed
+        tx = Transaction(before.copy(), batch.now_ms, before.last_seq, before.event_log.last)
         tx.woken, tx.state.wake = tx.state.wake, set()
         memory_due.settle(tx)
         if batch.moves_staged:

@@ -13,15 +13,18 @@ from forq_trio.storage.memory.transaction import Transaction
 
 
 def trim(tx: Transaction, command: TrimEvents) -> Swept:
-    events, end = tx.state.events, tx.state.events_end
+    """Events of this batch are written at its end: they neither count nor go."""
+    written = [event for event in tx.state.events if event.id <= tx.last_event_before]
+    new = tx.state.events[len(written) :]
+    end = new[0].total if new else tx.state.events_end
     removed = 0
-    for event in events[:-1]:
+    for event in written[:-1]:
         if removed == limits.EVENTS_TRIMMED_MAX or not (
             event.at < command.before_ms or end - event.total > command.bytes_max
         ):
             break
         removed += 1
-    tx.state.events = events[removed:]
+    tx.state.events = written[removed:] + new
     return Swept(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
 
 

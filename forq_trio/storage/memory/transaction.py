@@ -28,13 +28,14 @@ from forq_trio.storage.transitions import TRANSITIONS, frees_group
 class Transaction:
     """One batch at work on a state that it owns. woken: queues in which a message became ready, or that resumed.
 
-    newest_before: the last sequence given out before this batch. freed: groups that may be below their limit again.
-    allowances: what the steps of the batch may still do; a failed command's charges stay.
+    newest_before, last_event_before: the last sequence, and the last event, before this batch. freed: groups that may
+    be below their limit again. allowances: what the steps of the batch may still do; a failed command's charges stay.
     """
 
     state: State
     now_ms: int
     newest_before: int
+    last_event_before: int
     failed_queued: bool = False
     woken: set[str] = field(default_factory=set)
     durations: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -49,6 +50,7 @@ class Transaction:
             self.state.copy(),
             self.now_ms,
             self.newest_before,
+            self.last_event_before,
             self.failed_queued,
             self.woken.copy(),
             durations,

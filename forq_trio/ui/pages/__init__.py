@@ -3,6 +3,7 @@
 from forq_trio.ui.pages.consumers import consumer_routes
 from forq_trio.ui.pages.dead import dead_routes
 from forq_trio.ui.pages.emptying import emptying_routes
+from forq_trio.ui.pages.history import history_routes
 from forq_trio.ui.pages.jump import jump_routes
 from forq_trio.ui.pages.message import message_routes
 from forq_trio.ui.pages.message_list import message_list_routes
@@ -23,6 +24,7 @@ ALL_PAGES = (
     sending_routes,
     emptying_routes,
     consumer_routes,
+    history_routes,
     dead_routes,
     workbench_routes,
     jump_routes,

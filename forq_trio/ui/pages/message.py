@@ -224,9 +224,9 @@ def _add_files(
         found = await find(queue, message_id)
         data = content.to_bytes(found.content)
         if content.is_binary(found.content):
-            return _attachment(data, "application/octet-stream", f"message-{found.sequence}.bin")
+            return attachment(data, "application/octet-stream", f"message-{found.sequence}.bin")
         is_json = found.content.lstrip()[:1] in ("{", "[")
-        return _attachment(
+        return attachment(
             data, "text/plain; charset=utf-8", f"message-{found.sequence}.{'json' if is_json else 'txt'}"
         )
 
@@ -236,12 +236,12 @@ def _add_files(
         found = await find(queue, message_id)
         target = home_of(site, found) or found.queue.removesuffix("-dlq")
         command = curl_command(found, target, site.api_url, site.clock.now_ms())
-        return _attachment(
+        return attachment(
             content.to_bytes(command), "text/plain; charset=utf-8", f"message-{found.sequence}.sh"
         )
 
 
-def _attachment(data: bytes, content_type: str, name: str) -> Response:
+def attachment(data: bytes, content_type: str, name: str) -> Response:
     """A file that no browser shows or runs. name: of letters, digits, dots and hyphens."""
     response = Response(data, content_type=content_type)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'

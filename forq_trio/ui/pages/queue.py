@@ -70,6 +70,8 @@ class QueueFacts:
             "charts_shown": self._charts(now, rules.lease_ms),
             "range_words": f"last {RANGES[self.range]}",
             "purge": site.purges.of(queue),
+            "finished": site.broker.history_of(queue).messages,
+            "keeps_history": site.broker.keeps_history,
             "may_administer": self.viewer.may(Scope.ADMIN, queue),
         }
 

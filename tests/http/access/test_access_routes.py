@@ -170,3 +170,9 @@ async def test_messages_are_directed_to_covered_queues_only(
     assert list(api.broker.counts()) == []
     free = await tokens.holder(scope, queues="[op]*")
     assert (await free.ask(method, path, body))[0] not in (401, 403, 429)
+
+
+async def test_a_token_of_some_queues_reads_their_history_alone(api: Api, tokens: Tokens):
+    holder = await tokens.holder(Scope.BROWSE, queues="a*")
+    for query, expected in [("", 403), ("?queue=b", 403), ("?queue=a1", 409)]:  # 409: it is off
+        assert (await holder.ask("GET", f"/api/v1/history{query}"))[0] == expected

@@ -56,6 +56,8 @@ ANSWERS = {
     errors.RedriveNotFound: (404, "not_found.redrive"),
     errors.TokenNotFound: (404, "not_found.token"),
     errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
+    errors.HistoryOff: (409, "forq.history_off"),
+    errors.HistoryGone: (410, "forq.history_gone"),
     errors.RedriveStateConflict: (409, "conflict.redrive_state"),
     errors.TokenExists: (409, "conflict.token_exists"),
     errors.EventsOff: (409, "forq.events_off"),

@@ -66,6 +66,8 @@ OURS = {
     "forq_checkpoint_pause_seconds": ("histogram",),
     "forq_backup_last_success_timestamp_seconds": ("gauge",),
     "forq_backup_failed": ("gauge",),
+    "forq_history_messages": ("gauge",),
+    "forq_history_bytes": ("gauge",),
     "forq_events_stored_bytes": ("gauge",),
     "forq_events_first_id": ("gauge",),
     "forq_events_last_id": ("gauge",),

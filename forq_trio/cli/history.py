@@ -1,0 +1,215 @@
+"""`forq history …`: finished messages."""
+
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.dead import moment, print_line
+from forq_trio.cli.dead_filter import filter_of, filter_options
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import count_of, length_of_time, on_terminal, one_line, print_json, visible
+from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.client.types import FinishedMessage, FinishedPage, HistoryFilter
+from forq_trio.model.history import OUTCOMES, Outcome
+
+_PREVIEW_LENGTH_MAX = 40
+_LISTED = (
+    Column("history id", Kind.NUMBER, spare=2),
+    Column("id"),
+    Column("age", Kind.NUMBER),
+    Column("outcome"),
+    Column("reason", Kind.TEXT, spare=3),
+    Column("attempts", Kind.NUMBER, spare=1),
+    Column("content", Kind.TEXT),
+)
+_SHOWN = (
+    ("id", "id"),
+    ("queue", "queue"),
+    ("sequence", "sequence"),
+    ("history id", "history_id"),
+    ("outcome", "outcome"),
+    ("because", "reason"),
+    ("ended", "finished_at"),
+    ("attempts", "attempts"),
+    ("last error", "last_error"),
+    ("came from", "source_queue"),
+    ("sent", "received_at"),
+    ("first received", "first_received_at"),
+    ("priority", "priority"),
+    ("group", "group"),
+)
+_TIMES = frozenset({"finished_at", "received_at", "first_received_at"})
+
+
+@click.group(cls=CommandGroup, short_help="Find, show, export or purge finished messages.")
+def history() -> None:
+    """Look at messages that ended, on a server that keeps them (FORQ_HISTORY=on)."""
+
+
+@history.command("list", short_help="Find finished messages.")
+@click.argument("queue")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those that ended like this.")
+@filter_options
+@click.option("--before", type=click.IntRange(1), metavar="ID", help="Go on below this history id.")
+@click.option(
+    "-n",
+    "limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="How many messages to show.",
+)
+@json_option
+@url_option
+def list_(
+    queue: str,
+    outcome: Outcome | None,
+    before: int | None,
+    limit: int,
+    as_json: bool,
+    url: str,
+    **chosen: Any,
+) -> int:
+    """Find finished messages of a queue, newest first; times are those of the end, the reason is why it was discarded.
+
+    Looks at 10,000 messages at most, and says how far it came.
+    """
+    shared = filter_of(**chosen)
+    wanted = HistoryFilter(
+        shared.reason,
+        shared.min_age_ms,
+        shared.max_age_ms,
+        shared.attributes,
+        shared.text,
+        shared.error,
+        outcome,
+    )
+    with connect(url) as client:
+        page = client.search_history(queue, wanted, before=before, limit=limit)
+    if as_json:
+        for message in page.messages:
+            print_json(message)
+    elif page.messages:
+        now_ms = time.time_ns() // 1_000_000
+        print_table(_LISTED, [_row(message, now_ms) for message in page.messages])
+    click.echo(_summary(page), err=True)
+    return Exit.OK if page.messages else Exit.NOTHING
+
+
+def _row(message: FinishedMessage, now_ms: int) -> tuple[object, ...]:
+    return (
+        message.history_id,
+        message.id,
+        length_of_time(now_ms - message.finished_at),
+        message.outcome,
+        message.reason or "-",
+        message.attempts,
+        one_line(message.content, _PREVIEW_LENGTH_MAX),
+    )
+
+
+def _summary(page: FinishedPage) -> str:
+    found = f"{count_of(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
+    return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
+
+
+@history.command(short_help="Show one, and how it ended.")
+@click.argument("queue")
+@click.argument("message_id", metavar="ID")
+@json_option
+@url_option
+def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
+    """Show one finished message: how it ended, each failed attempt that is known, attributes and content."""
+    with connect(url) as client:
+        message = client.finished_message(queue, message_id)
+    if as_json:
+        print_json(message)
+        return Exit.OK
+    for label, member in _SHOWN:
+        value = getattr(message, member)
+        if value is not None:
+            print_line(label, moment(value) if member in _TIMES else str(value))
+    for failure in message.failures:
+        reason = failure.reason or "(no reason given)"
+        print_line(f"attempt {failure.attempt}", f"{moment(failure.at)}  {reason}")
+    for name, value in sorted(message.attributes.items()):
+        print_line(f"attribute {name}", value)
+    click.echo()
+    click.echo(visible(message.content) if on_terminal() else message.content)
+    return Exit.OK
+
+
+@history.command(short_help="Write the history as lines of JSON.")
+@click.option("--queue", help="Only the messages of this queue.")
+@click.option(
+    "--after",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="ID",
+    help="Only those above this history id.",
+)
+@click.option(
+    "--file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write to this file, in the place of what is in it.  [default: stdout]",
+)
+@url_option
+def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
+    """Write all finished messages that are kept now, oldest first, a JSON object a line.
+
+    The id to go on after next time goes to stderr.
+    """
+    from forq_trio.client.pages import get_page
+    from forq_trio.client.protocol import history_path
+    from forq_trio.model.limits import HISTORY_PAGE_MAX
+
+    written, at = 0, after
+    with connect(url) as client:
+        until = client.history_range().last
+        with nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream:
+            while at < until:
+                page = get_page(client, history_path(at, until, HISTORY_PAGE_MAX, queue))
+                stream.write(page.lines)
+                written += page.lines.count(b"\n")
+                assert page.next is not None
+                at = page.next
+            stream.flush()
+    click.echo(f"{count_of(written, 'message')} written; go on with --after {at}", err=True)
+    return Exit.OK if written else Exit.NOTHING
+
+
+@history.command(short_help="Remove the history of a queue.")
+@click.argument("queue")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@url_option
+def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
+    """Remove from the history all messages of a queue that have ended by now.
+
+    Asks first. Without a terminal there is nobody to ask, so it takes --yes.
+    """
+    if not yes:
+        _confirm(queue)
+    with connect(url) as client:
+        purged = client.purge_history(queue)
+    if as_json:
+        print_json({"queue": queue, "purged": purged})
+    else:
+        click.echo(f"{count_of(purged, 'message')} of {queue} removed from the history")
+    return Exit.OK
+
+
+def _confirm(queue: str) -> None:
+    """Return if somebody says yes; raises Failure or UsageError."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("without a terminal to ask on, purging needs --yes")
+    if not click.confirm(f"Permanently delete the history of {queue}? This cannot be undone.", err=True):
+        raise Failure("nothing was removed")

@@ -1,0 +1,157 @@
+"""The history of a queue: its finished messages, one of them, and the purge of all."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from quart import Blueprint, Response, request
+
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.model.errors import ServiceError
+from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
+from forq_trio.model.messages import MessageFilter, check_queue_name
+from forq_trio.ui import content, format
+from forq_trio.ui.pages.dialogs import show_dialog
+from forq_trio.ui.pages.emptying import is_about
+from forq_trio.ui.pages.message import attachment
+from forq_trio.ui.pages.message_list import marked
+from forq_trio.ui.site import Site
+from forq_trio.ui.workbench.filter import read_number
+
+WORDS: Mapping[Outcome, str] = {
+    "acked": "Acked",
+    "discarded": "Discarded",
+    "expired": "Expired",
+    "deleted": "Deleted",
+}
+MARKS: Mapping[Outcome, str] = {
+    "acked": "acked",
+    "discarded": "failed",
+    "expired": "delayed",
+    "deleted": "dead",
+}
+"""How messages ended: in words, and the mark beside them."""
+
+
+class Wanted(Struct, frozen=True):
+    """What the page lists. outcome: None for any; q: text of the content; before: where the page begins, 0: newest."""
+
+    outcome: Outcome | None
+    q: str
+    before: int
+
+    def query(self, **changes: object) -> dict[str, object]:
+        """The parameters of the URL, with changes; a changed list begins with its newest message."""
+        return {"outcome": self.outcome or "", "q": self.q, **changes}
+
+
+def read_wanted(args: Mapping[str, str]) -> Wanted:
+    """What is not valid is left out."""
+    outcomes: dict[str, Outcome] = {outcome: outcome for outcome in OUTCOMES}
+    return Wanted(
+        outcomes.get(args.get("outcome", "")),
+        args.get("q", "")[: limits.SEARCH_TEXT_LENGTH_MAX],
+        read_number(args, "before", limits.SEQUENCE_MAX),
+    )
+
+
+def preview(text: str, wanted: str) -> str:
+    """The beginning of a content, or what surrounds the text that was searched for where that comes late."""
+    start = text.find(wanted) if wanted else 0
+    start = 0 if start < limits.PREVIEW_MATCH_LATE else start - limits.PREVIEW_LEAD
+    return ("…" if start else "") + text[start : start + limits.PREVIEW_LENGTH_MAX]
+
+
+def history_routes(site: Site) -> Blueprint:
+    blueprint = Blueprint("history", __name__)
+    base = "/queue/<queue>/history"
+
+    @blueprint.get(base)
+    async def page(queue: str) -> Response:
+        viewer = site.viewer
+        viewer.require(Scope.BROWSE, check_queue_name(queue))
+        wanted = read_wanted(request.args)
+        found = await site.broker.find_finished(
+            queue, MessageFilter(text=wanted.q or None), outcome=wanted.outcome, before=wanted.before or None
+        )
+        return await site.page(
+            "history/page.html",
+            "queues",
+            queue=queue,
+            wanted=wanted,
+            found=found,
+            words=WORDS,
+            marks=MARKS,
+            preview=lambda message: marked(preview(message.content, wanted.q), wanted.q),
+            is_on=site.broker.keeps_history,
+            kept=site.broker.history_of(queue),
+            purge=site.history_purges.of(queue),
+            may_administer=viewer.may(Scope.ADMIN, queue),
+        )
+
+    async def find(queue: str, message_id: str) -> FinishedMessage:
+        site.viewer.require(Scope.BROWSE, check_queue_name(queue))
+        return await site.broker.finished_message(queue, message_id)
+
+    @blueprint.get(f"{base}/message/<message_id>")
+    async def message(queue: str, message_id: str) -> Response:
+        """A page; with part=content only the content in another view."""
+        found = await find(queue, message_id)
+        text = request.args.get("q", "")[: limits.SEARCH_TEXT_LENGTH_MAX]
+        context: dict[str, Any] = {
+            "message": found,
+            "path": f"/queue/{queue}/history/message/{found.id}",
+            "shown": content.show(found.content, request.args.get("view", ""), text),
+            "views": content.VIEWS,
+            "text": text,
+            "visible": content.visible,
+            "in_place": False,
+        }
+        if request.args.get("part") == "content":
+            return site.part("message/content.html", **context)
+        return await site.page("history/message.html", "queues", words=WORDS, marks=MARKS, **context)
+
+    @blueprint.get(f"{base}/message/<message_id>/content")
+    async def file(queue: str, message_id: str) -> Response:
+        """The content as a file, as it was sent."""
+        found = await find(queue, message_id)
+        return attachment(
+            content.to_bytes(found.content), "application/octet-stream", f"message-{found.sequence}.bin"
+        )
+
+    _add_purge(blueprint, site, base)
+    return blueprint
+
+
+def _add_purge(blueprint: Blueprint, site: Site, base: str) -> None:
+    """Add the purge of a queue's history: the queue's name has to be typed."""
+
+    async def dialog(queue: str, status: int = 200, error: str = "") -> Response:
+        count = site.broker.history_of(queue).messages
+        title = f"Purge the history of {queue}"
+        return await show_dialog(
+            site, "history/purge.html", title, status, queue=queue, count=count, error=error
+        )
+
+    @blueprint.get(f"{base}/purge")
+    async def ask(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        return await dialog(queue)
+
+    @blueprint.post(f"{base}/purge")
+    async def purge(queue: str) -> Response:
+        site.viewer.require(Scope.ADMIN, check_queue_name(queue))
+        form = await request.form
+        count = site.broker.history_of(queue).messages
+        if form.get("name", "") != queue:
+            return await dialog(queue, 400, "This is not the name of the queue.")
+        if not is_about(form.get("count", ""), count):
+            said = f"The history has {format.plural(count, 'message')} by now. Look at the number again."
+            return await dialog(queue, 400, said)
+        try:
+            site.history_purges.start(queue, site.viewer.name)
+        except ServiceError as error:
+            return await dialog(queue, 503, f"{error.message[:1].upper()}{error.message[1:]}.")
+        toast = f"Purging {format.plural(count, 'message')} from the history of {queue}"
+        return site.done(toast, go=site.url(f"/queue/{queue}/history"))

@@ -1,0 +1,57 @@
+"""The job that trims the history: by age, by size, in as many steps as it takes, and where there is nothing to do."""
+
+import pytest
+
+from forq_trio.jobs.history_retention import HistoryRetention
+from forq_trio.model import limits
+from forq_trio.model.commands import TrimHistory
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.system import System, open_system
+from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
+
+
+async def finish(system: System, content: str) -> None:
+    await system.broker.produce("q", content)
+    (delivery,) = await system.broker.receive("q")
+    await system.broker.ack("q", [delivery.receipt])
+
+
+def kept(system: System) -> int:
+    return system.broker.history_of("q").messages
+
+
+@pytest.fixture
+async def system(autojump_clock):
+    engine = ObservedEngine(MemoryEngine(EngineSettings(history=True)))
+    retention = HistoryRetention(hours=2, mib_max=1)
+    async with open_system(engine, TrioClock(), policy=on_the_loop(), history=retention) as system:
+        yield system
+
+
+async def test_what_is_too_old_goes(autojump_clock, system, monkeypatch):
+    monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 2)
+    for content in "abcde":
+        await finish(system, content)
+    await elapse(3_600)
+    await finish(system, "f")
+    assert kept(system) == 6
+    await elapse(3_600 + 2 * limits.HISTORY_TRIM_SECONDS)
+    assert kept(system) == 1
+    assert (await system.jobs.run_now("history")).result == "nothing to do"
+
+
+async def test_what_is_too_much_goes_oldest_first(autojump_clock, system):
+    for content in "abcdef":
+        await finish(system, content * limits.CONTENT_BYTES_MAX)
+    assert (await system.jobs.run_now("history")).result == "2 messages removed"
+    assert (await system.broker.history_range()).first == 3
+
+
+async def test_without_a_history_nothing_is_asked_of_the_engine(autojump_clock):
+    engine = ObservedEngine(MemoryEngine(EngineSettings()))
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        before = engine.commits
+        assert (await system.jobs.run_now("history")).result == "nothing to do"
+        assert engine.commits == before
+        assert not any(isinstance(each, TrimHistory) for batch in engine.batches for each in batch.commands)

@@ -1,0 +1,65 @@
+"""The history of a queue in a browser: found, looked at, searched, and purged by its name."""
+
+import pytest
+from playwright.sync_api import expect
+
+from forq_trio import ForqClient
+from forq_trio.client.types import NewMessage
+from support.browser import axe
+from support.real_server import SECRET, real_server
+from support.ui_http import logged_in
+
+
+@pytest.fixture
+def keeping(tmp_path):
+    """A server that keeps finished messages."""
+    with real_server(tmp_path / "forq.db", FORQ_ENV="local", FORQ_HISTORY="on") as server:
+        yield server
+
+
+def finish(client: ForqClient, *contents: str) -> None:
+    client.produce_many("orders", [NewMessage(content, attributes={"k": "<v>"}) for content in contents])
+    received = client.receive("orders", max_messages=len(contents))
+    client.ack("orders", [delivery.receipt for delivery in received])
+
+
+def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
+    with ForqClient(keeping.url, SECRET) as client:
+        finish(client, "one <b>sofa</b>", "two chairs")
+        client.produce("orders", "three tables")
+        client.purge("orders")
+        page = open_page(keeping)
+        page.goto("/queue/orders")
+        page.get_by_role("link", name="History 3").click()
+        rows = page.locator("ol.ml a.mr")
+        expect(rows).to_have_count(3)
+        expect(rows.first).to_contain_text("Deleted")
+        axe(page)
+        page.get_by_role("link", name="Acked", exact=True).click()
+        expect(rows).to_have_count(2)
+        page.get_by_placeholder("Search content").fill("sofa")
+        page.keyboard.press("Enter")
+        expect(rows).to_have_count(1)
+        rows.first.click()
+        expect(page.locator("pre.code")).to_contain_text("one <b>sofa</b>")
+        expect(page.locator("h1")).to_contain_text("Message 1")
+        axe(page)
+        page.get_by_role("link", name="History", exact=True).click()
+        page.get_by_role("button", name="Purge…").click()
+        button = page.get_by_role("button", name="Purge 3 messages")
+        assert button.is_disabled()
+        page.locator("#dialog [name=name]").fill("orders")
+        button.click()
+        expect(page.locator("ol.ml")).to_contain_text("Nothing is kept.")
+        assert client.search_history("orders").total == 0
+
+
+def test_who_may_only_browse_cannot_purge(keeping) -> None:
+    with ForqClient(keeping.url, SECRET) as client:
+        finish(client, "a")
+        token = client.create_token("reader", ["browse"]).token
+    with logged_in(keeping.ui_url, token) as http:
+        shown = http.get("/queue/orders/history")
+        assert shown.status_code == 200
+        assert "Purge…" not in shown.text
+        assert http.get("/queue/orders/history/purge").status_code == 403
