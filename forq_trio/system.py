@@ -109,9 +109,8 @@ async def open_system(
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
-    policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`.
-    backup: None for backups only when asked, beside the database.
-    history: how much of it is kept, None for the defaults; retention: the same of events.
+    policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`. backup: None for
+    backups only when asked, beside the database. history, retention: how much of the history and of events is kept.
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then

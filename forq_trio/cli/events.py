@@ -10,8 +10,8 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import length_of_time, one_line, print_json, visible
-from forq_trio.wire.events import EventKind, MessageEvent
-from forq_trio.wire.limits import EVENTS_PAGE_DEFAULT, WAIT_MS_MAX
+from forq_trio.client.types import EventKind, MessageEvent
+from forq_trio.model.limits import EVENTS_PAGE_DEFAULT, WAIT_MS_MAX
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient

@@ -22,6 +22,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
+from forq_trio.wire.events import EventKind as EventKind
 from forq_trio.wire.events import EventPage as EventPage
 from forq_trio.wire.events import EventRange as EventRange
 from forq_trio.wire.events import MessageEvent as MessageEvent

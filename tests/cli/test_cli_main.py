@@ -33,7 +33,7 @@ def test_version_and_help(forq: Forq):
     for arguments in (("--help",), ("-h",)):
         outcome = forq(*arguments)
         assert outcome.code == 0
-        assert "  receive  Receive messages, once or as they come.\n" in outcome.out
+        assert "  receive    Receive messages, once or as they come.\n" in outcome.out
     assert forq("send", "-h").code == 0
 
 
@@ -133,6 +133,7 @@ def test_config_as_json_and_as_an_example(forq: Forq, tmp_path: Path):
         "ui",
         "queue",
         "database",
+        "events",
         "sasquatch",
         "tls",
         "metrics",

@@ -139,7 +139,7 @@ CODES = {
     ATTRIBUTE_INVALID: Code(400, "An attribute to look for is not written key:value."),
     LIMIT_OUT_OF_RANGE: Code(
         400,
-        "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export, of events: 10,000).",
+        "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export, or of events: 10,000).",
     ),
     PRIORITY_OUT_OF_RANGE: Code(400, "priority is not 0 to 1,000."),
     TTL_OUT_OF_RANGE: Code(400, "ttlMs is not 1 to 31,622,400,000."),
