@@ -36,7 +36,10 @@ VERSION_MAX = 2**63 - 1
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one read or write, checked. token: None when no process has named one yet."""
+    """The options of one read or write, checked.
+
+    driver_token: what the driver has in its environment, for executors that have nothing in theirs.
+    """
 
     use: str
     url: str = DEFAULT_URL
@@ -53,6 +56,7 @@ class Options:
     retry_seconds: int = 60
     txn_app_id: str | None = None
     txn_version: int | None = None
+    driver_token: str | None = None
 
     @property
     def mode(self) -> str:
@@ -60,8 +64,8 @@ class Options:
         return self.use.partition(" ")[2]
 
     def secret(self) -> str:
-        """The option, else what this process has in its environment. Raises ForqOptionError without any."""
-        secret = self.token or token_of_environment()
+        """The option, else what this process has in its environment, else the driver. Raises ForqOptionError."""
+        secret = self.token or token_of_environment() or self.driver_token
         if secret is None:
             raise ForqOptionError(
                 "there is no token: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark runs, or give option 'token'"
@@ -241,7 +245,7 @@ def parsed(given: Mapping[str, str], face: str) -> Options:
             raise ForqOptionError(f"option {option.name!r} means nothing for {_words(use)}")
         values[option.member] = _value(option, text)
     values.pop("mode", None)
-    options = Options(use=use, **{"token": token_of_environment()} | values)
+    options = Options(use=use, driver_token=token_of_environment(), **values)
     _check_together(options, texts)
     return options
 

@@ -10,7 +10,7 @@ A query's id is known to tasks only, so it travels in the messages with which th
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pyarrow as pa
@@ -67,7 +67,7 @@ def publish(options: Options, app: str, version: int, staged: Sequence[Staged]) 
 
 def discard(options: Options, staged: Iterable[Staged]) -> None:
     """Give up what tasks staged; what cannot be reached now ends by itself."""
-    hasty = Options(options.use, options.url, options.token, retry_seconds=0)
+    hasty = replace(options, retry_seconds=0)
     for each in staged:
         for part in each.stages:
             try:
