@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from forq_trio.client.types import NewMessage
 from forq_trio.model.limits import PRIORITY_DEFAULT
 from forq_trio.spark.errors import ForqSchemaError
-from forq_trio.wire.publishing import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 
 
 def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterator[tuple[str, NewMessage]]:

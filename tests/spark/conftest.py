@@ -13,6 +13,7 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 from pyspark.sql import SparkSession
 
 from forq_trio.spark import session
+from spark.support import Server, running
 from support.real_server import SECRET
 
 JAVA_MIN = 17
@@ -58,6 +59,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         report for report in terminalreporter.stats.get("skipped", []) if MISSING in str(report.longrepr)
     ]
     if skipped:
-        terminalreporter.write_line(
-            f"NOT RUN: {len(skipped)} tests of Spark: {MISSING}", red=True, bold=True
-        )
+        terminalreporter.write_line(f"NOT RUN: {len(skipped)} tests of Spark: {MISSING}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory) -> Iterator[Server]:
+    """One server for the tests that leave it alone."""
+    with running(tmp_path_factory.mktemp("server") / "forq.db") as server:
+        yield server
+
+
+@pytest.fixture
+def queue(request) -> str:
+    """A queue that only this test has."""
+    return re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]

@@ -1,4 +1,4 @@
-"""What we rely on in how Spark calls a data source, on the real Spark: a version that changes one of these is seen here.
+"""What we rely on in how Spark calls a data source, on the real Spark, so that a version that changes it is seen.
 
 `probe` writes down how it is called.
 """
@@ -139,7 +139,7 @@ def test_a_query_that_ends_inside_latest_offset_asks_again_with_the_same_start(p
 
 def test_without_available_now_a_source_has_one_batch_of_everything(probed, tmp_path) -> None:
     calls = run(probed, tmp_path, "log", once="true")
-    assert [call.limit for call in named(calls, "latestOffset")][0] == "ReadAllAvailable"
+    assert named(calls, "latestOffset")[0].limit == "ReadAllAvailable"
     assert [call.end for call in named(calls, "partitions")] == [{"at": ROWS}]
 
 

@@ -61,7 +61,11 @@ def test_every_option() -> None:
         ({}, "read", "option 'queue' has to name the queue of spark.read with mode 'snapshot'"),
         (QUEUE, "stream", "option 'consumer' has to name who reads"),
         (QUEUE | {"mode": "evens"}, "read", "mode='evens': one of .*; did you mean 'events'?"),
-        (QUEUE | {"mode": "consume"}, "read", "mode 'consume' is for spark.readStream; here it can be snapshot"),
+        (
+            QUEUE | {"mode": "consume"},
+            "read",
+            "mode 'consume' is for spark.readStream; here it can be snapshot",
+        ),
         (QUEUE | {"mode": "snapshot"}, "stream", "mode 'snapshot' is for spark.read; here it can be consume"),
         (CONSUMER, "read", "option 'consumer' means nothing for spark.read with mode 'snapshot'"),
         (CONSUMER | {"startingOffsets": "1"}, "stream", "option 'startingOffsets' means nothing for"),
@@ -75,7 +79,11 @@ def test_every_option() -> None:
         (QUEUE | {"minPartitions": "many"}, "read", "minPartitions='many': a whole number from 1 to"),
         (CONSUMER | {"failOnDataLoss": "no"}, "stream", "failOnDataLoss='no': true or false is wanted"),
         ({"txnAppId": "a"}, "write", "'txnAppId' and 'txnVersion' go together"),
-        ({"asyncProgressTrackingEnabled": "true"}, "stream write", "asyncProgressTrackingEnabled cannot be used"),
+        (
+            {"asyncProgressTrackingEnabled": "true"},
+            "stream write",
+            "asyncProgressTrackingEnabled cannot be used",
+        ),
     ],
 )
 def test_what_is_wrong(given, face, reason) -> None:
@@ -109,7 +117,12 @@ def test_the_token_is_the_option_or_that_of_the_process_or_that_of_the_driver(mo
 
 @pytest.mark.parametrize(
     ("given", "likely"),
-    [({}, "read"), ({"mode": "events"}, "read"), ({"mode": "consume"}, "stream"), ({"Consumer": "c"}, "stream")],
+    [
+        ({}, "read"),
+        ({"mode": "events"}, "read"),
+        ({"mode": "consume"}, "stream"),
+        ({"Consumer": "c"}, "stream"),
+    ],
 )
 def test_which_read_is_meant(given, likely) -> None:
     assert likely_faces(given)[0] == likely
