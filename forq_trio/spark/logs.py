@@ -116,15 +116,20 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        """Where a query without a checkpoint begins; Spark asks twice."""
+        """Where a query without a checkpoint begins; Spark asks twice.
+
+        Of "latest" it is marked, so that even a first batch without rows has another offset: it goes into the
+        checkpoint, and a query that ends before there is something to read goes on from there.
+        """
+        starting = self._options.starting_offsets
+        if starting == EARLIEST:
+            return {"after": 0, "until": 0}
+        if starting != LATEST:
+            return {"after": int(starting) - 1, "until": int(starting) - 1}
         if self._initial is None:
-            starting = self._options.starting_offsets
-            if starting == LATEST:
-                with in_our_words(self._options):
-                    _, self._initial = _bounds(self._options)
-            else:
-                self._initial = 0 if starting == EARLIEST else int(starting) - 1
-        return {"after": self._initial, "until": self._initial}
+            with in_our_words(self._options):
+                _, self._initial = _bounds(self._options)
+        return {"after": self._initial, "until": self._initial, "latest": 1}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """As option maxMessagesPerTrigger says."""
@@ -144,7 +149,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             last = min(last, self._target)
         if isinstance(limit, ReadMaxRows):
             last = min(last, after + limit.max_rows)
-        return {"after": after, "until": last} if last > after else start
+        if last > after:
+            return {"after": after, "until": last}
+        return {"after": after, "until": after} if "latest" in start else start
 
     def _behind(self, done: int, first: int, last: int) -> int:
         """The id behind which the log can be read on, when `done` is the last one that was read."""
