@@ -26,12 +26,13 @@ from pyspark.sql.types import StructType
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ConsumerInfo, ConsumerLease
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
+from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
 from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
 from forq_trio.spark.options import Options
 from forq_trio.spark.ranges import tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
-from forq_trio.spark.server import LEASE_GONE, OUT_OF_ORDER, ask, in_our_words
+from forq_trio.spark.server import ask, in_our_words
 
 ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")
@@ -59,6 +60,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._consumer = str(options.consumer)
         self._generation: int | None = None
         self._initial: int | None = None
+        self._known = 0
         self._left: int | None = None
         self._lease: ConsumerLease | None = None
 
@@ -74,28 +76,27 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._options.max_messages_per_trigger)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The query ends when it has read as many messages as can be read now."""
+        """The query ends when it has read the leases that there are now, and as many messages as are ready now."""
         with in_our_words(self._options):
             info = self._info()
-        self._left = info.ready + info.open_messages
+        self._known, self._left = info.leased, info.ready
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Acknowledge everything up to `start`, and lease what is behind it; `start` itself when nothing is ready."""
         wanted = self._options.max_messages_per_trigger
         if isinstance(limit, ReadMaxRows):
             wanted = limit.max_rows
-        if self._left is not None:
-            wanted = min(wanted, self._left)
         done = start["seq"]
+        if self._left is not None and done >= self._known:
+            wanted = min(wanted, self._left)
         with in_our_words(self._options):
-            self._open()
+            self._acknowledge(done)
             if wanted <= 0:
-                self._acknowledge(done)
                 return start
-            lease = self._next_lease(done, wanted)
+            lease = self._next_lease(done, min(wanted, CONSUMER_LEASE_MESSAGES_MAX))
         if lease.messages == 0:
             return start
-        if self._left is not None:
+        if self._left is not None and lease.number > self._known:
             self._left -= lease.messages
         return {"seq": lease.number}
 
@@ -118,7 +119,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         schema = arrow_schema(self._schema)
         page: int | None = partition.first
         while page is not None and page < partition.end:
-            pages = partition.end - page
+            pages = min(partition.end - page, CONSUMER_READ_PAGES_MAX)
             with in_our_words(self._options):
                 answer = self._ask(ForqClient.lease_page, partition.number, page, pages)
             if answer.messages:
@@ -152,32 +153,37 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ask(ForqClient.consumer)
 
     def _acknowledge(self, number: int) -> None:
-        if number > 0:
+        """Settle what has been written and logged."""
+        if number == 0:
+            return
+        try:
             self._ask(ForqClient.acknowledge, self._open(), number)
+        except LeaseOutOfOrder:
+            raise self._not_ours(number) from None
+        except LeaseGone:
+            if self._options.fail_on_data_loss:
+                raise ForqDataLoss(
+                    f"lease {number} of consumer {self._consumer!r} was given back after its batch was written, so its"
+                    " messages will come again. With failOnDataLoss=false the query goes on"
+                ) from None
 
     def _next_lease(self, done: int, wanted: int) -> ConsumerLease:
-        """The lease behind `done`, made or gone on with until it is complete."""
+        """The lease behind `done`; without messages there was nothing to lease."""
         number = done + 1
-        while True:
-            try:
-                lease = self._make(number, wanted, acknowledge=done)
-            except ForqError as problem:
-                if problem.code == OUT_OF_ORDER:
-                    raise self._out_of_order(number) from None
-                if problem.code != LEASE_GONE:
-                    raise
-                number = self._behind_gone(number)
-                continue
-            if lease.complete:
-                self._lease = lease
-                return lease
+        try:
+            self._lease = self._make(number, wanted)
+        except LeaseOutOfOrder:
+            raise self._not_ours(number) from None
+        except LeaseGone:
+            self._lease = self._make(self._behind_gone(number), wanted)
+        return self._lease
 
-    def _make(self, number: int, wanted: int, acknowledge: int | None) -> ConsumerLease:
+    def _make(self, number: int, wanted: int) -> ConsumerLease:
+        """Lease `number`, complete."""
         return self._ask(
             ForqClient.lease,
             self._open(),
             number,
-            acknowledge=acknowledge,
             max_messages=wanted,
             max_bytes=self._options.max_bytes_per_trigger,
         )
@@ -190,32 +196,26 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"consumer {self._consumer!r} has acknowledged lease {number} long ago and is at {info.acknowledged}:"
                 " this checkpoint is older. With failOnDataLoss=false the query goes on behind what is gone"
             )
-        kept = info.oldest_readable
-        return kept if kept is not None and kept > number else info.leased + 1
+        return info.oldest_readable if info.oldest_readable > number else info.leased + 1
 
     def _lease_again(self, number: int) -> ConsumerLease | None:
         """The lease of a batch that is repeated; None when it is gone and that is allowed."""
-        while True:
-            try:
-                lease = self._make(number, self._options.max_messages_per_trigger, acknowledge=None)
-            except ForqError as problem:
-                if problem.code == OUT_OF_ORDER:
-                    raise self._out_of_order(number) from None
-                if problem.code != LEASE_GONE:
-                    raise
-                if self._options.fail_on_data_loss:
-                    raise ForqDataLoss(
-                        f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was"
-                        " released, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty"
-                    ) from None
-                return None
-            if lease.complete:
-                return lease
+        try:
+            return self._make(number, self._options.max_messages_per_trigger)
+        except LeaseOutOfOrder:
+            raise self._not_ours(number) from None
+        except LeaseGone:
+            if self._options.fail_on_data_loss:
+                raise ForqDataLoss(
+                    f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
+                    " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty"
+                ) from None
+            return None
 
-    def _out_of_order(self, number: int) -> ForqDataSourceError:
+    def _not_ours(self, number: int) -> ForqDataSourceError:
         info = self._info()
         return ForqDataSourceError(
-            f"the checkpoint wants lease {number} of consumer {self._consumer!r}, and the server's newest is"
+            f"the checkpoint is at lease {number} of consumer {self._consumer!r}, and the server's newest is"
             f" {info.leased}: the consumer was deleted since, or the server restored from a backup. Start with a new"
             " checkpoint"
         )

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from forq_trio.client.address import DEFAULT_URL, is_server_url
+from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import check_queue_name
 from forq_trio.spark.errors import ForqOptionError
@@ -26,12 +27,7 @@ LOGS = frozenset({"read history", "read events", "stream history", "stream event
 EARLIEST = "earliest"
 LATEST = "latest"
 
-MESSAGES_PER_TRIGGER_MAX = 10_000_000
-BYTES_PER_TRIGGER_MAX = 2**40
-PARTITIONS_MAX = 10_000
-IDLE_SECONDS_MAX = 366 * 86_400
 RETRY_SECONDS_MAX = 3_600
-VERSION_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ def _mode(text: str) -> str:
 def _offsets(text: str) -> str | int:
     if text in (EARLIEST, LATEST):
         return text
-    if text.isascii() and text.isdigit() and 0 < int(text) <= VERSION_MAX:
+    if text.isascii() and text.isdigit() and 0 < int(text) <= limits.SEQUENCE_MAX:
         return int(text)
     raise ValueError("earliest, latest, or the first id to read is wanted")
 
@@ -157,21 +153,21 @@ OPTIONS = (
     Option(
         "maxMessagesPerTrigger",
         "max_messages_per_trigger",
-        _whole(1, MESSAGES_PER_TRIGGER_MAX),
+        _whole(1, limits.CONSUMER_LEASE_MESSAGES_MAX),
         STREAM_USES,
         "The most rows of a micro-batch.",
     ),
     Option(
         "maxBytesPerTrigger",
         "max_bytes_per_trigger",
-        _whole(1, BYTES_PER_TRIGGER_MAX),
+        _whole(1, limits.CONSUMER_LEASE_BYTES_MAX),
         frozenset({"stream consume"}),
         "The most bytes of a micro-batch.",
     ),
     Option(
         "minPartitions",
         "min_partitions",
-        _whole(1, PARTITIONS_MAX),
+        _whole(1, limits.EXPORT_PARTITIONS_MAX),
         READ_USES | STREAM_USES,
         "The least tasks that share a read.",
     ),
@@ -192,7 +188,7 @@ OPTIONS = (
     Option(
         "idleSeconds",
         "idle_seconds",
-        _whole(1, IDLE_SECONDS_MAX),
+        _whole(limits.CONSUMER_IDLE_SECONDS_MIN, limits.CONSUMER_IDLE_SECONDS_MAX),
         frozenset({"stream consume"}),
         "How long the server keeps an open lease for a consumer that does not come.",
     ),
@@ -209,7 +205,7 @@ OPTIONS = (
     Option(
         "txnVersion",
         "txn_version",
-        _whole(0, VERSION_MAX),
+        _whole(0, limits.SEQUENCE_MAX),
         frozenset({"write"}),
         "Which write of txnAppId this is; one that is not newer does nothing.",
     ),

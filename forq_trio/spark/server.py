@@ -22,9 +22,7 @@ PAUSE_SECONDS_MIN = 0.05
 PAUSE_SECONDS_MAX = 2.0
 
 FENCED = "forq.consumer_fenced"
-LEASE_GONE = "forq.lease_gone"
-OUT_OF_ORDER = "forq.lease_out_of_order"
-GONE = (LEASE_GONE, "forq.events_gone", "forq.history_gone")
+GONE = ("forq.lease_gone", "forq.events_gone", "forq.history_gone")
 
 # Spark's workers live on for further tasks. A client does not survive a fork.
 _clients: dict[tuple[int, str, str], ForqClient] = {}
@@ -38,13 +36,15 @@ def ask(
 ) -> ResultT:
     """The result of a client's method, called again for `retry_seconds` while the server cannot answer."""
     client = _client(options)
-    deadline = time.monotonic() + options.retry_seconds
+    deadline: float | None = None
     pause = PAUSE_SECONDS_MIN
     while True:
         try:
             return method(client, *arguments, **more)
         except ServiceError:
-            if time.monotonic() + pause > deadline:
+            now = time.monotonic()
+            deadline = deadline or now + options.retry_seconds
+            if now + pause > deadline:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, PAUSE_SECONDS_MAX)

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import Stage
 from forq_trio.model.errors import ForqError
+from forq_trio.model.limits import PUBLISH_STAGES_MAX
 from forq_trio.spark.errors import ForqDataSourceError
 from forq_trio.spark.messages import messages_of, pages_of
 from forq_trio.spark.options import Options
@@ -61,6 +62,11 @@ def publish(options: Options, app: str, version: int, staged: Sequence[Staged]) 
     stages = [stage for each in in_order for stage in each.stages]
     if not stages:
         return
+    if len(stages) > PUBLISH_STAGES_MAX:
+        raise ForqDataSourceError(
+            f"{len(in_order):,} partitions have messages for {len(stages):,} queues in all; at most"
+            f" {PUBLISH_STAGES_MAX:,} are published at once: coalesce the partitions, or write fewer queues at a time"
+        )
     with in_our_words(options):
         ask(options, ForqClient.publish, app, version, stages)
 

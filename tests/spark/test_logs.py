@@ -67,7 +67,9 @@ def test_the_history_of_a_queue(spark, shared, queue) -> None:
     (first,) = shared.client.receive(queue, max_messages=1, wait_ms=0)
     shared.client.ack(queue, [first.receipt])
     shared.client.purge(queue)
-    rows = log(spark, shared, "history", queue=queue, includeAttributes="true").orderBy("history_id").collect()
+    rows = (
+        log(spark, shared, "history", queue=queue, includeAttributes="true").orderBy("history_id").collect()
+    )
     assert [(row.content, row.outcome, row.attempts, row.priority, row.attributes) for row in rows] == [
         ("ä", "acked", 1, 4, {"k": "v"}),
         ("two", "deleted", 0, 4, {"k": "v"}),
