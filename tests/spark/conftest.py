@@ -32,13 +32,13 @@ def has_java() -> bool:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory) -> Iterator[SparkSession]:
-    """This worker's Spark, with two cores."""
+    """This worker's Spark, with two cores; a task is tried twice."""
     if not has_java():
         if os.environ.get("CI") == "true":
             pytest.fail(MISSING)
         pytest.skip(MISSING)
     settings = {
-        "spark.master": "local[2]",
+        "spark.master": "local[2,2]",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
