@@ -8,7 +8,7 @@ from forq_trio import ForqClient, NewMessage, batches
 from forq_trio.wire.export import ExportedMessage
 from support.real_server import SECRET, RealServer, real_server
 
-SETTINGS = {"FORQ_HISTORY": "on"}
+SETTINGS = {"FORQ_EVENTS": "on", "FORQ_HISTORY": "on"}
 
 
 class Server:

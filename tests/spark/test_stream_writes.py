@@ -57,7 +57,7 @@ def test_a_batch_is_published_once(spark, shared, queue, tmp_path) -> None:
 def test_of_a_task_that_is_tried_again_one_attempt_is_published(spark, shared, queue, tmp_path) -> None:
     mark = str(tmp_path / "mark")
 
-    @f.udf("string")
+    @f.udf(returnType="string", useArrow=False)
     def break_once(content: str) -> str:
         if content == "29999" and not Path(mark).exists():
             Path(mark).touch()
