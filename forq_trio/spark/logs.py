@@ -35,9 +35,11 @@ class Page:
 
 def _bounds(options: Options) -> tuple[int, int]:
     """The first and the last id that are kept; first is last + 1 when there are none."""
-    method = ForqClient.event_range if options.mode == "events" else ForqClient.history_range
-    kept = ask(options, method)
-    return kept.first, kept.last
+    if options.mode == "events":
+        events = ask(options, ForqClient.event_range)
+        return events.first, events.last
+    history = ask(options, ForqClient.history_range)
+    return history.first, history.last
 
 
 def _page(options: Options, after: int, until: int) -> Page:
