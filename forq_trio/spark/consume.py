@@ -29,6 +29,7 @@ from forq_trio.client.types import ConsumerInfo, ConsumerLease
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
 from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
+from forq_trio.spark.idle import Idle
 from forq_trio.spark.options import Options
 from forq_trio.spark.ranges import tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
@@ -60,6 +61,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._consumer = str(options.consumer)
         self._generation: int | None = None
         self._initial: int | None = None
+        self._acknowledged = 0
+        self._idle = Idle()
         self._known = 0
         self._left: int | None = None
         self._lease: ConsumerLease | None = None
@@ -95,7 +98,10 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return start
             lease = self._next_lease(done, min(wanted, CONSUMER_LEASE_MESSAGES_MAX))
         if lease.messages == 0:
+            if self._left is None:
+                self._idle.nothing()
             return start
+        self._idle.something()
         if self._left is not None and lease.number > self._known:
             self._left -= lease.messages
         return {"seq": lease.number}
@@ -146,6 +152,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._generation is None:
             info = self._ask(ForqClient.open_consumer, idle_seconds=self._options.idle_seconds)
             self._generation = info.generation
+            self._acknowledged = info.acknowledged
         return self._generation
 
     def _info(self) -> ConsumerInfo:
@@ -154,7 +161,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _acknowledge(self, number: int) -> None:
         """Settle what has been written and logged."""
-        if number == 0:
+        self._open()
+        if number <= self._acknowledged:
             return
         try:
             self._ask(ForqClient.acknowledge, self._open(), number)
@@ -166,6 +174,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     f"lease {number} of consumer {self._consumer!r} was given back after its batch was written, so its"
                     " messages will come again. With failOnDataLoss=false the query goes on"
                 ) from None
+        self._acknowledged = number
 
     def _next_lease(self, done: int, wanted: int) -> ConsumerLease:
         """The lease behind `done`; without messages there was nothing to lease."""

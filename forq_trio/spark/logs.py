@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import ForqError
 from forq_trio.spark.errors import ForqDataLoss
+from forq_trio.spark.idle import Idle
 from forq_trio.spark.options import EARLIEST, LATEST, Options
 from forq_trio.spark.ranges import Range, cut, tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
@@ -115,6 +116,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._initial: int | None = None
+        self._idle = Idle()
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
@@ -152,8 +154,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             last = min(last, after + limit.max_rows)
         if last > after:
+            self._idle.something()
             return {"after": after, "until": last}
-        return {"after": after, "until": after} if "latest" in start else start
+        if "latest" in start:
+            return {"after": after, "until": after}
+        if self._target is None:
+            self._idle.nothing()
+        return start
 
     def _behind(self, done: int, first: int, last: int) -> int:
         """The id behind which the log can be read on, when `done` is the last one that was read."""

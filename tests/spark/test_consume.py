@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from forq_trio.spark import reason_of
 from spark.queries import drained, stream, uncommit
-from spark.support import Server
+from spark.support import Server, running
 from spark.test_reads import ODD
 
 CONSUMER = "spark"
@@ -136,3 +136,28 @@ def test_a_stream_names_its_consumer(spark, shared, tmp_path) -> None:
     with pytest.raises(PySparkException) as raised:
         drained(stream(spark, shared.options | {"queue": "q"}), tmp_path)
     assert "option 'consumer' has to name who reads" in (reason_of(raised.value) or "")
+
+
+def test_a_server_that_is_killed_in_a_batch_and_comes_back(spark, queue, tmp_path) -> None:
+    sent = [str(number) for number in range(3_000)]
+    read: list[str] = []
+
+    def kill_and_read(rows, batch: int) -> None:
+        if batch == 0:
+            server.kill()
+            server.start()
+        read.extend(contents(rows.collect()))
+
+    with running(tmp_path / "forq.db") as server:
+        server.send(queue, sent)
+        query = (
+            consume(spark, server, queue, maxMessagesPerTrigger=2_000)
+            .writeStream.foreachBatch(kill_and_read)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        left = server.client.consumer(queue, CONSUMER)
+    assert sorted(read) == sorted(sent)
+    assert (left.open_messages, left.ready, left.acknowledged) == (0, 0, 2)
