@@ -64,7 +64,7 @@ MAY_IMPORT = {
     },
     "cli": {"model", "telemetry", "config", "app", "client", "files"},
     "client": {"model", "wire"},
-    "spark": {"client"},
+    "spark": {"model", "wire", "client"},
     "embedding": {"model", "broker"},
     "names": {"model", "broker", "wire", "system", "client", "embedding"},
 }
@@ -83,6 +83,7 @@ AT_HOME = {
     "quart": ("ui",),
     "quart_trio": ("ui",),
     "pyspark": ("spark",),
+    "pyarrow": ("spark",),
 }
 DIALECTS = ("http.forq_api", "http.sasquatch_api", "http.sqs_api")
 

@@ -1,0 +1,29 @@
+"""Forq for Apache Spark: the data source `forq`, and a session that has it (the extra `forq-trio[spark]`).
+
+Imported when a name is first used: pyspark is 490 MB that only they need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forq_trio.spark.errors import ForqDataSourceError as ForqDataSourceError
+    from forq_trio.spark.errors import reason_of as reason_of
+    from forq_trio.spark.source import ForqDataSource as ForqDataSource
+    from forq_trio.spark.spark_session import session as session
+
+_MODULES = {
+    "ForqDataSource": "source",
+    "ForqDataSourceError": "errors",
+    "reason_of": "errors",
+    "session": "spark_session",
+}
+
+__all__ = ["ForqDataSource", "ForqDataSourceError", "reason_of", "session"]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

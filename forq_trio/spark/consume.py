@@ -1,0 +1,230 @@
+"""Stream that drains a queue, by the leases of a consumer.
+
+Each micro-batch is one lease, and its offset is the lease's number, `{"seq": 8}`. The server answers the same messages
+for a number however often it is asked, so tasks may be repeated, and a query that was killed goes on with the batch it
+was in. Spark asks for the batch behind `start` only when everything up to `start` has been written and logged; so this
+is where leases are acknowledged. Async progress tracking would break that rule.
+
+Opening a consumer starts a generation, and an older one is refused from then on: of two queries with one consumer, the
+one that was started last goes on. The constructors do nothing, because Spark makes readers in several processes, and
+only in one of them asks for offsets.
+
+A lease that was released, by a person or because the consumer did not come for too long, is left out when it was never
+part of a batch; when it was, the batch cannot be repeated, and the query fails (or the batch is empty, with
+failOnDataLoss=false).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Concatenate, ParamSpec, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from forq_trio.client.sync import ForqClient
+from forq_trio.client.types import ConsumerInfo, ConsumerLease
+from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
+from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
+from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
+from forq_trio.spark.idle import Idle
+from forq_trio.spark.options import Options
+from forq_trio.spark.ranges import tasks_for
+from forq_trio.spark.rows import arrow_schema, batch_of
+from forq_trio.spark.server import ask, in_our_words
+
+ArgumentsP = ParamSpec("ArgumentsP")
+ResultT = TypeVar("ResultT")
+
+TASK_BYTES = 8 * 2**20
+"""Of content that one task reads at least, when a lease has few messages."""
+
+
+@dataclass(frozen=True)
+class Pages(InputPartition):
+    """Some pages of a lease: from `first` up to, and without, `end`."""
+
+    number: int
+    first: int
+    end: int
+
+
+class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The messages of a queue, each once."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._queue = str(options.queue)
+        self._consumer = str(options.consumer)
+        self._generation: int | None = None
+        self._initial: int | None = None
+        self._acknowledged = 0
+        self._idle = Idle()
+        self._known = 0
+        self._left: int | None = None
+        self._lease: ConsumerLease | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        """Where a query without a checkpoint begins: behind what the consumer has acknowledged. Spark asks twice."""
+        if self._initial is None:
+            with in_our_words(self._options):
+                self._initial = self._info().acknowledged
+        return {"seq": self._initial}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """As option maxMessagesPerTrigger says."""
+        return ReadMaxRows(self._options.max_messages_per_trigger)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """The query ends when it has read the leases that there are now, and as many messages as are ready now."""
+        with in_our_words(self._options):
+            info = self._info()
+        self._known, self._left = info.leased, info.ready
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        """Acknowledge everything up to `start`, and lease what is behind it; `start` itself when nothing is ready."""
+        wanted = self._options.max_messages_per_trigger
+        if isinstance(limit, ReadMaxRows):
+            wanted = limit.max_rows
+        done = start["seq"]
+        if self._left is not None and done >= self._known:
+            wanted = min(wanted, self._left)
+        with in_our_words(self._options):
+            self._acknowledge(done)
+            if wanted <= 0:
+                return start
+            lease = self._next_lease(done, min(wanted, CONSUMER_LEASE_MESSAGES_MAX))
+        if lease.messages == 0:
+            if self._left is None:
+                self._idle.nothing()
+            return start
+        self._idle.something()
+        if self._left is not None and lease.number > self._known:
+            self._left -= lease.messages
+        return {"seq": lease.number}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        """Pages of the lease `end`, in about equal parts."""
+        lease = self._lease
+        if lease is None or lease.number != end["seq"]:
+            with in_our_words(self._options):
+                lease = self._lease_again(end["seq"])
+        if lease is None:
+            return []
+        rows = max(lease.messages, lease.bytes * 10_000 // TASK_BYTES)
+        count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
+        bounds = [lease.pages * index // count for index in range(count + 1)] if count else []
+        return [Pages(lease.number, first, stop) for first, stop in pairwise(bounds)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The messages of some pages, an answer of the server a batch."""
+        assert isinstance(partition, Pages)
+        schema = arrow_schema(self._schema)
+        page: int | None = partition.first
+        while page is not None and page < partition.end:
+            pages = min(partition.end - page, CONSUMER_READ_PAGES_MAX)
+            with in_our_words(self._options):
+                answer = self._ask(ForqClient.lease_page, partition.number, page, pages)
+            if answer.messages:
+                yield batch_of(answer.messages, schema)
+            page = answer.next
+
+    def reportLatestOffset(self) -> dict[str, int]:
+        """The newest lease, and how many messages wait behind it, for the query's progress."""
+        with in_our_words(self._options):
+            info = self._info()
+        return {"seq": info.leased, "ready": info.ready}
+
+    def _ask(
+        self,
+        method: Callable[Concatenate[ForqClient, str, str, ArgumentsP], ResultT],
+        *arguments: ArgumentsP.args,
+        **more: ArgumentsP.kwargs,
+    ) -> ResultT:
+        """A call about this consumer."""
+        return ask(self._options, method, self._queue, self._consumer, *arguments, **more)
+
+    def _open(self) -> int:
+        """The generation, which begins with the first call."""
+        if self._generation is None:
+            info = self._ask(ForqClient.open_consumer, idle_seconds=self._options.idle_seconds)
+            self._generation = info.generation
+            self._acknowledged = info.acknowledged
+        return self._generation
+
+    def _info(self) -> ConsumerInfo:
+        self._open()
+        return self._ask(ForqClient.consumer)
+
+    def _acknowledge(self, number: int) -> None:
+        """Settle what has been written and logged."""
+        self._open()
+        if number <= self._acknowledged:
+            return
+        try:
+            self._ask(ForqClient.acknowledge, self._open(), number)
+        except LeaseOutOfOrder:
+            raise self._not_ours(number) from None
+        except LeaseGone:
+            if self._options.fail_on_data_loss:
+                raise ForqDataLoss(
+                    f"lease {number} of consumer {self._consumer!r} was given back after its batch was written, so its"
+                    " messages will come again. With failOnDataLoss=false the query goes on"
+                ) from None
+        self._acknowledged = number
+
+    def _next_lease(self, done: int, wanted: int) -> ConsumerLease:
+        """The lease behind `done`; without messages there was nothing to lease."""
+        number = done + 1
+        try:
+            self._lease = self._make(number, wanted)
+        except LeaseOutOfOrder:
+            raise self._not_ours(number) from None
+        except LeaseGone:
+            self._lease = self._make(self._behind_gone(number), wanted)
+        return self._lease
+
+    def _make(self, number: int, wanted: int) -> ConsumerLease:
+        """Lease `number`, complete."""
+        return self._ask(
+            ForqClient.lease,
+            self._open(),
+            number,
+            max_messages=wanted,
+            max_bytes=self._options.max_bytes_per_trigger,
+        )
+
+    def _behind_gone(self, number: int) -> int:
+        """Which lease to take when `number`, which no batch has, is gone."""
+        info = self._info()
+        if number <= info.acknowledged and self._options.fail_on_data_loss:
+            raise ForqDataLoss(
+                f"consumer {self._consumer!r} has acknowledged lease {number} long ago and is at {info.acknowledged}:"
+                " this checkpoint is older. With failOnDataLoss=false the query goes on behind what is gone"
+            )
+        return info.oldest_readable if info.oldest_readable > number else info.leased + 1
+
+    def _lease_again(self, number: int) -> ConsumerLease | None:
+        """The lease of a batch that is repeated; None when it is gone and that is allowed."""
+        try:
+            return self._make(number, self._options.max_messages_per_trigger)
+        except LeaseOutOfOrder:
+            raise self._not_ours(number) from None
+        except LeaseGone:
+            if self._options.fail_on_data_loss:
+                raise ForqDataLoss(
+                    f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
+                    " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty"
+                ) from None
+            return None
+
+    def _not_ours(self, number: int) -> ForqDataSourceError:
+        info = self._info()
+        return ForqDataSourceError(
+            f"the checkpoint is at lease {number} of consumer {self._consumer!r}, and the server's newest is"
+            f" {info.leased}: the consumer was deleted since, or the server restored from a backup. Start with a new"
+            " checkpoint"
+        )

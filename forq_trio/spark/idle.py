@@ -1,0 +1,22 @@
+"""Pauses of a stream without anything to read: Spark asks a hundred times a second, and each is a request."""
+
+import time
+
+PAUSE_SECONDS_MIN = 0.01
+PAUSE_SECONDS_MAX = 0.5
+
+
+class Idle:
+    """Waits longer each time that there was nothing."""
+
+    def __init__(self) -> None:
+        self._pause = PAUSE_SECONDS_MIN
+
+    def nothing(self) -> None:
+        """There was nothing to read."""
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, PAUSE_SECONDS_MAX)
+
+    def something(self) -> None:
+        """There was."""
+        self._pause = PAUSE_SECONDS_MIN

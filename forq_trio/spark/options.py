@@ -1,0 +1,310 @@
+"""The options of the data source: their names, values, defaults, and where each of them goes.
+
+An option that does not exist, or that means nothing where it is given, is refused, with the nearest name: Spark itself
+ignores misspelt options.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from forq_trio.client.address import DEFAULT_URL, is_server_url
+from forq_trio.model import limits
+from forq_trio.model.errors import ForqError
+from forq_trio.model.messages import check_queue_name
+from forq_trio.spark.errors import ForqOptionError
+
+READ = ("snapshot", "history", "events")
+STREAM = ("consume", "events", "history")
+READ_USES = frozenset(f"read {mode}" for mode in READ)
+STREAM_USES = frozenset(f"stream {mode}" for mode in STREAM)
+WRITE_USES = frozenset({"write", "stream write"})
+EVERYWHERE = READ_USES | STREAM_USES | WRITE_USES
+LOGS = frozenset({"read history", "read events", "stream history", "stream events"})
+
+EARLIEST = "earliest"
+LATEST = "latest"
+
+RETRY_SECONDS_MAX = 3_600
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one read or write, checked.
+
+    driver_token: what the driver has in its environment, for executors that have nothing in theirs.
+    """
+
+    use: str
+    url: str = DEFAULT_URL
+    token: str | None = None
+    queue: str | None = None
+    consumer: str | None = None
+    starting_offsets: str | int = EARLIEST
+    max_messages_per_trigger: int = 100_000
+    max_bytes_per_trigger: int = 256 * 2**20
+    min_partitions: int | None = None
+    fail_on_data_loss: bool = True
+    include_attributes: bool = False
+    idle_seconds: int | None = None
+    retry_seconds: int = 60
+    txn_app_id: str | None = None
+    txn_version: int | None = None
+    driver_token: str | None = None
+
+    @property
+    def mode(self) -> str:
+        """Of a read."""
+        return self.use.partition(" ")[2]
+
+    def secret(self) -> str:
+        """The option, else what this process has in its environment, else the driver. Raises ForqOptionError."""
+        secret = self.token or token_of_environment() or self.driver_token
+        if secret is None:
+            raise ForqOptionError(
+                "there is no token: set FORQ_AUTH_SECRET (or FORQ_TOKEN) where Spark runs, or give option 'token'"
+            )
+        return secret
+
+
+def token_of_environment() -> str | None:
+    """The secret that this process was started with."""
+    return os.environ.get("FORQ_AUTH_SECRET") or os.environ.get("FORQ_TOKEN") or None
+
+
+def _url(text: str) -> str:
+    if not is_server_url(text):
+        raise ValueError(f"the URL of a server is wanted, such as {DEFAULT_URL}")
+    return text
+
+
+def _token(text: str) -> str:
+    if not (text and text.isascii() and text.isprintable()):
+        raise ValueError("it has characters that an HTTP header cannot carry, or none")
+    return text
+
+
+def _queue(text: str) -> str:
+    try:
+        return check_queue_name(text)
+    except ForqError as problem:
+        raise ValueError(problem.message) from None
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("a name is wanted")
+    return text
+
+
+def _mode(text: str) -> str:
+    known = list(dict.fromkeys((*STREAM, *READ)))
+    if text not in known:
+        raise ValueError(f"one of {', '.join(known)} is wanted{_nearest(text, known)}")
+    return text
+
+
+def _offsets(text: str) -> str | int:
+    if text in (EARLIEST, LATEST):
+        return text
+    if text.isascii() and text.isdigit() and 0 < int(text) <= limits.SEQUENCE_MAX:
+        return int(text)
+    raise ValueError("earliest, latest, or the first id to read is wanted")
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false is wanted")
+    return text.lower() == "true"
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
+            raise ValueError(f"a whole number from {low:,} to {high:,} is wanted")
+        return int(text)
+
+    return parse
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its name, the member of Options that it sets, how its text is read, the uses it goes with, and what
+    it means."""
+
+    name: str
+    member: str
+    parse: Callable[[str], Any]
+    uses: frozenset[str]
+    meaning: str
+
+
+OPTIONS = (
+    Option("url", "url", _url, EVERYWHERE, "Where the server is."),
+    Option("token", "token", _token, EVERYWHERE, "The server's secret, or an access token."),
+    Option("queue", "queue", _queue, EVERYWHERE, "The queue to read or write."),
+    Option("mode", "mode", _mode, READ_USES | STREAM_USES, "What is read."),
+    Option(
+        "consumer", "consumer", _name, frozenset({"stream consume"}), "The name under which leases are kept."
+    ),
+    Option("startingOffsets", "starting_offsets", _offsets, LOGS, "Where a new read begins."),
+    Option(
+        "maxMessagesPerTrigger",
+        "max_messages_per_trigger",
+        _whole(1, limits.CONSUMER_LEASE_MESSAGES_MAX),
+        STREAM_USES,
+        "The most rows of a micro-batch.",
+    ),
+    Option(
+        "maxBytesPerTrigger",
+        "max_bytes_per_trigger",
+        _whole(1, limits.CONSUMER_LEASE_BYTES_MAX),
+        frozenset({"stream consume"}),
+        "The most bytes of a micro-batch.",
+    ),
+    Option(
+        "minPartitions",
+        "min_partitions",
+        _whole(1, limits.EXPORT_PARTITIONS_MAX),
+        READ_USES | STREAM_USES,
+        "The least tasks that share a read.",
+    ),
+    Option(
+        "failOnDataLoss",
+        "fail_on_data_loss",
+        _switch,
+        STREAM_USES | LOGS,
+        "Whether a read fails when the server has not kept what it wants.",
+    ),
+    Option(
+        "includeAttributes",
+        "include_attributes",
+        _switch,
+        frozenset({"read snapshot", "read history", "stream consume", "stream history"}),
+        "Whether messages have the column attributes.",
+    ),
+    Option(
+        "idleSeconds",
+        "idle_seconds",
+        _whole(limits.CONSUMER_IDLE_SECONDS_MIN, limits.CONSUMER_IDLE_SECONDS_MAX),
+        frozenset({"stream consume"}),
+        "How long the server keeps an open lease for a consumer that does not come.",
+    ),
+    Option(
+        "retrySeconds",
+        "retry_seconds",
+        _whole(0, RETRY_SECONDS_MAX),
+        EVERYWHERE,
+        "How long a task tries again while the server cannot be reached.",
+    ),
+    Option(
+        "txnAppId", "txn_app_id", _name, frozenset({"write"}), "Who writes, for writes that may be repeated."
+    ),
+    Option(
+        "txnVersion",
+        "txn_version",
+        _whole(0, limits.SEQUENCE_MAX),
+        frozenset({"write"}),
+        "Which write of txnAppId this is; one that is not newer does nothing.",
+    ),
+)
+_BY_NAME = {option.name.lower(): option for option in OPTIONS}
+
+# Spark's own, which a stream's sink is told of.
+_OF_SPARK = frozenset({"checkpointlocation", "queryname", "asyncprogresstrackingenabled"})
+
+
+def check_names(given: Mapping[str, str]) -> None:
+    """Raises ForqOptionError for a name that is none of ours."""
+    for name in given:
+        if name.lower() not in _BY_NAME and name.lower() not in _OF_SPARK:
+            nearest = get_close_matches(name.lower(), _BY_NAME, n=1)
+            hint = f"; did you mean {_BY_NAME[nearest[0]].name!r}?" if nearest else _all_names()
+            raise ForqOptionError(f"there is no option {name!r}{hint}")
+
+
+def parsed(given: Mapping[str, str], face: str) -> Options:
+    """The options of a `read`, `stream`, `write` or `stream write`. Raises ForqOptionError."""
+    check_names(given)
+    texts = {name.lower(): text for name, text in given.items()}
+    use = face
+    if face in ("read", "stream"):
+        use = f"{face} {_mode_of(texts, face)}"
+    values: dict[str, Any] = {}
+    for key, text in texts.items():
+        if key in _OF_SPARK:
+            continue
+        option = _BY_NAME[key]
+        if use not in option.uses:
+            raise ForqOptionError(f"option {option.name!r} means nothing for {_words(use)}")
+        values[option.member] = _value(option, text)
+    values.pop("mode", None)
+    options = Options(use=use, driver_token=token_of_environment(), **values)
+    _check_together(options, texts)
+    return options
+
+
+def likely_faces(given: Mapping[str, str]) -> tuple[str, str]:
+    """`read` and `stream`, the likelier one first: some options and modes are only for one."""
+    names = {name.lower() for name in given}
+    only_streams = [name for name in names & set(_BY_NAME) if not _BY_NAME[name].uses & READ_USES]
+    mode = next((value for name, value in given.items() if name.lower() == "mode"), READ[0])
+    return ("stream", "read") if only_streams or mode not in READ else ("read", "stream")
+
+
+def _mode_of(texts: Mapping[str, str], face: str) -> str:
+    """The mode that a read has."""
+    modes = READ if face == "read" else STREAM
+    if "mode" not in texts:
+        return modes[0]
+    mode: str = _value(_BY_NAME["mode"], texts["mode"])
+    if mode not in modes:
+        other = "readStream" if face == "read" else "read"
+        raise ForqOptionError(f"mode {mode!r} is for spark.{other}; here it can be {', '.join(modes)}")
+    return mode
+
+
+def _value(option: Option, text: str) -> Any:
+    shown = "" if option.name == "token" else f"={text!r}"
+    try:
+        return option.parse(text)
+    except ValueError as problem:
+        raise ForqOptionError(f"option {option.name}{shown}: {problem}") from None
+
+
+def _check_together(options: Options, texts: Mapping[str, str]) -> None:
+    """What the options have to be together."""
+    if options.use in ("read snapshot", "stream consume") and options.queue is None:
+        raise ForqOptionError(f"option 'queue' has to name the queue of {_words(options.use)}")
+    if options.use == "stream consume" and options.consumer is None:
+        raise ForqOptionError(
+            "option 'consumer' has to name who reads: a query with the same consumer goes on where the last one was"
+        )
+    if options.use.startswith("read ") and options.starting_offsets == LATEST:
+        raise ForqOptionError("startingOffsets='latest' is for spark.readStream: a batch would read nothing")
+    if (options.txn_app_id is None) != (options.txn_version is None):
+        raise ForqOptionError("options 'txnAppId' and 'txnVersion' go together: give both or none")
+    if texts.get("asyncprogresstrackingenabled", "").lower() == "true":
+        raise ForqOptionError(
+            "asyncProgressTrackingEnabled cannot be used: what is read once and written once rests on Spark's log"
+        )
+
+
+def _words(use: str) -> str:
+    face, _, mode = use.partition(" ")
+    if face == "write":
+        return "a write"
+    if use == "stream write":
+        return "a stream's write"
+    return f"spark.{'read' if face == 'read' else 'readStream'} with mode {mode!r}"
+
+
+def _nearest(text: str, known: list[str]) -> str:
+    nearest = get_close_matches(text, known, n=1)
+    return f"; did you mean {nearest[0]!r}?" if nearest else ""
+
+
+def _all_names() -> str:
+    return f"; there are {', '.join(option.name for option in OPTIONS)}"

@@ -1,0 +1,35 @@
+"""A stream that cannot be: it says why in the first call, where Spark shows it."""
+
+from typing import NoReturn
+
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import ReadLimit
+
+from forq_trio.spark.errors import ForqDataSourceError
+
+
+class RefusedStream(DataSourceStreamReader):
+    """Raises `problem` wherever a query would begin."""
+
+    def __init__(self, problem: ForqDataSourceError) -> None:
+        self._problem = problem
+
+    def initialOffset(self) -> NoReturn:
+        """The first call of a new query."""
+        raise self._problem
+
+    def getDefaultReadLimit(self) -> NoReturn:
+        """The first call of one that goes on."""
+        raise self._problem
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> NoReturn:
+        """Never comes so far."""
+        raise self._problem
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> NoReturn:
+        """A batch that is repeated is refused as well."""
+        raise self._problem
+
+    def read(self, partition: object) -> NoReturn:
+        """Never comes so far."""
+        raise self._problem

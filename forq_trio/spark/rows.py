@@ -1,0 +1,28 @@
+"""Records of the server as Arrow, with exactly the columns that Spark was told."""
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns as Arrow has them; Spark compares them with what it makes of the same schema."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def batch_of(records: Sequence[object], schema: pa.Schema) -> pa.RecordBatch:
+    """A row for each record: its members have the names of the columns."""
+    return pa.RecordBatch.from_arrays([_column(records, field) for field in schema], schema=schema)
+
+
+def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
+    values: list[Any] = list(map(attrgetter(field.name), records))
+    if pa.types.is_timestamp(field.type):
+        return pa.array(values, pa.timestamp("ms", "UTC")).cast(field.type)
+    if pa.types.is_map(field.type):
+        values = [None if value is None else list(value.items()) for value in values]
+    return pa.array(values, field.type)

@@ -1,0 +1,83 @@
+"""Calls of the server from Spark's processes: one client a process, and patience while the server is away.
+
+Every call that the data source makes may be made again: reads have no effects, and leases, stages and publications are
+numbered. So a call is repeated after every failure that is the server's, whether or not it was carried out.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
+
+from forq_trio.client.sync import ForqClient
+from forq_trio.model.errors import ForqError, ForqUnreachable, ServiceError
+from forq_trio.spark.errors import ForqConsumerFenced, ForqDataLoss, ForqDataSourceError
+from forq_trio.spark.options import Options
+
+ArgumentsP = ParamSpec("ArgumentsP")
+ResultT = TypeVar("ResultT")
+
+PAUSE_SECONDS_MIN = 0.05
+PAUSE_SECONDS_MAX = 2.0
+
+FENCED = "forq.consumer_fenced"
+GONE = ("forq.lease_gone", "forq.events_gone", "forq.history_gone")
+
+# Spark's workers live on for further tasks. A client does not survive a fork.
+_clients: dict[tuple[int, str, str], ForqClient] = {}
+
+
+def ask(
+    options: Options,
+    method: Callable[Concatenate[ForqClient, ArgumentsP], ResultT],
+    *arguments: ArgumentsP.args,
+    **more: ArgumentsP.kwargs,
+) -> ResultT:
+    """The result of a client's method, called again for `retry_seconds` while the server cannot answer."""
+    client = _client(options)
+    deadline: float | None = None
+    pause = PAUSE_SECONDS_MIN
+    while True:
+        try:
+            return method(client, *arguments, **more)
+        except ServiceError:
+            now = time.monotonic()
+            deadline = deadline or now + options.retry_seconds
+            if now + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+
+def _client(options: Options) -> ForqClient:
+    key = (os.getpid(), options.url, options.secret())
+    if key not in _clients:
+        _clients[key] = ForqClient(options.url, options.secret(), retry_seconds=0)
+    return _clients[key]
+
+
+@contextmanager
+def in_our_words(options: Options) -> Iterator[None]:
+    """Errors of the client leave the block as those of the data source, without a chain of causes."""
+    try:
+        yield
+    except ForqUnreachable as problem:
+        raise ForqDataSourceError(
+            f"{problem.message}, and has not for {options.retry_seconds} s (option retrySeconds)"
+        ) from None
+    except ForqError as problem:
+        kind = {FENCED: ForqConsumerFenced}.get(problem.code, ForqDataSourceError)
+        if problem.code in GONE:
+            kind = ForqDataLoss
+        raise kind(_sentence(problem, options)) from None
+
+
+def _sentence(problem: ForqError, options: Options) -> str:
+    if problem.code == FENCED:
+        return (
+            f"another query has opened consumer {options.consumer!r} of queue {options.queue!r} since this one did:"
+            " a consumer belongs to one query, so this one ends"
+        )
+    field = "" if problem.field is None else f" ({problem.field})"
+    return f"the server at {options.url} refused: {problem.message}{field} [{problem.code}]"

@@ -1,0 +1,104 @@
+"""The data source `forq` as Spark knows it: which reader or writer belongs to which options.
+
+How Spark calls it, as far as it matters here (tests/spark/test_facts.py has a test of each):
+
+- Every session imports this module, also one that never uses it: all else is imported when it is used.
+- Data sources, readers and writers are made in several processes, and pickled: constructors keep options, no more.
+- schema() is asked before Spark says whether a batch or a stream is read, and not at all for a write.
+- An error in streamReader() is hidden by one of Spark's own: a reader that cannot be tells it later.
+- Names of parameters are part of the interface: Spark passes some by keyword.
+"""
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+    from forq_trio.spark.options import Options
+
+
+class ForqDataSource(DataSource):
+    """Queues of a Forq server, and their logs, as tables and streams."""
+
+    options: MutableMapping[str, str]
+
+    @classmethod
+    def name(cls) -> str:
+        """As in `format("forq")`."""
+        return "forq"
+
+    def schema(self) -> "StructType":
+        """The columns of a read: a batch without a mode is a snapshot, a stream without one has a consumer."""
+        from forq_trio.spark.errors import ForqOptionError
+        from forq_trio.spark.options import likely_faces, parsed
+        from forq_trio.spark.schemas import schema_of
+
+        likely, other = likely_faces(self.options)
+        try:
+            return schema_of(parsed(self.options, likely))
+        except ForqOptionError as problem:
+            try:
+                return schema_of(parsed(self.options, other))
+            except ForqOptionError:
+                raise problem from None
+
+    def reader(self, schema: "StructType") -> "DataSourceReader":
+        """Reads a queue as it is, or a log as far as it goes."""
+        from forq_trio.spark.logs import LogReader
+        from forq_trio.spark.options import parsed
+        from forq_trio.spark.schemas import check_schema
+        from forq_trio.spark.snapshot import SnapshotReader
+
+        options = parsed(self.options, "read")
+        check_schema(schema, options)
+        return SnapshotReader(options, schema) if options.mode == "snapshot" else LogReader(options, schema)
+
+    def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
+        """Drains a queue, or follows a log."""
+        from forq_trio.spark.consume import ConsumeReader
+        from forq_trio.spark.errors import ForqDataSourceError
+        from forq_trio.spark.logs import LogStreamReader
+        from forq_trio.spark.options import parsed
+        from forq_trio.spark.refused import RefusedStream
+        from forq_trio.spark.schemas import check_schema
+
+        try:
+            options = parsed(self.options, "stream")
+            check_schema(schema, options)
+        except ForqDataSourceError as problem:
+            return RefusedStream(problem)
+        return (
+            ConsumeReader(options, schema) if options.mode == "consume" else LogStreamReader(options, schema)
+        )
+
+    def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
+        """Sends the rows of a data frame."""
+        from forq_trio.spark.writing import BatchWriter
+
+        return BatchWriter(self._written(schema, overwrite, "write"))
+
+    def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
+        """Sends the rows of a stream."""
+        from forq_trio.spark.writing import StreamWriter
+
+        return StreamWriter(self._written(schema, overwrite, "stream write"))
+
+    def _written(self, schema: "StructType", overwrite: bool, face: str) -> "Options":
+        from forq_trio.spark.columns import check_columns
+        from forq_trio.spark.errors import ForqOptionError
+        from forq_trio.spark.options import parsed
+
+        options = parsed(self.options, face)
+        if overwrite:
+            raise ForqOptionError("a queue cannot be overwritten: write with mode (outputMode) 'append'")
+        check_columns(schema, options.queue)
+        return options

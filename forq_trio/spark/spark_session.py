@@ -1,0 +1,30 @@
+"""A Spark session as the pipelines use it."""
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from forq_trio.spark.source import ForqDataSource
+
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def session(app_name: str = "forq", **conf: str) -> SparkSession:
+    """The Spark session with the data source `forq` registered: the active one, or a new one with this name.
+
+    conf: further settings by their names (`**{"spark.master": "local[4]"}`). Without a master, spark-submit's is taken,
+    or every core of this machine. Python workers run the Python of this process: Spark would take the PATH's.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in (_SETTINGS | conf).items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.dataSource.register(ForqDataSource)
+    return spark

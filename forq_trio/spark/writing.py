@@ -1,0 +1,132 @@
+"""Writes to queues, in two phases: tasks stage pages of messages on the server, and the driver publishes them at once.
+
+A stage has a name that no other attempt of a task has, so what a lost attempt staged is never published, and ends by
+itself. A publication has an application and a version; one that is there is not published again:
+
+- of a stream, the query's id (of its checkpoint) and the number of the micro-batch;
+- of a batch, options txnAppId and txnVersion; without them an id of this write, which Spark makes once.
+
+A query's id is known to tasks only, so it travels in the messages with which they commit.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from forq_trio.client.sync import ForqClient
+from forq_trio.client.types import Stage
+from forq_trio.model.errors import ForqError
+from forq_trio.model.limits import PUBLISH_STAGES_MAX
+from forq_trio.spark.errors import ForqDataSourceError
+from forq_trio.spark.messages import messages_of, pages_of
+from forq_trio.spark.options import Options
+from forq_trio.spark.server import ask, in_our_words
+
+_QUERY = "sql.streaming.queryId"
+_STREAM_BATCH = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class Staged(WriterCommitMessage):
+    """What a task has staged. query: the streaming query's id, None in a batch."""
+
+    query: str | None
+    partition: int
+    stages: tuple[Stage, ...]
+
+
+def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> Staged:
+    """Stage the rows of a task, those of each queue in their order."""
+    context = TaskContext.get()
+    assert context is not None
+    query = context.getLocalProperty(_QUERY)
+    batch = context.getLocalProperty(_STREAM_BATCH)
+    name = f"{batch or 'batch'}-{context.partitionId()}-{uuid4().hex}"
+    pages: dict[str, int] = {}
+    with in_our_words(options):
+        for queue, messages in pages_of(messages_of(batches, options.queue)):
+            page = pages.get(queue, 0)
+            ask(options, ForqClient.stage, queue, name, page, messages)
+            pages[queue] = page + 1
+    stages = tuple(Stage(queue, name, count) for queue, count in pages.items())
+    return Staged(query, context.partitionId(), stages)
+
+
+def publish(options: Options, app: str, version: int, staged: Sequence[Staged]) -> None:
+    """Publish what the tasks staged, in the order of their partitions; nothing, when that was done already."""
+    in_order = sorted(staged, key=lambda each: each.partition)
+    stages = [stage for each in in_order for stage in each.stages]
+    if not stages:
+        return
+    if len(stages) > PUBLISH_STAGES_MAX:
+        raise ForqDataSourceError(
+            f"{len(in_order):,} partitions have messages for {len(stages):,} queues in all; at most"
+            f" {PUBLISH_STAGES_MAX:,} are published at once: coalesce the partitions, or write fewer queues at a time"
+        )
+    with in_our_words(options):
+        ask(options, ForqClient.publish, app, version, stages)
+
+
+def discard(options: Options, staged: Iterable[Staged]) -> None:
+    """Give up what tasks staged; what cannot be reached now ends by itself."""
+    hasty = replace(options, retry_seconds=0)
+    for each in staged:
+        for part in each.stages:
+            try:
+                ask(hasty, ForqClient.discard_stage, part.queue, part.stage)
+            except ForqError:
+                return
+
+
+def _present(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
+    return [message for message in messages if isinstance(message, Staged)]
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes the rows of a data frame."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        # Spark makes one writer for the whole write and sends copies of it to the tasks.
+        self._app = options.txn_app_id or f"spark-write-{uuid4()}"
+        self._version = options.txn_version or 0
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+        """Stage a partition."""
+        return stage(self._options, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Publish all partitions at once."""
+        publish(self._options, self._app, self._version, _present(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Give up what was staged."""
+        discard(self._options, _present(messages))
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes micro-batches."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+        """Stage a partition."""
+        staged = stage(self._options, iterator)
+        if staged.query is None:
+            raise ForqDataSourceError(f"this version of Spark does not tell tasks {_QUERY}: use foreachBatch")
+        return staged
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Publish all partitions at once."""
+        staged = _present(messages)
+        if staged:
+            publish(self._options, f"spark-query-{staged[0].query}", batchId, staged)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """Give up what was staged."""
+        discard(self._options, _present(messages))

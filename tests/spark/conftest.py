@@ -1,0 +1,75 @@
+"""One Spark session for all of these tests. Where there is no Java 17 they are skipped; under CI=true they fail."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
+
+from pyspark.sql import SparkSession
+
+from forq_trio.spark import session
+from spark.support import Server, running
+from support.real_server import SECRET
+
+JAVA_MIN = 17
+MISSING = f"Java {JAVA_MIN} is not here (on Debian: apt install openjdk-17-jre-headless)"
+
+
+def has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(f"{home}/bin/java" if home else "java")
+    if java is None:
+        return False
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    return version is not None and int(version[1]) >= JAVA_MIN
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory) -> Iterator[SparkSession]:
+    """This worker's Spark, with two cores; a task is tried twice."""
+    if not has_java():
+        if os.environ.get("CI") == "true":
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    settings = {
+        "spark.master": "local[2,2]",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.ui.enabled": "false",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORQ_AUTH_SECRET", SECRET)  # Spark's processes inherit it
+        started = session("tests", **settings)
+    yield started
+    started.stop()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [
+        report for report in terminalreporter.stats.get("skipped", []) if MISSING in str(report.longrepr)
+    ]
+    if skipped:
+        terminalreporter.write_line(f"NOT RUN: {len(skipped)} tests of Spark: {MISSING}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory) -> Iterator[Server]:
+    """One server for the tests that leave it alone."""
+    with running(tmp_path_factory.mktemp("server") / "forq.db") as server:
+        yield server
+
+
+@pytest.fixture
+def queue(request) -> str:
+    """A queue that only this test has."""
+    return re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]

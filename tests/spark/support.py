@@ -1,0 +1,76 @@
+"""A real server for Spark's tests, which can be killed and come back at its address, and messages in and out of it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from forq_trio import ForqClient, NewMessage, batches
+from forq_trio.wire.export import ExportedMessage
+from support.real_server import SECRET, RealServer, real_server
+
+SETTINGS = {"FORQ_EVENTS": "on", "FORQ_HISTORY": "on"}
+
+
+class Server:
+    """A server that keeps its database and address from one process to the next. client: one for the tests."""
+
+    def __init__(self, database: Path, **settings: str) -> None:
+        self._database = database
+        self._settings = SETTINGS | settings
+        self._processes = ExitStack()
+        self._process: RealServer | None = None
+        self._address = "127.0.0.1:0"
+        self.start()
+        self.client = ForqClient(self.url, SECRET, retry_seconds=30)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._address}"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What the data source has to be told."""
+        return {"url": self.url, "token": SECRET}
+
+    def start(self) -> None:
+        """Start it, at the address that it had."""
+        self._process = self._processes.enter_context(
+            real_server(self._database, self._address, **self._settings)
+        )
+        self._address = self._process.address
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        assert self._process is not None
+        self._process.process.kill()
+        self._processes.close()
+
+    def send(self, queue: str, contents: Iterable[str], **options: object) -> None:
+        """Send messages, a thousand in a request."""
+        for batch in batches(NewMessage(content, **options) for content in contents):
+            self.client.produce_many(queue, batch)
+
+    def messages(self, queue: str) -> Iterator[ExportedMessage]:
+        """What the queue holds, in the order in which it was sent."""
+        after: int | None = 0
+        while after is not None:
+            page = self.client.export(queue, after=after)
+            yield from page.messages
+            after = page.next
+
+    def contents(self, queue: str) -> list[str]:
+        return [message.content for message in self.messages(queue)]
+
+    def close(self) -> None:
+        self.client.close()
+        self._processes.close()
+
+
+@contextmanager
+def running(database: Path, **settings: str) -> Iterator[Server]:
+    """A server that is killed at the end."""
+    server = Server(database, **settings)
+    try:
+        yield server
+    finally:
+        server.close()

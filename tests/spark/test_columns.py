@@ -1,0 +1,181 @@
+"""Rows and messages, both ways: which columns a data frame may have, and which ones a read has."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from forq_trio.client.types import NewMessage
+from forq_trio.model.limits import CONTENT_BYTES_MAX
+from forq_trio.spark.columns import check_columns
+from forq_trio.spark.errors import ForqDataSourceError, ForqSchemaError, reason_of
+from forq_trio.spark.messages import messages_of, pages_of
+from forq_trio.spark.options import parsed
+from forq_trio.spark.ranges import Range, cut, tasks_for
+from forq_trio.spark.rows import arrow_schema, batch_of
+from forq_trio.spark.schemas import schema_of
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+
+TEXT_TYPE, INT, LONG, TIME = StringType(), IntegerType(), LongType(), TimestampType()
+TEXT = {"content": TEXT_TYPE}
+ALL = TEXT | {
+    "priority": INT,
+    "delay_ms": LONG,
+    "ttl_ms": INT,
+    "process_after": TIME,
+    "attributes": MapType(TEXT_TYPE, TEXT_TYPE),
+    "group": TEXT_TYPE,
+    "deduplication_id": TEXT_TYPE,
+    "max_attempts": INT,
+}
+
+
+def columns(types: dict) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+@pytest.mark.parametrize(
+    ("types", "queue"),
+    [(TEXT, "q"), (ALL, "q"), (ALL | {"queue": TEXT_TYPE}, None), (TEXT | {"group": NullType()}, "q")],
+)
+def test_columns_that_may_be_written(types, queue) -> None:
+    check_columns(columns(types), queue)
+
+
+@pytest.mark.parametrize(
+    ("types", "queue", "reason"),
+    [
+        ({"contents": TEXT_TYPE}, "q", "a message has no column 'contents'; did you mean 'content'"),
+        (TEXT | {"zzz": TEXT_TYPE}, "q", "a message has no column 'zzz': there are content, priority"),
+        ({"priority": INT}, "q", "column 'content' is missing"),
+        ({"content": INT}, "q", "column 'content' is int, and string is wanted"),
+        ({"content": NullType()}, "q", "column 'content' is void, and string is wanted"),
+        (
+            TEXT | {"process_after": TEXT_TYPE},
+            "q",
+            "column 'process_after' is string, and timestamp is wanted",
+        ),
+        (TEXT | {"process_after": TimestampNTZType()}, "q", "'process_after' is timestamp_ntz"),
+        (TEXT | {"attributes": ArrayType(TEXT_TYPE)}, "q", "and map<string,string> is wanted"),
+        (TEXT | {"attributes": MapType(TEXT_TYPE, INT)}, "q", "'attributes' is map<string,int>"),
+        (TEXT, None, "where do the messages go"),
+        (TEXT | {"queue": TEXT_TYPE}, "q", "drop one of them"),
+    ],
+)
+def test_columns_that_may_not(types, queue, reason) -> None:
+    with pytest.raises(ForqSchemaError, match=reason):
+        check_columns(columns(types), queue)
+
+
+def test_a_row_becomes_a_message() -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, 678_901, UTC)
+    rows = pa.RecordBatch.from_pylist(
+        [
+            {
+                "content": "ä\u2028\0",
+                "priority": 3,
+                "delay_ms": None,
+                "process_after": at,
+                "attributes": [("a", "b"), ("", "ü")],
+                "group": "g",
+                "deduplication_id": "d",
+                "queue": "one",
+            },
+            {"content": "", "priority": None, "delay_ms": 5, "queue": "two"},
+        ],
+        schema=arrow_schema(columns(ALL | {"queue": TEXT_TYPE})),
+    )
+    assert list(messages_of([rows], None)) == [
+        (
+            "one",
+            NewMessage(
+                "ä\u2028\0",
+                process_after=1_767_323_045_678,
+                priority=3,
+                attributes={"a": "b", "": "ü"},
+                deduplication_id="d",
+                group="g",
+            ),
+        ),
+        ("two", NewMessage("", delay_ms=5)),
+    ]
+
+
+@pytest.mark.parametrize("name", ["content", "queue"])
+def test_a_row_without_content_or_queue_is_refused(name) -> None:
+    row = {"content": "c", "queue": "q"} | {name: None}
+    rows = pa.RecordBatch.from_pylist([row], schema=arrow_schema(columns(TEXT | {"queue": TEXT_TYPE})))
+    with pytest.raises(ForqSchemaError, match=f"column '{name}' is null in a row"):
+        list(messages_of([rows], None))
+
+
+def test_pages_have_as_many_messages_and_bytes_as_the_server_takes() -> None:
+    few_large = [("q", NewMessage("x" * CONTENT_BYTES_MAX))] * 20
+    many_small = [("r", NewMessage(str(number))) for number in range(STAGE_PAGE_MESSAGES_MAX + 1)]
+    pages = list(pages_of([*few_large, *many_small]))
+    assert [len(page) for queue, page in pages if queue == "r"] == [STAGE_PAGE_MESSAGES_MAX, 1]
+    assert [len(page) for queue, page in pages if queue == "q"] == [15, 5]
+    assert 16 * CONTENT_BYTES_MAX == STAGE_PAGE_BYTES_MAX
+    assert [message for queue, page in pages if queue == "r" for message in page] == [
+        message for _, message in many_small
+    ]
+
+
+def test_a_message_becomes_a_row_with_exactly_the_columns() -> None:
+    options = parsed({"queue": "q", "includeAttributes": "true"}, "read")
+    schema = arrow_schema(schema_of(options))
+    messages = [
+        ExportedMessage("id", "q", 2**40, "ä\0", 1_767_323_045_678, 2, 7, "g", {"k": "v"}, "ready"),
+        ExportedMessage("id", "q", 1, "x" * CONTENT_BYTES_MAX, 0),
+    ]
+    batch = batch_of(messages, schema)
+    assert batch.schema.equals(schema)
+    first, second = batch.to_pylist()
+    assert first == {
+        "id": "id",
+        "queue": "q",
+        "sequence": 2**40,
+        "content": "ä\0",
+        "priority": 7,
+        "attempts": 2,
+        "received_at": datetime(2026, 1, 2, 3, 4, 5, 678_000, UTC),
+        "group": "g",
+        "attributes": [("k", "v")],
+        "state": "ready",
+    }
+    assert (second["attributes"], second["group"], second["state"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(("after", "until", "count"), [(0, 100, 8), (5, 8, 8), (7, 7, 3), (0, 10**12, 7)])
+def test_ranges_cover_everything_once(after, until, count) -> None:
+    ranges = cut(after, until, count)
+    assert len(ranges) == min(count, until - after)
+    assert all(low.until == high.after for low, high in pairwise(ranges))
+    assert all(each.until > each.after for each in ranges)
+    assert not ranges or (ranges[0].after, ranges[-1].until) == (after, until)
+    assert Range(1, 2) == Range(1, 2)
+
+
+def test_small_reads_have_one_task_and_large_ones_some() -> None:
+    assert [tasks_for(rows, None) for rows in (0, 1, 10_000, 10_001, 10**9)] == [1, 1, 1, 2, 8]
+    assert tasks_for(1, 16) == 16
+
+
+def test_our_words_are_found_in_what_spark_says() -> None:
+    said = "[ERROR] Failed: Traceback\n  File x\nforq_trio.spark.errors.ForqSchemaError: our words\n SQLSTATE: 38000"
+    assert reason_of(ForqDataSourceError(said)) == "our words"
+    assert reason_of(ValueError("another")) is None
