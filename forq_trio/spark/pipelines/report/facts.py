@@ -20,7 +20,7 @@ OTHERS = "*"
 """All queues that are not shown one by one; no queue has this name."""
 _MINUTE_MS = 60_000
 _STEP_MINUTES = (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440)
-STUCK_SHOWN = 50
+STUCK_SHOWN = 30
 REASONS_SHOWN = 20
 _LISTED_ATTEMPTS = 10
 
@@ -238,6 +238,9 @@ def _attempts(events: DataFrame) -> list[tuple[str, int, int]]:
     )
     found = {row["attempts"]: (row["acked"], row["dead_lettered"]) for row in rows}
     return [
-        (str(number) if number <= _LISTED_ATTEMPTS else f"more than {_LISTED_ATTEMPTS}", *found.get(number, (0, 0)))
+        (
+            str(number) if number <= _LISTED_ATTEMPTS else f"more than {_LISTED_ATTEMPTS}",
+            *found.get(number, (0, 0)),
+        )
         for number in range(min(found, default=1), max(found, default=0) + 1)
     ]

@@ -51,24 +51,30 @@ class QueueView:
 
 def render(facts: Facts, *, made_at_ms: int, source: str) -> str:
     """The page. made_at_ms: when the report was made; source: what it was made of, in words."""
-    queues = [_queue_view(facts, queue) for queue in facts.queues]
-    return _environment().get_template("page.html").render(
-        facts=facts,
-        queues=queues,
-        attention=sum(view.verdict.level == "warn" for view in queues),
-        charts=_charts(facts, facts.whole, ("produced", "acked"), ("In", "Acked")) if facts.events else (),
-        most=max([acked + dead for _, acked, dead in facts.attempts], default=0),
-        most_reasons=max([row["messages"] for row in facts.reasons], default=0),
-        negative=sum(latency.negative for latency in facts.whole.latency.values()),
-        kind=lambda name: _NAMES.get(name, name),
-        reason=lambda text: _cut(text or ""),
-        share=_share,
-        ms=lambda at: round(at.timestamp() * 1000),
-        clock=lambda at_ms: _moment(at_ms, facts.last_ms - facts.first_ms),
-        source=source,
-        made_at_ms=made_at_ms,
-        fonts={"inter": _font("inter"), "mono": _font("mono")},
-        f=format,
+    queues = [_queue_view(queue) for queue in facts.queues]
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            facts=facts,
+            queues=queues,
+            attention=sum(view.verdict.level == "warn" for view in queues if not view.is_others),
+            shown=sum(not view.is_others for view in queues),
+            cut=any(view.is_others for view in queues),
+            charts=_charts(facts.whole, ("produced", "acked"), ("In", "Acked")) if facts.events else (),
+            most=max([acked + dead for _, acked, dead in facts.attempts], default=0),
+            most_reasons=max([row["messages"] for row in facts.reasons], default=0),
+            negative=sum(latency.negative for latency in facts.whole.latency.values()),
+            kind=lambda name: _NAMES.get(name, name),
+            reason=lambda text: _cut(text or ""),
+            share=_share,
+            ms=lambda at: round(at.timestamp() * 1000),
+            clock=lambda at_ms: _moment(at_ms, facts.last_ms - facts.first_ms),
+            source=source,
+            made_at_ms=made_at_ms,
+            fonts={"inter": _font("inter"), "mono": _font("mono")},
+            f=format,
+        )
     )
 
 
@@ -104,14 +110,14 @@ def _font(name: str) -> str:
     return base64.b64encode((_FONTS / f"{name}.woff2").read_bytes()).decode("ascii")
 
 
-def _queue_view(facts: Facts, queue: QueueFacts) -> QueueView:
+def _queue_view(queue: QueueFacts) -> QueueView:
     others = queue.name == OTHERS
     return QueueView(
         f"{format.plural(queue.queues, 'other queue')}" if others else queue.name,
         queue,
         verdict(queue),
         charts.sparkline(_thinned(queue.series["backlog"].values), "Backlog over the time of the report"),
-        _charts(facts, queue, ("entered", "left"), ("In", "Out")),
+        _charts(queue, ("entered", "left"), ("In", "Out")),
         others,
     )
 
@@ -122,16 +128,14 @@ def _thinned(values: Sequence[float | None]) -> Sequence[float | None]:
     return [max((value or 0) for value in values[at : at + each]) for at in range(0, len(values), each)]
 
 
-def _charts(
-    facts: Facts, queue: QueueFacts, flows: tuple[str, str], words: tuple[str, str]
-) -> tuple[ChartView, ...]:
+def _charts(queue: QueueFacts, flows: tuple[str, str], words: tuple[str, str]) -> tuple[ChartView, ...]:
     """Messages a minute, backlog, and end-to-end latency."""
-    nothing = Series(facts.first_ms, facts.step_ms, (None,))
+    level = queue.series["backlog"]
+    nothing = Series(level.start_ms, level.step_ms, (None,) * len(level.values))
     flow_lines = []
     for css, name, word in zip(("ln-a", "ln-b"), flows, words, strict=True):
         series = queue.series.get(name, nothing)
         flow_lines.append(Line(css, word, series, format.rate(_mean(series.values))))
-    level = queue.series["backlog"]
     chosen = "end_to_end" if "end_to_end" in queue.latency else "wait"
     latency = queue.latency.get(chosen)
     latency_lines = [
@@ -162,7 +166,7 @@ def _mean(values: Sequence[float | None]) -> float:
 
 
 def _share(part: int, whole: int) -> str:
-    """ "4.2 %", "0 %", "< 0.1 %"; "–" of nothing."""
+    """ "4.2 %", "0 %", "< 0.1 %"; a dash of nothing."""
     if not whole:
         return format.NOTHING
     percent = 100 * part / whole

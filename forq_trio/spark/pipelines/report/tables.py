@@ -32,7 +32,15 @@ def throughput(events: DataFrame, window: str | None = "1 minute") -> DataFrame:
             f.sum(f.when(f.col("change") < 0, 1).otherwise(0)).alias("left"),
             *(
                 _count(f.col("own") & (f.col("kind") == kind)).alias(kind)
-                for kind in ("produced", "delivered", *ENDED, "requeued", "nacked", "released", "lease_expired")
+                for kind in (
+                    "produced",
+                    "delivered",
+                    *ENDED,
+                    "requeued",
+                    "nacked",
+                    "released",
+                    "lease_expired",
+                )
             ),
         )
         .transform(_named, window)
@@ -51,10 +59,7 @@ def backlog(
     ever holding less than none, which is the truth for every queue that was once empty.
     """
     changes = (
-        _moves(events)
-        .groupBy(*_keys(window))
-        .agg(f.sum("change").alias("change"))
-        .transform(_named, window)
+        _moves(events).groupBy(*_keys(window)).agg(f.sum("change").alias("change")).transform(_named, window)
     )
     whole = Window.partitionBy("queue")
     running = changes.withColumn("sum", f.sum("change").over(whole.orderBy("at") if window else whole))
@@ -84,9 +89,7 @@ def latencies(events: DataFrame, window: str | None = "1 minute") -> DataFrame:
         events.where(acked | delivered)
         .select("at", "queue", f.explode(measures).alias("each"))
         .where(f.col("each.ms").isNotNull())
-        .select(
-            "at", "queue", "each.measure", ms.alias("ms"), (f.col("each.ms") < 0).alias("was_negative")
-        )
+        .select("at", "queue", "each.measure", ms.alias("ms"), (f.col("each.ms") < 0).alias("was_negative"))
         .groupBy(*_keys(window), "measure")
         .agg(
             f.count(f.lit(1)).alias("messages"),
@@ -174,7 +177,9 @@ def stuck(
     last = (
         events.groupBy("message_id")
         .agg(
-            f.max_by(f.struct("kind", "queue", "target", "sequence", "attempt", "reason", "at"), "id").alias("last")
+            f.max_by(f.struct("kind", "queue", "target", "sequence", "attempt", "reason", "at"), "id").alias(
+                "last"
+            )
         )
         .select("message_id", "last.*")
     )
