@@ -1,4 +1,4 @@
-"""The archive's files: each row once for Spark and for pyarrow, after batches that were repeated, killed or compacted."""
+"""An archive has each row once for Spark and for pyarrow, after batches that were repeated, killed or compacted."""
 
 from datetime import UTC, datetime
 from pathlib import Path
