@@ -29,6 +29,7 @@ _MODULES = {
     "dead": "dead",
     "consumers": "consumers",
     "token": "token",
+    "pipeline": "pipeline",
     "check": "files",
     "verify": "files",
     "backup": "files",

@@ -30,7 +30,7 @@ _SUFFIXES = {
     ".csv": "csv",
     ".txt": "text",
 }
-_BYTES_A_BATCH = "128m"
+_BYTES_A_BATCH = 128 * 2**20
 _LOOK_SECONDS = 1
 
 
