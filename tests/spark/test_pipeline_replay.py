@@ -20,12 +20,9 @@ def server(tmp_path_factory) -> Iterator[Server]:
 def finish(server: Server, queue: str, contents: list[str]) -> list[str]:
     """Send messages with attributes and ack them; their ids."""
     server.send(queue, contents, attributes={"kind": "ä"}, priority=7)
-    done = []
-    while len(done) < len(contents):
-        for message in server.client.consume_many(queue, 100):
-            server.client.ack(queue, message)
-            done.append(message.id)
-    return done
+    found = server.client.receive(queue, max_messages=len(contents))
+    server.client.ack(queue, [message.receipt for message in found])
+    return [message.id for message in found]
 
 
 def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -> None:
