@@ -40,7 +40,7 @@ def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -
     assert [message.content for message in messages] == ["a", "c"]
     assert messages[0].attributes == {"kind": "ä"}
     assert messages[0].priority == 7
-    assert replay(spark, "again", **asked, name="once more").published == 2
+    assert replay(spark, "again", **asked, name="once-more").published == 2
     assert server.contents("again") == ["a", "c", "a", "c"]
 
 

@@ -5,6 +5,7 @@ batches in one transaction, once. So a load that was interrupted goes on where i
 later one takes the files that came since. A file is never read twice, also if it is changed: write new files.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from forq_trio.spark.pipelines.results import LoadResult, Show, show_nothing
 FORMATS = ("parquet", "json", "csv", "text")
 _READER_OPTIONS = {
     "json": {"mode": "FAILFAST"},
-    "csv": {"mode": "FAILFAST", "header": "true"},
+    # Quotes in quotes are doubled (RFC 4180), not written with a backslash.
+    "csv": {"mode": "FAILFAST", "header": "true", "escape": '"'},
 }
 _SUFFIXES = {
     ".parquet": "parquet",
@@ -56,15 +58,16 @@ def load(
     skipped. Raises InvalidRequest for columns and formats that do not exist.
     """
     kind = format or _format_of(str(dataset))
-    options = _READER_OPTIONS.get(kind, {})
-    schema = spark.read.format(kind).options(**options).load(str(dataset)).schema
+    directory, options = _place(str(dataset))
+    options |= _READER_OPTIONS.get(kind, {})
+    schema = spark.read.format(kind).options(**options).load(directory).schema
     place = str(checkpoint or f"{str(dataset).rstrip('/*')}.forq-load/{queue}")
     rows = (
         spark.readStream.format(kind)
         .options(**options)
         .option("maxBytesPerTrigger", _BYTES_A_BATCH)
         .schema(schema)
-        .load(str(dataset))
+        .load(directory)
     )
     messages = messages_of(rows, content, columns or {})
     counted = messages.observe(
@@ -99,6 +102,14 @@ def messages_of(rows: DataFrame, content: str | None, columns: Mapping[str, str]
         text = f.to_json(f.struct(*(f.col(f"`{name}`") for name in kinds)))
     members = [_member(member, f.col(f"`{name}`"), kinds[name]) for member, name in columns.items()]
     return rows.select(text.alias("content"), *members)
+
+
+def _place(dataset: str) -> tuple[str, dict[str, str]]:
+    """Where a stream of files looks, which has to be a directory or a pattern, and the options that choose a file."""
+    path = Path(dataset)
+    if not path.is_file():
+        return dataset, {}
+    return str(path.absolute().parent), {"pathGlobFilter": re.sub(r"([\\\[\]{}*?])", r"\\\1", path.name)}
 
 
 def _text(column: Column, kind: DataType) -> Column:
