@@ -54,6 +54,9 @@ def archive(
             for writer in writers:
                 frame = _read(spark, writer.files.table, url, token, queue)
                 queries.append(start(frame, writer, follow=follow))
+                if not follow:
+                    # One after the other: each has processes of its own to start.
+                    _wait(queries, writers, last or {}, show)
             _wait(queries, writers, last or {}, show)
         except KeyboardInterrupt:
             if not follow:
