@@ -31,6 +31,7 @@ _MODULES = {
     "consumers": "consumers",
     "history": "history",
     "token": "token",
+    "pipeline": "pipeline",
     "check": "files",
     "verify": "files",
     "backup": "files",

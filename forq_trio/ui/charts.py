@@ -24,17 +24,16 @@ def nice_top(highest: float, least: float = 1.0) -> float:
 
 
 def path(values: Values, width: float, height: float, top: float, pad: float = 0.0) -> str:
-    """The `d` of a line from left to right; where nothing is known the line is interrupted."""
+    """The `d` of a line from left to right; where nothing is known the line is interrupted, a lone value is a dot."""
     step = width / max(1, len(values) - 1)
     scale = (height - 2 * pad) / (top or 1)
     parts: list[str] = []
-    down = False
-    for place, value in enumerate(values):
-        if value is None:
-            down = False
-            continue
-        parts.append(f"{'L' if down else 'M'}{place * step:.4g} {height - pad - value * scale:.4g}")
-        down = True
+    for start, end in _stretches(values):
+        points = [
+            f"{place * step:.4g} {height - pad - (values[place] or 0) * scale:.4g}"
+            for place in range(start, end)
+        ]
+        parts.append(f"M{'L'.join(points)}{'h0' if len(points) == 1 else ''}")
     return "".join(parts)
 
 

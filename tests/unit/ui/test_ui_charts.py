@@ -39,6 +39,7 @@ def test_the_top_of_an_axis_is_a_round_number_above(highest, top):
 def test_a_line_is_interrupted_where_nothing_is_known():
     assert charts.path([0, 10, None, 5, 10], 400, 100, 10) == "M0 100L100 0M300 50L400 0"
     assert charts.path([None, None], 400, 100, 10) == ""
+    assert charts.path([None, 10, None], 400, 100, 10) == "M200 0h0"  # a dot, where line ends are round
     assert charts.area([None, 5, None], 200, 100, 10) == "M100 50L100 100L100 100Z"
 
 

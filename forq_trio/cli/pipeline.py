@@ -1,0 +1,293 @@
+"""`forq pipeline …`: what happened in the queues on its way into files, a report, and back."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import CommandT, json_option, pair, url_option
+from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.progress import progress_bar
+from forq_trio.cli.spark import need_spark, quiet_spark
+
+_TABLES = ("events", "history")
+_WORDS = {"events": "event", "history": "finished message"}
+
+
+def spark_options(command: CommandT) -> CommandT:
+    """--conf."""
+    return click.option(
+        "--conf",
+        type=pair,
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A setting of Spark, such as spark.master; may be repeated.  [default: all cores of this machine]",
+    )(command)
+
+
+def time_options(command: CommandT) -> CommandT:
+    """--since and --until."""
+    until = click.option("--until", metavar="TIME", help="Only what happened before, in ISO 8601.")
+    since = click.option("--since", metavar="TIME", help="Only what happened from then on, in ISO 8601.")
+    return since(until(command))
+
+
+@click.group(cls=CommandGroup, short_help="Archive, report, replay and load with Spark.")
+def pipeline() -> None:
+    """Pipelines on Spark: events and finished messages into files, a report, messages back into queues.
+
+    They need the extra: pip install 'forq-trio[spark]', and Java 17 or newer.
+    """
+
+
+@pipeline.command(short_help="Append what is new to partitioned Parquet.")
+@click.argument("archive", type=click.Path(file_okay=False))
+@click.option("--queue", metavar="QUEUE", help="Only of this queue.")
+@click.option(
+    "--table",
+    "tables",
+    type=click.Choice(_TABLES),
+    multiple=True,
+    help="Only these; may be repeated.  [default: what the server keeps]",
+)
+@click.option("--follow", is_flag=True, help="Go on until Ctrl-C, with a batch each 30 seconds.")
+@json_option
+@spark_options
+@url_option
+def archive(
+    archive: str,
+    queue: str | None,
+    tables: tuple[str, ...],
+    follow: bool,
+    as_json: bool,
+    conf: tuple[tuple[str, str], ...],
+    url: str,
+) -> int:
+    """Append the lifecycle events and finished messages that are new since the last run to the directory ARCHIVE.
+
+    Each is there once, for every reader of Parquet, whatever was killed in between.
+    """
+    need_spark()
+    last = _kept(url, tables)
+    with quiet_spark("archive", dict(conf)) as spark, progress_bar("archive") as show:
+        from forq_trio.spark.pipelines.archive import archive as run
+
+        done = run(
+            spark, archive, url=url, queue=queue, tables=tuple(last), follow=follow, last=last, show=show
+        )
+    if as_json:
+        print_json(done)
+    else:
+        rows = " and ".join(count_of(number, _WORDS[table]) for table, number in done.rows.items())
+        click.echo(f"{rows} archived in {archive}")
+    return Exit.OK
+
+
+def _kept(url: str, tables: tuple[str, ...]) -> dict[str, int]:
+    """The newest id of each table to archive: of those that are asked for, or of those that the server keeps."""
+    last = {}
+    with connect(url) as client:
+        for table in tables or _TABLES:
+            found = client.event_range() if table == "events" else client.history_range()
+            if tables or found.enabled or found.first <= found.last:
+                last[table] = found.last
+    if not last:
+        raise Failure("the server keeps neither events nor a history: set FORQ_EVENTS=on or FORQ_HISTORY=on")
+    return last
+
+
+@pipeline.command(short_help="Make few files of an archive's closed days.")
+@click.argument("archive", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "--before", metavar="DATE", help="Days before this one, such as 2026-11-23.  [default: today in UTC]"
+)
+@json_option
+def compact(archive: str, before: str | None, as_json: bool) -> int:
+    """Rewrite the closed days of ARCHIVE, so that each queue has one directory of few files for a day.
+
+    It may run beside an archiving, and be killed at any time: a reader never sees rows twice, or not at all.
+    """
+    need_spark()
+    from datetime import date
+
+    if before is not None:
+        try:
+            before = date.fromisoformat(before).isoformat()
+        except ValueError:
+            raise click.UsageError(f"{before!r} is not a date such as 2026-11-23") from None
+    from forq_trio.spark.pipelines.compact import compact as run
+
+    with progress_bar("compact") as show:
+        done = run(archive, before=before, show=show)
+    if as_json:
+        print_json(done)
+    elif done.directories:
+        click.echo(
+            f"{count_of(done.rows, 'row')} rewritten: {count_of(done.files_before, 'file')} became"
+            f" {done.files_after:,}, for {done.directories:,} days of queues"
+        )
+    else:
+        click.echo("nothing to compact")
+    return Exit.OK
+
+
+@pipeline.command(short_help="Tables and a page of what happened.")
+@click.argument("directory", type=click.Path(file_okay=False))
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, file_okay=False),
+    help="Of the events in this archive.  [default: those that the server keeps]",
+)
+@click.option("--queue", metavar="QUEUE", help="Only of this queue.")
+@time_options
+@click.option("--window", default="1 minute", show_default=True, help="The step of the tables over time.")
+@click.option(
+    "--stuck-after",
+    default="1 hour",
+    show_default=True,
+    help="A message without an event for so long is stuck.",
+)
+@json_option
+@spark_options
+@url_option
+def report(
+    directory: str,
+    archive: str | None,
+    as_json: bool,
+    conf: tuple[tuple[str, str], ...],
+    url: str,
+    window: str,
+    stuck_after: str,
+    **chosen: Any,
+) -> int:
+    """Write report.html and tables of throughput, backlog, latencies, rates, attempts and stuck messages to DIRECTORY.
+
+    The page holds all that it needs, and can be sent by mail.
+    """
+    if archive is None:
+        connect(url).close()
+    with quiet_spark("report", dict(conf)) as spark, progress_bar("report") as show:
+        from forq_trio.spark.pipelines.report.write import events_of
+        from forq_trio.spark.pipelines.report.write import report as run
+
+        events = events_of(spark, url=url, archive=archive, **chosen)
+        source = f"the server {url}" if archive is None else f"the archive {Path(archive).name}"
+        try:
+            done = run(events, directory, window=window, stuck_after=stuck_after, source=source, show=show)
+        except ValueError as problem:
+            raise Failure(str(problem), Exit.USAGE) from None
+    if as_json:
+        print_json(done)
+    else:
+        stuck = f", {count_of(done.stuck, 'message')} stuck" if done.stuck else ""
+        click.echo(
+            f"{count_of(done.events, 'event')} of {count_of(done.queues, 'queue')}{stuck}: {done.page}"
+        )
+    return Exit.OK
+
+
+@pipeline.command(short_help="Send finished messages again.")
+@click.argument("queue")
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, file_okay=False),
+    help="Those in this archive.  [default: the server's history]",
+)
+@click.option("--from", "source_queue", metavar="QUEUE", help="Only those that were in this queue.")
+@time_options
+@click.option(
+    "--outcome",
+    "outcomes",
+    type=click.Choice(("acked", "discarded", "expired", "deleted")),
+    multiple=True,
+    help="Only those that ended so; may be repeated.",
+)
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only this message; may be repeated.")
+@click.option("--where", metavar="EXPRESSION", help="Only those for which this is true, in SQL.")
+@click.option(
+    "--name", metavar="NAME", help="Do it once under this name.  [default: made of all that is chosen here]"
+)
+@click.option("--dry-run", is_flag=True, help="Only count those that would be sent.")
+@json_option
+@spark_options
+@url_option
+def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: str, **chosen: Any) -> int:
+    """Send finished messages to QUEUE as new ones, all at once, in the order in which they finished.
+
+    The same replay is done once: asked again it does nothing, also after it was killed. Another --name does it again.
+    """
+    connect(url).close()
+    with quiet_spark("replay", dict(conf)) as spark, progress_bar("replay") as show:
+        from forq_trio.spark.pipelines.replay import replay as run
+
+        done = run(spark, queue, url=url, show=show, **chosen)
+    if as_json:
+        print_json(done)
+        return Exit.OK if done.matched or done.already_done else Exit.NOTHING
+    if done.already_done:
+        click.echo("this replay was done before; another --name does it again")
+        return Exit.OK
+    if chosen["dry_run"]:
+        for name, number in done.matched.items():
+            click.echo(f"{count_of(number, 'message')} from {name}")
+        click.echo(f"{count_of(sum(done.matched.values()), 'message')} would be sent to {queue}")
+    else:
+        click.echo(f"{count_of(done.published, 'message')} sent to {queue}")
+    return Exit.OK if done.matched else Exit.NOTHING
+
+
+@pipeline.command(short_help="Send the rows of a dataset.")
+@click.argument("dataset")
+@click.argument("queue")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(("parquet", "json", "csv", "text")),
+    help="Of the files.  [default: as they are called]",
+)
+@click.option("--content", metavar="COLUMN", help="What a message contains.  [default: all columns, as JSON]")
+@click.option(
+    "--column",
+    "columns",
+    type=pair,
+    multiple=True,
+    metavar="MEMBER=COLUMN",
+    help="Where priority, delay_ms, ttl_ms, process_after, attributes, group, deduplication_id or max_attempts is;"
+    " may be repeated.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False),
+    help="Where to remember what was loaded.  [default: beside the dataset]",
+)
+@json_option
+@spark_options
+@url_option
+def load(
+    dataset: str,
+    queue: str,
+    as_json: bool,
+    conf: tuple[tuple[str, str], ...],
+    url: str,
+    columns: tuple[tuple[str, str], ...],
+    **chosen: Any,
+) -> int:
+    """Send each row of DATASET (Parquet, JSON lines, CSV with a header, or text) to QUEUE as a message.
+
+    What was interrupted goes on when it is run again, and files that came since are loaded then. Rows without a content
+    are skipped.
+    """
+    connect(url).close()
+    with quiet_spark("load", dict(conf)) as spark, progress_bar("load") as show:
+        from forq_trio.spark.pipelines.load import load as run
+
+        done = run(spark, dataset, queue, url=url, columns=dict(columns), show=show, **chosen)
+    if as_json:
+        print_json(done)
+    else:
+        skipped = f", {done.skipped:,} skipped, which have no content" if done.skipped else ""
+        click.echo(f"{count_of(done.read, 'row')} read, {count_of(done.published, 'message')} sent{skipped}")
+    return Exit.OK

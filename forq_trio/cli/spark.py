@@ -1,0 +1,113 @@
+"""Spark for a command: started quietly, its words in a file that is named when something fails."""
+
+import importlib.util
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.progress import progress_bar
+from forq_trio.model.errors import ForqError
+
+_SETTINGS = {"spark.log.level": "WARN", "spark.ui.enabled": "false"}
+_HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def need_spark() -> None:
+    """Raises Failure, with the command that installs it, where Spark is not."""
+    if any(importlib.util.find_spec(name) is None for name in ("pyspark", "pyarrow", "pandas")):
+        raise Failure("pipelines need Spark, which is not here: pip install 'forq-trio[spark]'", Exit.USAGE)
+
+
+@contextmanager
+def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
+    """A Spark session while the body runs; its log is removed if all goes well. conf: settings of the caller.
+
+    Errors leave as one sentence; a Failure of Spark's own ends with where the log is.
+    """
+    need_spark()
+    descriptor, path = tempfile.mkstemp(prefix="forq-spark-", suffix=".log")
+    try:
+        with os.fdopen(descriptor, "ab", buffering=0) as log:
+            handler = logging.FileHandler(path)
+            logging.getLogger().addHandler(handler)
+            try:
+                with _words(path):
+                    spark = _started(name, conf, log.fileno())
+                    try:
+                        yield spark
+                    finally:
+                        spark.stop()
+            finally:
+                logging.getLogger().removeHandler(handler)
+                handler.close()
+    except Failure as problem:
+        if path not in str(problem):
+            Path(path).unlink()
+        raise
+    except BaseException:
+        Path(path).unlink()
+        raise
+    Path(path).unlink()
+
+
+@contextmanager
+def _words(log: str) -> Iterator[None]:
+    """Spark's errors, and those of tasks, leave the body as sentences of ours."""
+    from forq_trio.spark.errors import ForqDataSourceError, reason_of
+
+    try:
+        yield
+    except (Failure, ForqError, OSError):
+        raise
+    except ForqDataSourceError as problem:
+        raise Failure(str(problem)) from None
+    except Exception as problem:
+        if not type(problem).__module__.startswith(("pyspark", "py4j")):
+            raise
+        if (reason := reason_of(problem)) is not None:
+            raise Failure(reason) from None
+        words = " ".join(str(problem).splitlines()[0].split())
+        raise Failure(f"Spark failed: {words}\nforq: its log is {log}") from None
+
+
+def _started(name: str, conf: dict[str, str], log: int) -> Any:
+    """A session. Its JVM writes to `log` as long as it lives, because it inherits that as its standard streams."""
+    from forq_trio.spark import session
+
+    settings = _SETTINGS | ({} if "spark.master" in conf else _HERE) | conf
+    with progress_bar(f"{name}: starting Spark"), _streams_to(log):
+        try:
+            return session(f"forq pipeline {name}", **settings)
+        except Exception as problem:
+            if "JAVA_GATEWAY_EXITED" not in str(problem) and not isinstance(problem, FileNotFoundError):
+                raise
+    raise Failure(
+        "Spark could not start; it needs Java 17 or newer (on Debian: apt install openjdk-17-jre-headless)"
+    )
+
+
+@contextmanager
+def _streams_to(descriptor: int) -> Iterator[None]:
+    """What the body starts has `descriptor` as its stdout and stderr; Python's own streams stay where they are."""
+    kept = {number: os.dup(number) for number in (1, 2)}
+    streams = sys.stdout, sys.stderr
+    encoding = streams[1].encoding
+    try:
+        for stream in streams:
+            stream.flush()
+        with os.fdopen(os.dup(2), "w", encoding=encoding) as terminal:
+            sys.stderr = terminal
+            for number in kept:
+                os.dup2(descriptor, number)
+            yield
+    finally:
+        sys.stdout, sys.stderr = streams
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)

@@ -1,0 +1,195 @@
+"""Archiving: what is new of a server's events and history becomes partitioned Parquet, once and for all.
+
+A streaming query for each table goes on where its checkpoint is. `archive_files` has the rules that make the files
+exact for every reader, also after kills; here a batch is written by them.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import DateType, LongType, StringType, StructType
+
+from forq_trio.spark.pipelines.archive_files import DIRECTORIES, TABLES, ArchiveError, ArchiveFiles
+from forq_trio.spark.pipelines.results import ArchiveResult, Show, show_nothing
+
+_TIME = {"events": "at", "history": "finished_at"}
+_ID = {"events": "id", "history": "history_id"}
+_ROWS_A_BATCH = {"events": 1_000_000, "history": 100_000}
+FOLLOW_SECONDS = 30
+_LOOK_SECONDS = 1
+
+
+def archive(
+    spark: SparkSession,
+    archive: str | Path,
+    *,
+    url: str,
+    token: str | None = None,
+    queue: str | None = None,
+    tables: Sequence[str] = TABLES,
+    follow: bool = False,
+    last: Mapping[str, int] | None = None,
+    show: Show = show_nothing,
+) -> ArchiveResult:
+    """Append what is new on the server at `url` to the archive, a local directory (also one that a cluster shares).
+
+    queue: only of this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch
+    each FOLLOW_SECONDS; otherwise up to what there was at the start. last: the newest id of each table, for `show`.
+    Raises ArchiveError when another process archives here or the checkpoint does not belong to the files.
+    """
+    with ExitStack() as stack:
+        writers = []
+        for table in tables:
+            writer = BatchWriter(ArchiveFiles(archive, table))
+            stack.enter_context(writer.files.running())
+            writer.files.check_checkpoint()
+            writer.files.remove_unfinished()
+            writers.append(writer)
+        queries: list[StreamingQuery] = []
+        try:
+            for writer in writers:
+                frame = _read(spark, writer.files.table, url, token, queue)
+                queries.append(start(frame, writer, follow=follow))
+                if not follow:
+                    # One after the other: each has processes of its own to start.
+                    _wait(queries, writers, last or {}, show)
+            _wait(queries, writers, last or {}, show)
+        except KeyboardInterrupt:
+            if not follow:
+                raise
+        finally:
+            for query in queries:
+                query.stop()
+    return ArchiveResult(str(Path(archive).absolute()), {each.files.table: each.rows for each in writers})
+
+
+def start(frame: DataFrame, writer: "BatchWriter", *, follow: bool = False) -> StreamingQuery:
+    """A query that appends a streaming frame to an archive; `archive` without the locks, the checks and the reading."""
+    stream = frame.writeStream.foreachBatch(writer.write).queryName(f"archive {writer.files.table}")
+    stream = stream.option("checkpointLocation", str(writer.files.checkpoint))
+    if follow:
+        return stream.trigger(processingTime=f"{FOLLOW_SECONDS} seconds").start()
+    return stream.trigger(availableNow=True).start()
+
+
+class BatchWriter:
+    """Writes the batches of one table. rows: how many so far; first_id, last_id: of those."""
+
+    def __init__(self, files: ArchiveFiles) -> None:
+        self.files = files
+        self.rows = 0
+        self.first_id = 0
+        self.last_id = 0
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """One batch into directories of its own; the same batch again replaces them."""
+        table = self.files.table
+        # Of the stream's own session, so it ends with the stream: what Spark writes by default older readers shift.
+        frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        seen = Observation()
+        tasks = frame.sparkSession.sparkContext.defaultParallelism
+        directories = (_day(f.col(_TIME[table])), f.col("queue"), f.lit(batch).cast("long"))
+        rows = (
+            frame.coalesce(tasks)
+            .observe(
+                seen,
+                f.count(f.lit(1)).alias("rows"),
+                f.min(_ID[table]).alias("first"),
+                f.max(_ID[table]).alias("last"),
+            )
+            .withColumns(dict(zip(DIRECTORIES, directories, strict=True)))
+            .write.mode("overwrite")
+            .partitionBy(*DIRECTORIES)
+            .option("partitionOverwriteMode", "dynamic")
+            .option("compression", "zstd")
+        )
+        with self.files.changing():
+            rows.parquet(str(self.files.data))
+        found = seen.get
+        if found["rows"]:
+            self.rows += found["rows"]
+            self.first_id = self.first_id or found["first"]
+            self.last_id = found["last"]
+
+
+def archived(
+    spark: SparkSession,
+    archive: str | Path,
+    table: str,
+    *,
+    queue: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+) -> DataFrame:
+    """A table of an archive as it was on the server. since, until: moments (ISO 8601) that the rows lie between, the
+    second one excluded; with `queue` they also choose the directories to look into."""
+    files = ArchiveFiles(archive, table)
+    if not any(files.queues()):
+        raise ArchiveError(f"there are no {table} in {files.archive}")
+    found = spark.read.parquet(str(files.data))
+    # Spark guesses the types of what directories are named after, and takes the queue 007 for 7.
+    own = StructType([field for field in found.schema if field.name not in DIRECTORIES])
+    schema = own.add("date", DateType()).add("queue_name", StringType()).add("batch", LongType())
+    frame = spark.read.schema(schema).parquet(str(files.data))
+    return between(frame, _TIME[table], queue, since, until, directories=True).drop(*DIRECTORIES)
+
+
+def between(
+    frame: DataFrame,
+    time: str,
+    queue: str | None,
+    since: str | None,
+    until: str | None,
+    *,
+    directories: bool = False,
+) -> DataFrame:
+    """The rows of a queue and of a time."""
+    if queue is not None:
+        frame = frame.where(f.col("queue") == queue)
+        if directories:
+            # A directory without a name is of a queue that is called as Hive calls what has none.
+            frame = frame.where(f.coalesce("queue_name", f.lit(queue)) == queue)
+    for moment, after in ((since, True), (until, False)):
+        if moment is not None:
+            at = f.lit(moment).cast("timestamp")
+            frame = frame.where(f.col(time) >= at if after else f.col(time) < at)
+            if directories:
+                frame = frame.where(f.col("date") >= _day(at) if after else f.col("date") <= _day(at))
+    return frame
+
+
+def _read(spark: SparkSession, table: str, url: str, token: str | None, queue: str | None) -> DataFrame:
+    reader = spark.readStream.format("forq").option("mode", table).option("url", url)
+    reader = reader.option("maxMessagesPerTrigger", str(_ROWS_A_BATCH[table]))
+    if token is not None:
+        reader = reader.option("token", token)
+    if queue is not None:
+        reader = reader.option("queue", queue)
+    if table == "history":
+        reader = reader.option("includeAttributes", "true")
+    return reader.load()
+
+
+def _day(time: Column) -> Column:
+    """The day in UTC, whatever the zone of the session."""
+    return f.date_from_unix_date(f.floor(f.unix_seconds(time) / 86_400).cast("int"))
+
+
+def _wait(
+    queries: Sequence[StreamingQuery], writers: Sequence[BatchWriter], last: Mapping[str, int], show: Show
+) -> None:
+    """Until all queries have ended; the first that fails ends it. Raises what Spark raised."""
+    while any(query.isActive for query in queries):
+        for query in queries:
+            query.awaitTermination(_LOOK_SECONDS)
+        done = sum(each.last_id - each.first_id + 1 for each in writers if each.rows)
+        total = sum(
+            last.get(each.files.table, each.last_id) - each.first_id + 1 for each in writers if each.rows
+        )
+        show(done, total or None, f"{sum(each.rows for each in writers):,} rows")
+    for query in queries:
+        query.awaitTermination()

@@ -1,0 +1,113 @@
+"""Replay: finished messages, from an archive or the server's history, go into a queue again, as new messages.
+
+A replay has a name, of the caller's or made of what was asked, and is published under it in one transaction: asked
+again, also after a kill at any moment, it does nothing. Who wants the same messages once more gives another name.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from forq_trio.client.sync import ForqClient
+from forq_trio.model.errors import PublicationNotFound
+from forq_trio.spark.options import Options
+from forq_trio.spark.pipelines.archive import archived, between
+from forq_trio.spark.pipelines.results import ReplayResult, Show, show_nothing
+from forq_trio.spark.server import ask
+
+OUTCOMES = ("acked", "discarded", "expired", "deleted")
+_VERSION = 1
+_PARTITIONS_MAX = 64
+_CARRIED = ("content", "priority", "group", "attributes")
+
+
+def replay(
+    spark: SparkSession,
+    queue: str,
+    *,
+    url: str,
+    token: str | None = None,
+    archive: str | Path | None = None,
+    source_queue: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    outcomes: Sequence[str] = (),
+    ids: Sequence[str] = (),
+    where: str | None = None,
+    name: str | None = None,
+    dry_run: bool = False,
+    show: Show = show_nothing,
+) -> ReplayResult:
+    """Send the chosen messages to `queue`, in the order in which they finished, with content, priority, group and
+    attributes.
+
+    archive: where `archive` put them; None: the server's own history. source_queue, outcomes, ids: of these only;
+    since, until: when they finished (ISO 8601), the second one excluded; where: an SQL expression over the columns of a
+    history. name: under which it is done once; None: made of all these arguments. dry_run: count only.
+    """
+    place = None if archive is None else str(Path(archive).absolute())
+    app = f"replay:{name or _digest(place, queue, source_queue, since, until, sorted(outcomes), sorted(ids), where)}"
+    options = Options("write", url=url, token=token)
+    if not dry_run and _is_done(options, app):
+        return ReplayResult(queue, app, {}, 0, True)
+    chosen = _chosen(_history(spark, place, options, source_queue, since, until), outcomes, ids, where)
+    show(0, None, "counting")
+    matched = {
+        row["queue"]: row["count"] for row in chosen.groupBy("queue").count().orderBy("queue").collect()
+    }
+    total = sum(matched.values())
+    if dry_run or not total:
+        return ReplayResult(queue, app, matched, 0, False)
+    show(0, total, "publishing")
+    columns = [name for name in _CARRIED if name in chosen.columns]
+    writer = chosen.orderBy("history_id").select(*columns).coalesce(_PARTITIONS_MAX).write.format("forq")
+    settings = {"url": url, "queue": queue, "txnAppId": app, "txnVersion": str(_VERSION)}
+    if token is not None:
+        settings["token"] = token
+    writer.options(**settings).mode("append").save()
+    show(total, total, "published")
+    return ReplayResult(queue, app, matched, total, False)
+
+
+def _digest(*arguments: object) -> str:
+    """A name for what was asked; the same arguments have the same name."""
+    return hashlib.sha256(json.dumps(arguments).encode()).hexdigest()[:32]
+
+
+def _is_done(options: Options, app: str) -> bool:
+    try:
+        found = ask(options, ForqClient.publication, app)
+    except PublicationNotFound:
+        return False
+    return found.version >= _VERSION
+
+
+def _history(
+    spark: SparkSession,
+    archive: str | None,
+    options: Options,
+    queue: str | None,
+    since: str | None,
+    until: str | None,
+) -> DataFrame:
+    if archive is not None:
+        return archived(spark, archive, "history", queue=queue, since=since, until=until)
+    reader = spark.read.format("forq").option("mode", "history").option("url", options.url)
+    reader = reader.option("includeAttributes", "true")
+    if options.token is not None:
+        reader = reader.option("token", options.token)
+    if queue is not None:
+        reader = reader.option("queue", queue)
+    return between(reader.load(), "finished_at", queue, since, until)
+
+
+def _chosen(history: DataFrame, outcomes: Sequence[str], ids: Sequence[str], where: str | None) -> DataFrame:
+    if outcomes:
+        history = history.where(f.col("outcome").isin(*outcomes))
+    if ids:
+        history = history.where(f.col("id").isin(*(each.lower() for each in ids)))
+    return history if where is None else history.where(where)

@@ -1,0 +1,77 @@
+"""`forq pipeline`: what it says without Spark, how it ends, and that Spark's words stay out of the terminal."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forq_trio.cli.commands import run
+from support.real_server import SECRET, environment
+
+EXECUTABLE = [sys.executable, "-m", "forq_trio.cli", "pipeline"]
+
+
+def command(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*EXECUTABLE, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(**more),
+        timeout=300,
+        check=False,
+    )
+
+
+def test_without_spark_it_says_how_to_have_it(monkeypatch, capsys, tmp_path) -> None:
+    monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for arguments in (["archive", str(tmp_path)], ["compact", str(tmp_path)], ["load", "x.csv", "q"]):
+        assert run(["pipeline", *arguments]) == 2
+        said = capsys.readouterr()
+        assert said.err == "forq: pipelines need Spark, which is not here: pip install 'forq-trio[spark]'\n"
+
+
+def test_compact_says_what_it_did_and_checks_its_date(capsys, tmp_path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
+    assert run(["pipeline", "compact", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "nothing to compact\n"
+    assert run(["pipeline", "compact", str(tmp_path), "--before", "yesterday"]) == 2
+    assert "'yesterday' is not a date" in capsys.readouterr().err
+
+
+@pytest.mark.tier2
+@pytest.mark.process
+def test_the_commands_from_end_to_end(spark, tmp_path) -> None:
+    """A load, its events archived and reported, its history replayed; each in a process of its own."""
+    from spark.support import running
+
+    spark.range(1)  # there is Java
+    (tmp_path / "lines.txt").write_text("one\ntwo\n")
+    archive, spark_log = str(tmp_path / "archive"), str(tmp_path / "logs")
+    Path(spark_log).mkdir()
+    with running(tmp_path / "forq.db", FORQ_EVENTS="on", FORQ_HISTORY="on") as server:
+        told = {"FORQ_URL": server.url, "TMPDIR": spark_log}
+
+        def did(*arguments: str) -> dict:
+            done = command(*arguments, "--json", **told)
+            assert (done.returncode, done.stderr) == (0, "")
+            return json.loads(done.stdout)
+
+        assert did("load", str(tmp_path / "lines.txt"), "q")["published"] == 2
+        found = server.client.receive("q", max_messages=2)
+        server.client.ack("q", [message.receipt for message in found])
+        assert did("archive", archive)["rows"] == {"events": 6, "history": 2}
+        assert did("report", str(tmp_path / "report"), "--archive", archive)["events"] == 6
+        assert "queue is healthy" in (tmp_path / "report" / "report.html").read_text()
+        assert did("replay", "q", "--archive", archive)["published"] == 2
+        assert did("replay", "q", "--archive", archive)["alreadyDone"] is True
+        assert os.listdir(spark_log) == []
+        wrong = command("replay", "q", "--where", "nonsense = 1", **told)
+        assert wrong.returncode == 1
+        assert "nonsense" in wrong.stderr
+        assert wrong.stderr.count("\n") == 2
+        (log,) = Path(spark_log).iterdir()
+        assert str(log) in wrong.stderr

@@ -1,0 +1,158 @@
+"""Compaction: a reader never sees rows twice or not at all, wherever it is killed; and what it leaves alone."""
+
+import multiprocessing
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not here (pip install -e '.[spark]')")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import dataset
+
+from forq_trio.spark.pipelines.archive_files import ArchiveError, ArchiveFiles
+from forq_trio.spark.pipelines.compact import compact
+
+DAY = "2026-11-20"
+BEFORE = "2026-11-21"
+QUEUES = ("orders", "007", "null")
+
+
+def add_batch(archive: Path, batch: int, *, rows: int = 10, day: str = DAY, committed: bool = True) -> None:
+    """What a batch of the streaming query leaves."""
+    files = ArchiveFiles(archive, "events")
+    for place, queue in enumerate(QUEUES):
+        directory = files.data / f"date={day}" / f"queue_name={queue}" / f"batch={batch}"
+        directory.mkdir(parents=True)
+        first = (batch * len(QUEUES) + place) * rows
+        table = pa.table({"id": range(first, first + rows), "queue": [queue] * rows})
+        pq.write_table(table, directory / "part-0.snappy.parquet")
+    for log in ("offsets", *(["commits"] if committed else [])):
+        (files.checkpoint / log).mkdir(parents=True, exist_ok=True)
+        (files.checkpoint / log / str(batch)).touch()
+
+
+def read(archive: Path) -> list[tuple[int, str]]:
+    """Every row, as a plain reader that knows nothing of us has it."""
+    table = dataset.dataset(archive / "events", partitioning="hive").to_table(columns=["id", "queue"])
+    return sorted(zip(table["id"].to_pylist(), table["queue"].to_pylist(), strict=True))
+
+
+def directories(archive: Path, queue: str = "007") -> set[str]:
+    return {path.name for path in (archive / "events" / f"date={DAY}" / f"queue_name={queue}").iterdir()}
+
+
+@pytest.fixture
+def archive(tmp_path) -> Path:
+    for batch in range(4):
+        add_batch(tmp_path, batch)
+    return tmp_path
+
+
+def test_closed_days_become_one_directory_and_stay_so(archive) -> None:
+    before = read(archive)
+    done = compact(archive, before=BEFORE)
+    assert (done.directories, done.files_before, done.files_after, done.rows) == (3, 12, 3, 120)
+    assert directories(archive) == {"batch=-4"}
+    assert read(archive) == before
+    assert compact(archive, before=BEFORE).directories == 0
+    assert not any((archive / "_compacting").rglob("*.parquet"))
+
+
+def test_later_batches_of_a_compacted_day_join_it(archive) -> None:
+    compact(archive, before=BEFORE)
+    add_batch(archive, 9)
+    before = read(archive)
+    assert directories(archive) == {"batch=-4", "batch=9"}
+    assert compact(archive, before=BEFORE).rows == 150
+    assert directories(archive) == {"batch=-10"}
+    assert read(archive) == before
+
+
+def test_open_days_and_batches_that_may_be_written_again_are_left_alone(archive) -> None:
+    add_batch(archive, 4, committed=False)
+    add_batch(archive, 3 + 2, day="2026-11-21", committed=False)
+    before = read(archive)
+    compact(archive, before=BEFORE)
+    assert directories(archive) == {"batch=-4", "batch=4"}
+    assert read(archive) == before
+    today = archive / "events" / "date=2026-11-21" / "queue_name=007"
+    assert {path.name for path in today.iterdir()} == {"batch=5"}
+
+
+@pytest.mark.parametrize("where", ["written", "linked", "exchanged"])
+def test_a_kill_at_any_step_loses_and_repeats_nothing(archive, where) -> None:
+    add_batch(archive, 4, committed=False)
+    before = read(archive)
+    child = multiprocessing.get_context("spawn").Process(target=end_at, args=(archive, where))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 9
+    assert read(archive) == before
+    compact(archive, before=BEFORE)
+    assert read(archive) == before
+    assert directories(archive) == {"batch=-4", "batch=4"}
+    assert not any((archive / "_compacting").rglob("*.parquet"))
+
+
+def end_at(archive: Path, where: str) -> None:
+    compact(archive, before=BEFORE, step=lambda name: os._exit(9) if name == where else None)
+
+
+def test_a_reader_beside_it_has_all_rows_once_or_an_error(tmp_path) -> None:
+    """Batches come and are compacted while somebody reads: each read has what there was at some moment of it."""
+    archive, aside = tmp_path / "archive", tmp_path / "aside"
+    stop = threading.Event()
+    seen: list[set[tuple[int, str]]] = []
+    twice: list[int] = []
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                found = read(archive)
+            except FileNotFoundError:
+                continue  # it was listed before the exchange and opened after it
+            seen.append(set(found))
+            if len(seen[-1]) != len(found) or (len(seen) > 1 and not seen[-2] <= seen[-1]):
+                twice.append(len(found))
+
+    add_batch(archive, 0)
+    reader = threading.Thread(target=look, daemon=True)
+    reader.start()
+    try:
+        for batch in range(1, 25):
+            add_batch(aside, batch)
+            for queue in QUEUES:
+                part = Path("events", f"date={DAY}", f"queue_name={queue}", f"batch={batch}")
+                (aside / part).rename(archive / part)
+            for log in ("offsets", "commits"):
+                (archive / "_checkpoints" / "events" / log / str(batch)).touch()
+            compact(archive, before=BEFORE)
+    finally:
+        stop.set()
+        reader.join(60)
+    assert twice == []
+    assert len(seen) > 1
+    assert len(read(archive)) == 25 * 10 * len(QUEUES)
+
+
+def test_one_compaction_at_a_time(archive) -> None:
+    def another(name: str) -> None:
+        with pytest.raises(ArchiveError, match="another run"):
+            compact(archive, before=BEFORE)
+
+    compact(archive, before=BEFORE, step=another)
+
+
+def test_an_archive_ahead_of_its_checkpoint_is_refused(archive) -> None:
+    files = ArchiveFiles(archive, "events")
+    files.check_checkpoint()
+    compact(archive, before=BEFORE)
+    files.check_checkpoint()
+    for log in ("offsets", "commits"):
+        (files.checkpoint / log / "3").unlink()
+    with pytest.raises(ArchiveError, match=r"has batch 3, and its checkpoint .* knows none after 2"):
+        files.check_checkpoint()

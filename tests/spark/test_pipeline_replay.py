@@ -1,0 +1,55 @@
+"""Finished messages go into a queue again, once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
+
+from forq_trio.spark.pipelines.archive import archive
+from forq_trio.spark.pipelines.replay import replay
+from spark.support import Server, running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("history") / "forq.db", FORQ_HISTORY="on") as server:
+        yield server
+
+
+def finish(server: Server, queue: str, contents: list[str]) -> list[str]:
+    """Send messages with attributes and ack them; their ids."""
+    server.send(queue, contents, attributes={"kind": "ä"}, priority=7)
+    found = server.client.receive(queue, max_messages=len(contents))
+    server.client.ack(queue, [message.receipt for message in found])
+    return [message.id for message in found]
+
+
+def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -> None:
+    finish(server, "done", ["a", "b", "c"])
+    found = replay(
+        spark, "again", **server.options, source_queue="done", where="content <> 'b'", dry_run=True
+    )
+    assert (found.matched, found.published) == ({"done": 2}, 0)
+    asked = dict(server.options, source_queue="done", where="content <> 'b'")
+    first = replay(spark, "again", **asked)
+    assert (first.published, first.already_done) == (2, False)
+    second = replay(spark, "again", **asked)
+    assert (second.published, second.already_done) == (0, True)
+    messages = list(server.messages("again"))
+    assert [message.content for message in messages] == ["a", "c"]
+    assert messages[0].attributes == {"kind": "ä"}
+    assert messages[0].priority == 7
+    assert replay(spark, "again", **asked, name="once-more").published == 2
+    assert server.contents("again") == ["a", "c", "a", "c"]
+
+
+def test_an_archive_is_replayed_by_ids_and_outcome(spark, server, tmp_path) -> None:
+    ids = finish(server, "kept", ["x", "y", "z"])
+    done = archive(spark, tmp_path, **server.options, queue="kept", tables=["history"])
+    assert done.rows == {"history": 3}
+    assert archive(spark, tmp_path, **server.options, queue="kept", tables=["history"]).rows == {"history": 0}
+    asked = dict(server.options, archive=tmp_path)
+    assert replay(spark, "from-archive", **asked, outcomes=["expired"]).published == 0
+    assert replay(spark, "from-archive", **asked, ids=ids[1:], outcomes=["acked"]).published == 2
+    assert len(server.contents("from-archive")) == 2

@@ -1,0 +1,173 @@
+"""The tables over lifecycle events, on events whose every number can be counted by hand."""
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
+
+from forq_trio.spark.pipelines.report import facts, tables
+from forq_trio.spark.pipelines.report.page import render
+from spark.event_frames import SCHEMA, at, event
+
+# A message that is acked at once, one that fails twice and becomes a dead letter, which is redriven, and an ack of a
+# message that was sent before the first event, by a clock that was set back.
+EVENTS = [
+    event(1, 0, "produced"),
+    event(2, 1, "delivered", attempt=1, ms=1000),
+    event(3, 2, "acked", attempt=1, ms=-5),
+    event(4, 60, "produced", message="m2", received=60),
+    event(5, 61, "delivered", message="m2", attempt=1, ms=4),
+    event(6, 62, "nacked", message="m2", attempt=1, reason="busy", ms=900),
+    event(7, 63, "delivered", message="m2", attempt=2, ms=8),
+    event(8, 125, "dead_lettered", message="m2", attempt=2, reason="failed", target="q-dlq"),
+    event(9, 130, "requeued", "q-dlq", "m2", target="q"),
+    event(10, 90, "acked", "old", "m9", attempt=3, received=200, ms=70),
+]
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    return spark.createDataFrame(EVENTS, SCHEMA).persist()
+
+
+def counted(frame, *columns: str) -> list[tuple]:
+    return sorted(tuple(row) for row in frame.select(*columns).collect())
+
+
+def minute(number: int):
+    return at(60 * number).replace(tzinfo=None)
+
+
+def test_throughput_counts_moves_in_both_queues(events) -> None:
+    found = counted(
+        tables.throughput(events), "queue", "at", "entered", "left", "acked", "dead_lettered", "requeued"
+    )
+    assert found == [
+        ("old", minute(1), 0, 1, 1, 0, 0),
+        ("q", minute(0), 1, 1, 1, 0, 0),
+        ("q", minute(1), 1, 0, 0, 0, 0),
+        ("q", minute(2), 1, 1, 0, 1, 0),
+        ("q-dlq", minute(2), 1, 1, 0, 0, 1),
+    ]
+    assert counted(tables.throughput(events, None), "queue", "entered", "left") == [
+        ("old", 0, 1),
+        ("q", 3, 2),
+        ("q-dlq", 1, 1),
+    ]
+
+
+def test_a_backlog_starts_with_what_is_told_or_with_the_least_that_can_be(events) -> None:
+    found = counted(tables.backlog(events), "queue", "at", "backlog")
+    assert found == [
+        ("old", minute(1), 0),
+        ("q", minute(0), 0),
+        ("q", minute(1), 1),
+        ("q", minute(2), 1),
+        ("q-dlq", minute(2), 0),
+    ]
+    told = tables.backlog(events, start={"q": 10, "old": 3})
+    assert counted(told.where("queue in ('q', 'old')"), "queue", "at", "backlog") == [
+        ("old", minute(1), 2),
+        ("q", minute(0), 10),
+        ("q", minute(1), 11),
+        ("q", minute(2), 11),
+    ]
+
+
+def test_latencies_below_zero_count_as_zero_and_are_counted(events) -> None:
+    found = counted(
+        tables.latencies(events, None), "queue", "measure", "messages", "negative", "p50", "p99", "longest"
+    )
+    assert found == [
+        ("old", "end_to_end", 1, 1, 0, 0, 0),
+        ("old", "handling", 1, 0, 70, 70, 70),
+        ("q", "end_to_end", 1, 0, 2000, 2000, 2000),
+        ("q", "handling", 1, 1, 0, 0, 0),
+        ("q", "wait", 3, 0, 8, 1000, 1000),
+    ]
+
+
+def test_percentiles_are_as_near_as_they_say(spark) -> None:
+    rows = [event(n, 0, "acked", ms=n) for n in range(1, 20_001)]
+    row = tables.latencies(spark.createDataFrame(rows, SCHEMA), None).where("measure = 'handling'").head()
+    for share, name in zip(tables.PERCENTILES, ("p50", "p95", "p99"), strict=True):
+        assert abs(row[name] / 20_000 - share) <= 1 / tables.ACCURACY
+
+
+def test_rates_and_attempts(events) -> None:
+    columns = (
+        "queue",
+        "deliveries",
+        "retries",
+        "failures",
+        "ended",
+        "dead_lettered",
+        "retry_rate",
+        "dead_letter_rate",
+    )
+    assert counted(tables.rates(events, None), *columns) == [
+        ("old", 0, 0, 0, 1, 0, None, 0.0),
+        ("q", 3, 1, 1, 2, 1, 1 / 3, 0.5),
+    ]
+    assert counted(tables.attempts(events), "queue", "attempts", "acked", "dead_lettered") == [
+        ("old", 3, 1, 0),
+        ("q", 1, 1, 0),
+        ("q", 2, 0, 1),
+    ]
+    assert counted(tables.reasons(events), "queue", "kind", "reason", "messages") == [
+        ("q", "dead_lettered", "failed", 1),
+        ("q", "nacked", "busy", 1),
+    ]
+
+
+def test_stuck_is_whose_last_event_by_its_id_is_old(spark, events) -> None:
+    late = spark.createDataFrame([*EVENTS, event(11, 4000, "acked", message="m3")], SCHEMA)
+    (row,) = tables.stuck(late).collect()
+    assert (row["message_id"], row["queue"], row["kind"], row["idle_ms"]) == (
+        "m2",
+        "q",
+        "requeued",
+        3_870_000,
+    )
+    assert tables.stuck(late, "2 hours").collect() == []
+    assert tables.stuck(events, "1 minute", now=at(86_400)).count() == 1
+    # A clock that was set back does not bring a message back: its last event has the highest id.
+    ended = spark.createDataFrame([*EVENTS, event(11, -500, "acked", message="m2")], SCHEMA)
+    assert tables.stuck(ended, "1 minute", now=at(86_400)).collect() == []
+    with pytest.raises(ValueError, match="no length of time"):
+        tables.stuck(late, "1 hour' day")
+
+
+def test_the_page_is_bounded_and_shows_all_others_as_one(spark) -> None:
+    rows = [
+        event(n + 1, n * 700, "produced", f"queue-{n % 30:02}", f"m{n}", received=n * 700) for n in range(300)
+    ]
+    rows += [
+        event(1000 + n, 211_000, "delivered", f"queue-{n:02}", f"m{n}", attempt=1, ms=5) for n in range(3)
+    ]
+    found = facts.gather(spark.createDataFrame(rows, SCHEMA), top=5)
+    assert (found.queue_count, len(found.queues), found.queues[-1].queues) == (30, 6, 25)
+    assert sum(queue.counts["produced"] for queue in found.queues) == 300
+    assert found.whole.backlog_end == 300
+    for queue in found.queues:
+        assert all(len(series.values) <= facts.STEPS_MAX for series in queue.series.values())
+    html = render(found, made_at_ms=0, source="a test")
+    assert "25 other queues" in html
+    assert "of the 5 busiest queues" in html
+
+
+def test_nothing_and_what_is_hostile_make_a_page(spark) -> None:
+    empty = render(facts.gather(spark.createDataFrame([], SCHEMA)), made_at_ms=0, source="<nothing>")
+    assert "Nothing happened" in empty
+    assert "&lt;nothing&gt;" in empty
+    evil = "<script>alert(1)</script>\"'&{{ 7 * 7 }}"
+    rows = [
+        event(1, 0, "produced", evil, evil),
+        event(2, 1, "delivered", evil, evil, attempt=1, ms=1),
+        event(3, 2, "nacked", evil, evil, attempt=1, reason=evil * 1000, ms=1),
+        event(4, 8000, "produced", "q"),
+    ]
+    html = render(facts.gather(spark.createDataFrame(rows, SCHEMA)), made_at_ms=0, source=evil)
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(1)" in html
+    assert "{{ 7 * 7 }}" in html
+    assert len(html) < 200_000
