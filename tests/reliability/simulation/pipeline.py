@@ -49,7 +49,8 @@ class PipelineTrial(Trial):
             for _ in range(self.rng.randrange(1, 5)):
                 await self._live()
             async with self._writer() as (_, broker):
-                await self._publish(broker)
+                while self.published < len(self.versions):
+                    await self._publish(broker)
                 await self._drain(broker)
                 assert (await broker.consumer(QUEUE, CONSUMER)).acknowledged == self.written
                 counts = await broker.queue_stats(QUEUE)
@@ -93,6 +94,9 @@ class PipelineTrial(Trial):
                     await broker.stage(QUEUE, name, page, [NewMessage(content) for content in part])
                 await self._pause()
             await broker.publish(APP, number, [Stage(QUEUE, name, len(pages))])
+            await self._pause()
+            if self.rng.random() < 0.3:
+                return  # as if it were killed before it could note that
             self.published = number + 1
 
     async def _drain(self, broker: Broker) -> None:
