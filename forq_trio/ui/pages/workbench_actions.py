@@ -19,10 +19,10 @@ from forq_trio.model.access import Scope
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.ui import format
+from forq_trio.ui.durations import TEXT_LENGTH_MAX
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
-from forq_trio.ui.durations import TEXT_LENGTH_MAX
 from forq_trio.ui.workbench import search as searches
 from forq_trio.ui.workbench.filter import Filter, Parameters, read_filter
 from forq_trio.ui.workbench.groups import Groups
