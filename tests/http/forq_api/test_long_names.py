@@ -9,7 +9,7 @@ import pytest
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.body_errors import did_you_mean
 from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.http.forq_api.sends import read_message, read_messages
+from forq_trio.http.forq_api.sends import read_message, split_messages
 from forq_trio.wire.consumers import OpenConsumer
 
 LONG = 200_000
@@ -41,7 +41,7 @@ def refused(read: Callable[[bytes], Any], body: bytes) -> Refused:
 @pytest.mark.parametrize(
     "read",
     [
-        read_messages,
+        split_messages,
         BodyReader(OpenConsumer),
         lambda body: read_message(b'{"content":"x","priority":1,' + body[1:]),
     ],
@@ -58,7 +58,7 @@ def test_a_member_with_a_long_name_costs_no_more_than_a_short_one(read):
 
 
 def test_the_path_behind_a_long_name_is_still_told():
-    refusal = refused(read_messages, b'{"messages":[{"content":"x"}],"m' + NAME[1:] + b"}")
+    refusal = refused(split_messages, b'{"messages":[{"content":"x"}],"m' + NAME[1:] + b"}")
     assert (refusal.view.field or "").startswith("$.maaaa")
 
 
