@@ -104,7 +104,7 @@ def split_messages(body: bytes) -> list[Raw]:
     try:
         return [raw for raw in astuple(_read_raw_messages(body).messages) if raw]
     except Refused as refusal:
-        if _TOO_LONG not in refusal.view.message:
+        if _TOO_LONG not in (refusal.view.message or ""):
             raise
     most = limits.PRODUCE_BATCH_MAX
     raise Refused(codes.TOO_MANY_MESSAGES, f"messages has at most {most} entries", field="$.messages")
