@@ -31,6 +31,8 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
     Errors leave as one sentence; a Failure of Spark's own ends with where the log is.
     """
     need_spark()
+    from forq_trio.spark.pipelines.loggers import send_query_logs_to
+
     descriptor, path = tempfile.mkstemp(prefix="forq-spark-", suffix=".log")
     try:
         with os.fdopen(descriptor, "ab", buffering=0) as log:
@@ -39,6 +41,7 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
             try:
                 with _words(path):
                     spark = _started(name, conf, log.fileno())
+                    send_query_logs_to(handler)
                     try:
                         yield spark
                     finally:
@@ -72,7 +75,7 @@ def _words(log: str) -> Iterator[None]:
             raise
         if (reason := reason_of(problem)) is not None:
             raise Failure(reason) from None
-        words = " ".join(str(problem).splitlines()[0].split())
+        words = " ".join(str(problem).splitlines()[0].split()).rstrip(";")
         raise Failure(f"Spark failed: {words}\nforq: its log is {log}") from None
 
 

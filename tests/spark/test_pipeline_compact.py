@@ -147,6 +147,11 @@ def test_one_compaction_at_a_time(archive) -> None:
     compact(archive, before=BEFORE, step=another)
 
 
+def test_an_archive_is_a_directory_of_this_machine() -> None:
+    with pytest.raises(ArchiveError, match="not a directory of this machine"):
+        ArchiveFiles("s3a://bucket/archive", "events")
+
+
 def test_an_archive_ahead_of_its_checkpoint_is_refused(archive) -> None:
     files = ArchiveFiles(archive, "events")
     files.check_checkpoint()

@@ -35,8 +35,8 @@ def test_without_a_content_a_message_is_the_row_as_json(spark, shared, queue, tm
 
 def test_lines_of_one_file(spark, shared, queue, tmp_path) -> None:
     (tmp_path / "other.txt").write_text("not this\n")
-    (tmp_path / "lines [1].txt").write_text("one\ntwo\n")
-    assert load(spark, tmp_path / "lines [1].txt", queue, **shared.options).published == 2
+    (tmp_path / "lines [1], {2}.txt").write_text("one\ntwo\n")
+    assert load(spark, tmp_path / "lines [1], {2}.txt", queue, **shared.options).published == 2
     assert shared.contents(queue) == ["one", "two"]
 
 

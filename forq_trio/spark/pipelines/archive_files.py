@@ -43,6 +43,10 @@ class ArchiveFiles:
     """One table of an archive in a local directory."""
 
     def __init__(self, archive: str | Path, table: str) -> None:
+        if "://" in str(archive):
+            raise ArchiveError(
+                f"{archive} is not a directory of this machine; an archive needs one, or a shared one"
+            )
         self.archive = Path(archive).absolute()
         self.table = table
         self.data = self.archive / table

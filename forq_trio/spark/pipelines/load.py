@@ -58,8 +58,7 @@ def load(
     skipped. Raises InvalidRequest for columns and formats that do not exist.
     """
     kind = format or _format_of(str(dataset))
-    directory, options = _place(str(dataset))
-    options |= _READER_OPTIONS.get(kind, {})
+    directory, options = _place(str(dataset)), _READER_OPTIONS.get(kind, {})
     schema = spark.read.format(kind).options(**options).load(directory).schema
     place = str(checkpoint or f"{str(dataset).rstrip('/*')}.forq-load/{queue}")
     rows = (
@@ -104,12 +103,14 @@ def messages_of(rows: DataFrame, content: str | None, columns: Mapping[str, str]
     return rows.select(text.alias("content"), *members)
 
 
-def _place(dataset: str) -> tuple[str, dict[str, str]]:
-    """Where a stream of files looks, which has to be a directory or a pattern, and the options that choose a file."""
+def _place(dataset: str) -> str:
+    """A dataset as a stream takes it: a file as a pattern that only it fits, for a path has to be a directory's."""
     path = Path(dataset)
     if not path.is_file():
-        return dataset, {}
-    return str(path.absolute().parent), {"pathGlobFilter": re.sub(r"([\\\[\]{}*?])", r"\\\1", path.name)}
+        return dataset
+    literal = re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(path.absolute()))
+    directory, _, name = literal.rpartition("/")
+    return f"{directory}/{{{name}}}"
 
 
 def _text(column: Column, kind: DataType) -> Column:
