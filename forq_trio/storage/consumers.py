@@ -6,7 +6,8 @@ Rules
   a read of them needs no message, and gives the same each time.
 - A message is still the lease's while it has the receipt of its page. Who settles it otherwise (by id, a purge) fences
   the lease: what it no longer has is left alone.
-- A settlement goes page by page, and ends in the way in which it began, whoever goes on with it: also after a kill.
+- A step makes or settles as many pages as its allowance lets. A settlement ends in the way in which it began, whoever
+  goes on with it: also after a kill.
 - Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX. All other
   pages are dropped, a few in each step.
 """
@@ -94,6 +95,11 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> Page
     if _is_full(known):
         raise LeasesFull
     return PagedLease(number)
+
+
+def filling(consumer: Consumer) -> bool:
+    """True if the open lease gets more pages."""
+    return consumer.open is not None and not consumer.complete and consumer.settling is None
 
 
 def _is_full(known: Mapping[str, Consumer]) -> bool:

@@ -1,4 +1,4 @@
-"""Consumers: a step leases, settles or drops one page; storage/consumers.py has the rules."""
+"""Consumers: a step leases, settles or drops some pages; storage/consumers.py has the rules."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from forq_trio.model.consumers import Consumer, Settling, consumer_key
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Status
 from forq_trio.storage import consumers as rules
-from forq_trio.storage.allowance import Step
+from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.consumers import Line, encode_line
 from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
 from forq_trio.storage.rules import after_release, uncounted, waited_ms
@@ -60,8 +60,19 @@ def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer |
 
 
 def _lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+    """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
+    consumer = _lease_page(tx, command)
+    while consumer is not DEFERRED and rules.filling(consumer) and not tx.allowances.used_up(Step.LEASE):
+        more = _lease_page(tx, command)
+        if more is DEFERRED:
+            break
+        consumer = more
+    return consumer
+
+
+def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     queue = command.queue
     filling = rules.lease_to_fill(tx.consumers, command)
     if filling is None:
@@ -84,7 +95,7 @@ def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> list[Le
     """Lease up to so many ready messages in claim order, as the allowance of a step lets."""
     leasing = tx.allowances.of(Step.LEASE)
     limit = GroupLimit(tx, queue, tx.rules(queue).group_in_flight_max)
-    count = min(messages_max, leasing.messages)
+    count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
     if count <= 0:
         return []
     if limit.in_flight_max is None and not tx.isolated:
@@ -156,17 +167,25 @@ def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | 
 
 
 def _settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+    """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
         return DEFERRED
     consumer = rules.lease_to_settle(tx.consumers, command, tx.now_ms)
-    if consumer is None or consumer.open is None:
+    if consumer is None:
         return tx.consumers[consumer_key(command.queue, command.name)]
+    while consumer.open is not None and not allowance.used_up:
+        consumer = _settle_page(tx, command, consumer, allowance)
+    return _drop(tx, consumer)
+
+
+def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
+    assert consumer.open is not None
     page = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
     ((token, sequences),) = tx.query("find_leased_page", *page)
     found = rows_of(tx.query("find_by_sequence", sequences))
     held = [row for row in found if row.receipt == token and row.queue == command.queue]
-    allowance.charge(len(held), sum([row.bytes for row in held]))
+    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, sum([row.bytes for row in held]))
     match consumer.settling:
         case Settling.RELEASE:
             _release(tx, held)
@@ -176,7 +195,7 @@ def _settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
             remove_acked(tx, held)
     if consumer.given_back:
         tx.query("drop_page", *page)
-    return _drop(tx, rules.after_settled_page(consumer))
+    return rules.after_settled_page(consumer)
 
 
 def _release(tx: Transaction, held: Sequence[Row]) -> None:
