@@ -36,6 +36,10 @@ USES = {
     "`consume`": frozenset({"stream consume"}),
     "batch writes": frozenset({"write"}),
 }
+BEFORE = """. data/env
+pip install -e '.[spark]'
+mkdir -p data/tour && cd data/tour
+"""
 SENT = [f'{{"order": {number}, "cents": {number}00}}' for number in range(1, 10_001)]
 
 
@@ -205,7 +209,7 @@ def test_the_page_as_a_person_follows_it(spark, tmp_path) -> None:
     tutorial = PAGE.split("## Ten minutes\n")[1].split("\n## ")[0]
     first, *commands = re.findall(r"^```sh\n(.*?)^```", tutorial, re.MULTILINE | re.DOTALL)
     assert first == "FORQ_EVENTS=on FORQ_HISTORY=on script/server\n"
-    follow = "".join(commands).replace(". data/env\npip install -e '.[spark]'\n", "")
+    follow = "".join(commands).replace(BEFORE, "")
     assert follow.count("python ") == 4
     with running(tmp_path / "forq.db") as server:
         server.send("incoming", SENT[-20:])
