@@ -58,9 +58,9 @@ def trimmed(tmp_path_factory) -> Iterator[str]:
         yield url
 
 
-def made(kind: type, url: str, face: str, **options: str):
+def made(kind: type, url: str, use: str, **options: str):
     """A reader as Spark makes it."""
-    given = parsed({"url": url, "token": SECRET, **options}, face)
+    given = parsed({"url": url, "token": SECRET, **options}, use)
     return kind(given, schema_of(given))
 
 
@@ -103,9 +103,9 @@ def test_the_first_range_of_a_log_does_not_skip_what_went_meanwhile(trimmed, mod
     """As when it is planned, the server's retention comes by, and then it is read, or read again."""
     first = made(LogReader, trimmed, "read", mode=mode).partitions()[0].after + 1
     assert first > GONE
-    for kind, face in ((LogReader, "read"), (LogStreamReader, "stream")):
+    for kind, use in ((LogReader, "read"), (LogStreamReader, "stream")):
         strict, lenient = (
-            made(kind, trimmed, face, mode=mode, failOnDataLoss=fail) for fail in ("true", "false")
+            made(kind, trimmed, use, mode=mode, failOnDataLoss=fail) for fail in ("true", "false")
         )
         for after in (0, 1):
             for until in (after + 1, first + 1):

@@ -26,7 +26,7 @@ _LOOK_SECONDS = 1
 
 def archive(
     spark: SparkSession,
-    archive: str | Path,
+    directory: str | Path,
     *,
     url: str,
     token: str | None = None,
@@ -36,7 +36,7 @@ def archive(
     last: Mapping[str, int] | None = None,
     show: Show = show_nothing,
 ) -> ArchiveResult:
-    """Append what is new on the server at `url` to the archive, a local directory (also one that a cluster shares).
+    """Append what is new on the server at `url` to the archive in a directory, which a cluster may share.
 
     queue: only of this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch
     each FOLLOW_SECONDS; otherwise up to what there was at the start. last: the newest id of each table, for `show`.
@@ -47,7 +47,7 @@ def archive(
     with ExitStack() as stack:
         writers = []
         for table in tables:
-            writer = ArchiveWriter(ArchiveFiles(archive, table))
+            writer = ArchiveWriter(ArchiveFiles(directory, table))
             stack.enter_context(writer.files.running())
             writer.files.check_checkpoint()
             check_owner(spark, str(writer.files.checkpoint), about, log="offsets")
@@ -68,7 +68,7 @@ def archive(
         finally:
             for query in queries:
                 query.stop()
-    return ArchiveResult(str(Path(archive).absolute()), {each.files.table: each.rows for each in writers})
+    return ArchiveResult(str(Path(directory).absolute()), {each.files.table: each.rows for each in writers})
 
 
 def start(frame: DataFrame, writer: "ArchiveWriter", *, follow: bool = False) -> StreamingQuery:
@@ -122,7 +122,7 @@ class ArchiveWriter:
 
 def archived(
     spark: SparkSession,
-    archive: str | Path,
+    directory: str | Path,
     table: str,
     *,
     queue: str | None = None,
@@ -131,7 +131,7 @@ def archived(
 ) -> DataFrame:
     """A table of an archive as it was on the server. since, until: moments (ISO 8601) that the rows lie between, the
     second one excluded; with `queue` they also choose the directories to look into."""
-    files = ArchiveFiles(archive, table)
+    files = ArchiveFiles(directory, table)
     if not any(files.queues()):
         raise ArchiveError(f"there are no {table} in {files.archive}")
     found = spark.read.parquet(str(files.data))
