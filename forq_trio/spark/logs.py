@@ -134,8 +134,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, int]:
         """Where a query without a checkpoint begins; Spark asks twice.
 
-        "earliest" is marked, because id 1 may be asked for as well, and it may be gone. "latest" is marked, so that even a first batch without rows has another offset: it goes into the
-        checkpoint, and a query that ends before there is something to read goes on from there.
+        "earliest" is marked, because id 1 may be asked for as well, and it may be gone. "latest" is marked, so that
+        even a first batch without rows has another offset: it goes into the checkpoint, and a query that ends before
+        there is something to read goes on from there.
         """
         starting = self._options.starting_offsets
         if starting == EARLIEST:

@@ -58,9 +58,9 @@ def trimmed(tmp_path_factory) -> Iterator[str]:
         yield url
 
 
-def made(kind: type, url: str, face: str, **options: str):
+def made(kind: type, url: str, use: str, **options: str):
     """A reader as Spark makes it."""
-    given = parsed({"url": url, "token": SECRET, **options}, face)
+    given = parsed({"url": url, "token": SECRET, **options}, use)
     return kind(given, schema_of(given))
 
 
@@ -93,7 +93,7 @@ def test_a_lease_that_is_given_back_while_it_is_read(url, client, queue) -> None
     reader.latestOffset({"seq": 0}, ReadMaxRows(10))
     pages = reader.partitions({"seq": 0}, {"seq": 1})
     client.release_consumer(queue, "spark")
-    with pytest.raises(ForqDataLoss, match="lease 1 .* is gone"):
+    with pytest.raises(ForqDataLoss, match=r"lease 1 .* is gone"):
         rows(reader, *pages)
     assert rows(lenient, *pages) == 0
 
@@ -103,9 +103,9 @@ def test_the_first_range_of_a_log_does_not_skip_what_went_meanwhile(trimmed, mod
     """As when it is planned, the server's retention comes by, and then it is read, or read again."""
     first = made(LogReader, trimmed, "read", mode=mode).partitions()[0].after + 1
     assert first > GONE
-    for kind, face in ((LogReader, "read"), (LogStreamReader, "stream")):
+    for kind, use in ((LogReader, "read"), (LogStreamReader, "stream")):
         strict, lenient = (
-            made(kind, trimmed, face, mode=mode, failOnDataLoss=fail) for fail in ("true", "false")
+            made(kind, trimmed, use, mode=mode, failOnDataLoss=fail) for fail in ("true", "false")
         )
         for after in (0, 1):
             for until in (after + 1, first + 1):
