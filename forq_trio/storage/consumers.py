@@ -48,7 +48,7 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
     attributes: Any = None
 
 
-encode_line = msgspec.json.Encoder().encode
+encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def page_token() -> int:

@@ -16,7 +16,7 @@ from forq_trio.model.messages import LEASE_ENDED
 from forq_trio.storage import consumers as rules
 from forq_trio.storage import engine
 from forq_trio.storage.allowance import Allowance, Step
-from forq_trio.storage.consumers import Line, encode_line
+from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.claim import QueueClaims
 from forq_trio.storage.memory.settle import ack_row, release_row
@@ -54,15 +54,15 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         )
         if not rows and tx.state.claimable(command.queue) and tx.allowances.used_up(Step.FILTER):
             return DEFERRED
-    body = b"".join([_line(row) for row in rows])
+    body = encode_lines([_line(row) for row in rows])
     if rows:
         page = Page(token, tuple(row.seq for row in rows), body)
         tx.state.pages[command.queue, command.name, filling.number, filling.pages] = page
     return _save(tx, rules.with_page(known, command, filling, len(rows), len(body), tx.now_ms))
 
 
-def _line(row: Row) -> bytes:
-    line = Line(
+def _line(row: Row) -> Line:
+    return Line(
         row.id,
         row.queue,
         row.seq,
@@ -73,7 +73,6 @@ def _line(row: Row) -> bytes:
         row.shown_group,
         row.attributes or None,
     )
-    return encode_line(line) + b"\n"
 
 
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:

@@ -20,7 +20,7 @@ from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import Status
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step
-from forq_trio.storage.consumers import Line, encode_line
+from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
 from forq_trio.storage.rules import after_release, uncounted, waited_ms
 from forq_trio.storage.sqlite.operations.claim_filter import (
@@ -36,11 +36,12 @@ from forq_trio.storage.sqlite.operations.settle import remove_acked
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
-Leased = tuple[Any, bytes]
+Leased = tuple[Any, Line]
 """A row of `select_ready`, and its line."""
 
 read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
+_RECEIVED_AT, _PRIORITY, _PROCESS_AFTER, _POSITION = 4, 5, 9, 10  # in a row of `select_ready`
 _TERMS = Terms(None, False, None, Step.LEASE)
 # As numbers: comparing and hashing members of an enumeration takes longer.
 _READY = int(Status.READY)
@@ -84,7 +85,7 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
         if not leased and cut_short and tx.ready(queue) > 0:
             return DEFERRED
-    body = b"".join([line for _, line in leased])
+    body = encode_lines([line for _, line in leased])
     if leased:
         sequences = str([row[0] for row, _ in leased])
         tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
@@ -117,11 +118,10 @@ def _hold(tx: Transaction, queue: str, leased: list[Leased], token: int) -> list
     if not rows:
         return []
     waits = tx.measured(WAIT, queue)
-    grouped = tx.grouped(queue)
-    for _, _, _, _, received_at, priority, _, _, _, process_after, position, _ in rows:
-        waits.append(waited_ms(process_after, received_at, now_ms))
-        if grouped:
-            tx.reach_round(queue, priority, position)
+    waits += [_waited_ms(row, now_ms) for row in rows]
+    if tx.grouped(queue):
+        for row in rows:
+            tx.reach_round(queue, row[_PRIORITY], row[_POSITION])
     tx.query("lease_page", now_ms, lease_until, token, str([row[0] for row in rows]))
     tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
     return leased
@@ -134,7 +134,7 @@ def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leas
     leased: list[Leased] = []
     for row in rows:
         done: list[Leased] = []
-        error = tx.attempt(lambda row=row, done=done: done.append((row, _line(limit.queue, row))))  # type: ignore[misc]
+        error = tx.attempt(lambda row=row, done=done: done.append(_checked(limit.queue, row)))  # type: ignore[misc]
         if error is None:
             leased += done
         else:
@@ -142,13 +142,20 @@ def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leas
     return leased
 
 
-def _line(queue: str, row: Any) -> bytes:
+def _checked(queue: str, row: Any) -> Leased:
+    """A row and its line; fails if it is damaged."""
+    _waited_ms(row, 0)
+    return row, _line(queue, row)
+
+
+def _waited_ms(row: Any, now_ms: int) -> int:
+    return waited_ms(row[_PROCESS_AFTER], row[_RECEIVED_AT], now_ms)
+
+
+def _line(queue: str, row: Any) -> Line:
     """The line of a message of `select_ready`, with this delivery counted."""
-    seq, message_id, content, attempts, received_at, priority, _, attributes, group_id, process_after, *_ = (
-        row
-    )
-    waited_ms(process_after, received_at, 0)  # of a damaged row these are no numbers
-    line = Line(
+    seq, message_id, content, attempts, received_at, priority, _, attributes, group_id, _, _, _ = row
+    return Line(
         message_id,
         queue,
         seq,
@@ -159,7 +166,6 @@ def _line(queue: str, row: Any) -> bytes:
         group_id or None,
         attributes and read_attributes(attributes),
     )
-    return encode_line(line) + b"\n"
 
 
 def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | ForqError | Deferred]:
