@@ -2,8 +2,8 @@
 queue.
 
 A round brings something new for three queries, and then the driver is killed, or the server, at a request that the seed
-chooses and a moment of it (gate.py). Another driver goes on after it; a server comes back at once on its file and its port,
-and the driver survives that by its retries. In the end the ids and contents are compared.
+chooses and a moment of it (gate.py). Another driver goes on after it; a server comes back at once on its file and its
+port, and the driver survives that by its retries. In the end the ids and contents are compared.
 """
 
 import random
