@@ -6,7 +6,8 @@ Rules
   a read of them needs no message, and gives the same each time.
 - A message is still the lease's while it has the receipt of its page. Who settles it otherwise (by id, a purge) fences
   the lease: what it no longer has is left alone.
-- A settlement goes page by page, and ends in the way in which it began, whoever goes on with it: also after a kill.
+- A step makes or settles as many pages as its allowance lets. A settlement ends in the way in which it began, whoever
+  goes on with it: also after a kill.
 - Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
   consumer is idle. When the pages of all consumers are as many bytes as they may be, kept ones are evicted, those of
   the consumer first that was not used for longest. All other pages are dropped, a few in each step.
@@ -48,7 +49,7 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
     attributes: Any = None
 
 
-encode_line = msgspec.json.Encoder().encode
+encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def page_token() -> int:
@@ -91,14 +92,18 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> Page
     number, lease = command.number, consumer.open
     readable = consumer.readable(number)
     if readable is not None:
-        filling = readable is lease and not consumer.complete and consumer.settling is None
-        return readable if filling else None
+        return readable if readable is lease and filling(consumer) else None
     if number <= consumer.leased:
         raise LeaseGone
     if lease is not None or number != consumer.leased + 1:
         turn = consumer.leased + 1 if lease is None else lease.number
         raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {number}'s")
     return PagedLease(number)
+
+
+def filling(consumer: Consumer) -> bool:
+    """True if the open lease gets more pages."""
+    return consumer.open is not None and not consumer.complete and consumer.settling is None
 
 
 def is_full(totals: ConsumerTotals) -> bool:

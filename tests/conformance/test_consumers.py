@@ -26,7 +26,7 @@ from forq_trio.model.errors import (
     TooManyConsumers,
 )
 from forq_trio.model.messages import LEASE_ENDED, QueueCounts, Status
-from forq_trio.storage.engine import DEFERRED
+from forq_trio.storage.engine import DEFERRED, Batch
 from forq_trio.wire.export import ExportedMessage
 
 from .script import DAY_MS, T0, configure, counted, do, drain, look, pause, receive, run, send, sweep
@@ -82,6 +82,27 @@ def read(engine, number=1, first=0, count=99, name="k"):
 
 def send_each(engine, contents, **fields):
     return [send(engine, content, **fields) for content in contents]
+
+
+def test_a_step_makes_and_settles_several_pages_and_fewer_beside_others(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 8)
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
+
+    def batch(command, shared):
+        (outcome,) = engine.execute_batch(Batch([command], T0, shared=shared)).outcomes
+        engine.commit()
+        return outcome
+
+    open_k(engine)
+    send_each(engine, "abcdefghijklm")
+    make = LeaseMessages("q", "k", 1, 1, 100, 10**9)
+    assert [batch(make, shared).open.pages for shared in (True, False)] == [1, 5]
+    assert lease(engine).open.pages == 7
+    assert read(engine, 1, 4) == [["i", "j"], ["k", "l"], ["m"]]
+    settling = SettleLease("q", "k", 1, 1, ACKNOWLEDGE)
+    assert [batch(settling, shared).settled_pages for shared in (True, False)] == [1, 5]
+    assert settle(engine).acknowledged == 1
+    assert counted(engine) == {"q": QueueCounts()}
 
 
 def test_a_lease_is_made_page_by_page_and_read_again_and_again(engine):

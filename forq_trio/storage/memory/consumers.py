@@ -16,8 +16,8 @@ from forq_trio.model.errors import LeasesFull
 from forq_trio.model.messages import LEASE_ENDED
 from forq_trio.storage import consumers as rules
 from forq_trio.storage import engine
-from forq_trio.storage.allowance import Step
-from forq_trio.storage.consumers import Line, encode_line
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.claim import QueueClaims
 from forq_trio.storage.memory.settle import ack_row, release_row
@@ -37,6 +37,16 @@ def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
+    consumer = _lease_page(tx, command)
+    while consumer is not DEFERRED and rules.filling(consumer) and not tx.allowances.used_up(Step.LEASE):
+        more = _lease_page(tx, command)
+        if more is DEFERRED:
+            break
+        consumer = more
+    return consumer
+
+
+def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     known = tx.state.consumers
     filling = rules.lease_to_fill(known, command)
     if filling is None:
@@ -52,21 +62,21 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     rows, token = [], rules.page_token()
     if not tx.rules(command.queue).paused and not is_full:
         claims = QueueClaims(tx, command.queue)
-        most = command.max_messages - filling.messages
+        most = min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
         rows = claims.fill(
             most, lambda row: claims.lease(row, limits.CONSUMER_LEASE_MS, token), step=Step.LEASE
         )
         if not rows and tx.state.claimable(command.queue) and tx.allowances.used_up(Step.FILTER):
             return DEFERRED
-    body = b"".join([_line(row) for row in rows])
+    body = encode_lines([_line(row) for row in rows])
     if rows:
         page = Page(token, tuple(row.seq for row in rows), body)
         tx.state.pages[command.queue, command.name, filling.number, filling.pages] = page
     return _save(tx, rules.with_page(known, command, filling, len(rows), len(body), tx.now_ms))
 
 
-def _line(row: Row) -> bytes:
-    line = Line(
+def _line(row: Row) -> Line:
+    return Line(
         row.id,
         row.queue,
         row.seq,
@@ -77,7 +87,6 @@ def _line(row: Row) -> bytes:
         row.shown_group,
         row.attributes or None,
     )
-    return encode_line(line) + b"\n"
 
 
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
@@ -85,15 +94,23 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     if allowance.used_up:
         return DEFERRED
     consumer = rules.lease_to_settle(tx.state.consumers, command, tx.now_ms)
-    if consumer is None or consumer.open is None:
+    if consumer is None:
         return tx.state.consumers[consumer_key(command.queue, command.name)]
+    while consumer.open is not None and not allowance.used_up:
+        consumer = _settle_page(tx, command, consumer, allowance)
+    return _drop(tx, consumer)
+
+
+def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
+    assert consumer.open is not None
     key = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
     page = tx.state.pages[key]
+    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
     for seq in page.sequences:
         row = tx.state.rows.get(seq)
         if row is None or row.token != page.token or row.queue != command.queue:
             continue
-        allowance.charge(1, row.bytes)
+        allowance.charge(0, row.bytes)
         match consumer.settling:
             case Settling.RELEASE:
                 release_row(tx, row, 0)
@@ -103,7 +120,7 @@ def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
                 ack_row(tx, row)
     if consumer.being_given_back:
         del tx.state.pages[key]
-    return _drop(tx, rules.after_settled_page(consumer))
+    return rules.after_settled_page(consumer)
 
 
 def drop(tx: Transaction, command: DropPages) -> Consumer | None:

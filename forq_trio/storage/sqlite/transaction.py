@@ -72,6 +72,7 @@ class Transaction(Isolation, Counts):
         ids: MessageIds,
         *,
         isolated: bool = False,
+        shared: bool = False,
     ) -> None:
         Isolation.__init__(self, connection, cache, now_ms, isolated=isolated)
         Counts.__init__(self, cache)
@@ -86,7 +87,7 @@ class Transaction(Isolation, Counts):
         self.failed_queued = False
         self.inserts: list[tuple[Any, ...]] = []
         self.plain_inserts: list[tuple[Any, ...]] = []
-        self.allowances = Allowances()
+        self.allowances = Allowances(shared=shared)
         self.changed = 0
         self.claim_first = cache.claim_first
         self.claim_first_next = ""

@@ -14,6 +14,7 @@ from forq_trio.system import open_broker
 
 @pytest.fixture(autouse=True)
 def _two_messages_a_page(monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
     monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 2)
 
 

@@ -1,4 +1,4 @@
-"""Seeded trials of the writer on both engines: nothing lost, doubled, out of order or left waiting.
+"""Seeded trials of the writer on both engines: nothing lost, doubled, out of order or left waiting; and of pipelines.
 
 FORQ_TEST_EFFORT sets how many trials run per engine; FORQ_SEED repeats the one trial of that seed.
 """
@@ -6,7 +6,7 @@ FORQ_TEST_EFFORT sets how many trials run per engine; FORQ_SEED repeats the one 
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,12 @@ import pytest
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from reliability.simulation.trial import run_trial
+from reliability.simulation.pipeline import PipelineTrial, small_pages
+from reliability.simulation.trial import Trial, run_trial
 from support.effort import count
 
 SEED = os.environ.get("FORQ_SEED")
+Store = Callable[[], AbstractContextManager[Callable[[], Engine]]]
 
 
 @contextmanager
@@ -42,14 +44,27 @@ def memory_store() -> Iterator[Callable[[], Engine]]:
     yield reopen
 
 
-@pytest.mark.parametrize("store", [memory_store, sqlite_store], ids=["memory", "sqlite"])
-def test_promises_hold_in_random_trials(store, seed) -> None:
+def run_trials(store: Store, seed: int, kind: type[Trial]) -> None:
     seeds = [int(SEED)] if SEED else range(seed, seed + count("writer_trials"))
     for each in seeds:
         try:
             with store() as open_store:
-                run_trial(each, open_store)
+                run_trial(each, open_store, kind)
         except BaseException as error:
             error.add_note(f"to repeat this trial: FORQ_SEED={each}")
             print(f"FORQ_SEED={each}")
             raise
+
+
+STORES = pytest.mark.parametrize("store", [memory_store, sqlite_store], ids=["memory", "sqlite"])
+
+
+@STORES
+def test_promises_hold_in_random_trials(store, seed) -> None:
+    run_trials(store, seed, Trial)
+
+
+@STORES
+def test_a_pipeline_has_every_message_once_and_in_order(store, seed, monkeypatch) -> None:
+    small_pages(monkeypatch.setattr)
+    run_trials(store, seed, PipelineTrial)

@@ -10,6 +10,7 @@ the seed, trio's own scheduling included, so a trial can be had again.
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TypeVar
 
 import trio
 from trio.testing import MockClock
@@ -30,6 +31,16 @@ from support.results import oks
 QUEUES = ("a", "b", "grouped")
 GROUPS = ("x", "y")
 TRIAL_SECONDS_MAX = 7 * 86_400
+ResultT = TypeVar("ResultT")
+
+
+class InlineReaders(ReaderPool):
+    """Reads in the task that asks: while a thread reads, simulated time would run to the next deadline."""
+
+    @staticmethod
+    async def _in_thread(work: Callable[[], ResultT]) -> ResultT:
+        await trio.lowlevel.checkpoint()
+        return work()
 
 
 class SimulatedStore(Store):
@@ -78,7 +89,7 @@ class Trial:
             parked_max=self.rng.choice((2, 100)),
         )
         engine.after_answers = lambda: self.history.check_parked(engine, writer)
-        readers = ReaderPool(engine.open_reader, 1)
+        readers = InlineReaders(engine.open_reader, 1)
         async with trio.open_nursery() as nursery:
             await nursery.start(writer.run)
             yield engine, Broker(writer, readers, clock)
@@ -244,7 +255,7 @@ class Trial:
             self.history.check_end(engine)
 
 
-def run_trial(seed: int, open_store: Callable[[], Engine]) -> None:
+def run_trial(seed: int, open_store: Callable[[], Engine], kind: type[Trial] = Trial) -> None:
     """Run one trial; raises what it found."""
     scheduler = trio._core._run
     deterministic = scheduler._ALLOW_DETERMINISTIC_SCHEDULING
@@ -252,7 +263,7 @@ def run_trial(seed: int, open_store: Callable[[], Engine]) -> None:
     scheduler._ALLOW_DETERMINISTIC_SCHEDULING = True
     scheduler._r.seed(seed)
     try:
-        trio.run(Trial(seed, open_store).run, clock=MockClock(autojump_threshold=0))
+        trio.run(kind(seed, open_store).run, clock=MockClock(autojump_threshold=0))
     finally:
         scheduler._ALLOW_DETERMINISTIC_SCHEDULING = deterministic
         scheduler._r.setstate(state)
