@@ -161,6 +161,7 @@ EXPECTED = {
     "set_stage_aside": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_publication": "SEARCH publications USING INDEX sqlite_autoindex_publications_1 (app=?)",
     "save_publication": "",
+    "oldest_publication": "SEARCH publications USING INDEX publications_once (once=?)",
     "forget_publication": "SEARCH publications USING INTEGER PRIMARY KEY (rowid=?)",
     "export_end": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "export_lines": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
