@@ -155,8 +155,8 @@ class State:
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
     by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
     publications: by app, the latest last; apps_once: those whose names are used for one job.
-    wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last: the
-    last id that retention removed, and the highest that was given.
+    wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
+    the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. pages: of leases, by queue, consumer,
     number and page.
     events: those that are kept; events_end: the bytes of all that ever were.

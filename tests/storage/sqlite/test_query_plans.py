@@ -180,7 +180,7 @@ EXPECTED = {
     "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
     "event_range": "SEARCH events",
     "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
-    "message_events": "SEARCH events USING INDEX events_message (message_id=?)",
+    "message_events": "SEARCH events USING INDEX events_message (message_id=? AND rowid>?)",
 }
 
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
@@ -203,6 +203,7 @@ ALLOWED_SCANS = (
     "groups",
     "SUBQUERY",
     "(subquery-1)",
+    "(subquery-3)",
     "(subquery-4)",
     "(subquery-2)",
     "CONSTANT ROW",
