@@ -63,9 +63,9 @@ class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
 class Staging(Struct, frozen=True, gc=False):
     """What is staged in all.
 
-    stages, bytes: those that are not yet in a queue, nor removed; bytes of contents and attributes. waiting: how many
-    stages are published and move into their queues, or have ended and are removed. place: that of the first published
-    one, None for none. last_place: the last place that was given out. apps: how many have published.
+    stages, bytes: those that are not yet in a queue, nor removed; bytes of their parts as they are stored. waiting: how
+    many stages are published and move into their queues, or have ended and are removed. place: that of the first
+    published one, None for none. last_place: the last place that was given out. apps: how many have published.
     """
 
     stages: int = 0

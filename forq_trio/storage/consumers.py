@@ -92,8 +92,7 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> Page
     number, lease = command.number, consumer.open
     readable = consumer.readable(number)
     if readable is not None:
-        filling = readable is lease and not consumer.complete and consumer.settling is None
-        return readable if filling else None
+        return readable if readable is lease and filling(consumer) else None
     if number <= consumer.leased:
         raise LeaseGone
     if lease is not None or number != consumer.leased + 1:

@@ -62,12 +62,14 @@ PUBLISH = Operation(
     tag=_TAG,
     summary="Publish stages in one transaction, as a version of an app",
     description="From the commit on nothing can lose or repeat the messages; the answer comes when all are in their "
-    "queues. A version that the app published before, or an earlier one, is not published again.",
+    "queues, or after 30 seconds as `moving`: repeat the request then. A version that the app published before, or an "
+    "earlier one, is not published again.",
     body=wire.PublishRequest,
-    answers=(Answer(200, "All messages are in their queues, or were before.", wire.Publication),),
+    answers=(Answer(200, "All messages are in their queues, unless it is `moving`.", wire.Publication),),
     codes=(
         *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
         *(codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.STAGE_MISSING, codes.QUEUE_FULL, codes.STORAGE_FULL),
+        *(codes.TOO_MANY_APPS, codes.PUBLICATION_UNFINISHED),
         *_WRITER,
     ),
 )
@@ -153,11 +155,12 @@ class PublishingEndpoints:
         return NO_CONTENT
 
     async def publish(self, request: Request) -> Response:
-        """Answered when all messages are in their queues."""
+        """Answered when all messages are in their queues, or after a while."""
         wanted = _read_publish(request.body)
         for queue in {stage.queue for stage in wanted.stages}:
             request.principal.check(Scope.PRODUCE, queue)
-        return _json(await self._broker.publish(wanted.app, wanted.version, wanted.stages))
+        app, version, stages = wanted.app, wanted.version, wanted.stages
+        return _json(await self._broker.publish_for_a_while(app, version, stages, once=wanted.once))
 
     async def show(self, request: Request, app: str) -> Response:
         """The last version of an app."""

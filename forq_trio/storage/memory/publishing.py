@@ -4,14 +4,22 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import Overloaded
+from forq_trio.model.errors import Overloaded, TooManyApps
 from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
 from forq_trio.storage.allowance import Step as Allowed
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.send import store
 from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.memory.transaction import Transaction
-from forq_trio.storage.publishing import Step, check_space, check_staging, missing, read_part, repeated
+from forq_trio.storage.publishing import (
+    Step,
+    check_space,
+    check_staging,
+    is_forgettable,
+    missing,
+    read_part,
+    repeated,
+)
 from forq_trio.storage.rules import Space
 
 
@@ -51,6 +59,8 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
     last = tx.state.publications.get(command.app)
     if last is not None and last.version >= command.version:
         return Published(False, 0, tx.state.last_place)
+    if last is None and len(tx.state.publications) >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
+        raise TooManyApps
     twice = repeated(command.stages)
     if twice is not None:
         raise missing(twice, 0)
@@ -74,9 +84,24 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
         _queue_stage(tx, number, published=True)
     tx.state.publications.pop(command.app, None)
     tx.state.publications[command.app] = PublishedVersion(command.app, command.version, tx.now_ms)
-    if len(tx.state.publications) > limits.PUBLICATIONS_REMEMBERED_MAX:
-        del tx.state.publications[next(iter(tx.state.publications))]
+    (tx.state.apps_once.add if command.once else tx.state.apps_once.discard)(command.app)
+    forgotten = _to_forget(tx, full=len(tx.state.publications) > limits.APPS_MAX)
+    if forgotten is not None:
+        del tx.state.publications[forgotten]
+        tx.state.apps_once.discard(forgotten)
     return Published(True, messages, tx.state.last_place)
+
+
+def _to_forget(tx: Transaction, *, full: bool) -> str | None:
+    """The app to forget next, None for none. full: another one needs its place."""
+    for once in (True, False):
+        of_kind = [
+            each for each in tx.state.publications.values() if (each.app in tx.state.apps_once) == once
+        ]
+        for oldest in of_kind[:1]:
+            if is_forgettable(oldest.published_at, tx.now_ms, once=once, full=full):
+                return oldest.app
+    return None
 
 
 def _check_queue(tx: Transaction, queue: str, new: Space) -> None:

@@ -23,6 +23,10 @@ class StoredStage(Struct, frozen=True, gc=False):
         return sorted({page for page, _, _ in self.parts})
 
     @property
+    def stored_bytes(self) -> int:
+        return sum(len(part.body) for _, _, part in self.parts)
+
+    @property
     def space(self) -> Space:
         parts = [part for _, _, part in self.parts]
         return Space(sum(part.messages for part in parts), sum(part.bytes for part in parts))
@@ -33,7 +37,7 @@ def staging_of(stages: Mapping[int, StoredStage], last_place: int, apps: int) ->
     placed = [stage for stage in stages.values() if stage.place is not None]
     return Staging(
         stages=len(stages),
-        bytes=sum(stage.space.bytes for stage in stages.values()),
+        bytes=sum(stage.stored_bytes for stage in stages.values()),
         waiting=len(placed),
         place=min(
             [stage.place for stage in placed if stage.place is not None and stage.published], default=None

@@ -154,8 +154,9 @@ class State:
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
     by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
-    publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
-    messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
+    publications: by app, the latest last; apps_once: those whose names are used for one job.
+    wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
+    the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. pages: of leases, by queue, consumer,
     number and page.
     events: those that are kept; events_end: the bytes of all that ever were.
@@ -173,6 +174,7 @@ class State:
     stages_begun: int = 0
     last_place: int = 0
     publications: dict[str, PublishedVersion] = field(default_factory=dict)
+    apps_once: set[str] = field(default_factory=set)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     forgotten_generation: int = 0
     pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)

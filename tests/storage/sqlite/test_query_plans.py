@@ -162,6 +162,7 @@ EXPECTED = {
     "set_stage_aside": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_publication": "SEARCH publications USING INDEX sqlite_autoindex_publications_1 (app=?)",
     "save_publication": "",
+    "oldest_publication": "SEARCH publications USING INDEX publications_once (once=?)",
     "forget_publication": "SEARCH publications USING INTEGER PRIMARY KEY (rowid=?)",
     "export_end": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "export_lines": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
@@ -180,7 +181,7 @@ EXPECTED = {
     "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
     "event_range": "SEARCH events",
     "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
-    "message_events": "SEARCH events USING INDEX events_message (message_id=?)",
+    "message_events": "SEARCH events USING INDEX events_message (message_id=? AND rowid>?)",
 }
 
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
@@ -203,6 +204,7 @@ ALLOWED_SCANS = (
     "groups",
     "SUBQUERY",
     "(subquery-1)",
+    "(subquery-3)",
     "(subquery-4)",
     "(subquery-2)",
     "CONSTANT ROW",

@@ -11,11 +11,20 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import ServiceError, StageMissing
+from forq_trio.model.errors import ServiceError, StageMissing, TooManyApps
 from forq_trio.model.publishing import Published, Staged
 from forq_trio.storage.allowance import Step as Allowed
 from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
-from forq_trio.storage.publishing import Step, check_space, check_staging, missing, read_part, repeated
+from forq_trio.storage.publishing import (
+    Step,
+    check_space,
+    check_staging,
+    is_forgettable,
+    missing,
+    read_part,
+    repeated,
+    stored_bytes,
+)
 from forq_trio.storage.rules import Space
 from forq_trio.storage.sqlite.operations.send import store
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -45,9 +54,10 @@ def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     )
     messages = sum(part.messages for part in command.parts)
     size = sum(part.bytes for part in command.parts)
-    tx.query("grow_stage", stage_id, page, messages, size, expires_at)
+    stored = stored_bytes(command)
+    tx.query("grow_stage", stage_id, page, messages, size, expires_at, stored)
     staging = tx.staging
-    tx.staging = replace(staging, stages=staging.stages + (not found), bytes=staging.bytes + size)
+    tx.staging = replace(staging, stages=staging.stages + (not found), bytes=staging.bytes + stored)
     return Staged(messages, size)
 
 
@@ -63,6 +73,8 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
     last = tx.query("find_publication", command.app)
     if last and last[0][0] >= command.version:
         return Published(False, 0, tx.staging.last_place)
+    if not last and tx.staging.apps >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
+        return TooManyApps()
     ids = []
     new: dict[str, Space] = {}
     twice = repeated(command.stages)
@@ -88,12 +100,23 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
 
 
 def _note_version(tx: Transaction, command: Publish, *, is_new: bool) -> None:
-    tx.query("save_publication", command.app, command.version, tx.now_ms)
+    tx.query("save_publication", command.app, command.version, tx.now_ms, command.once)
     apps = tx.staging.apps + is_new
-    if apps > limits.PUBLICATIONS_REMEMBERED_MAX:
-        tx.query("forget_publication")
+    number = _to_forget(tx, full=apps > limits.APPS_MAX)
+    if number is not None:
+        tx.query("forget_publication", number)
         apps -= 1
     tx.staging = replace(tx.staging, apps=apps)
+
+
+def _to_forget(tx: Transaction, *, full: bool) -> int | None:
+    """The app to forget next, None for none. full: another one needs its place."""
+    for once in (True, False):
+        for number, published_at in tx.query("oldest_publication", once):
+            if is_forgettable(published_at, tx.now_ms, once=once, full=full):
+                found: int = number
+                return found
+    return None
 
 
 def _queue_stages(tx: Transaction, ids: Sequence[int], *, published: bool) -> None:
@@ -146,11 +169,11 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
     taken = 0
     while taken < parts_max and (found := tx.query("next_stage")):
         stage_id, queue, published, _ = found[0]
-        messages = size = 0
+        messages = size = stored = 0
         while parts := tx.query("next_part", stage_id):
-            rowid, part_messages, part_bytes = parts[0]
+            rowid, part_messages, part_bytes, body_bytes = parts[0]
             if taken == parts_max or not step.takes(part_messages, part_bytes):
-                tx.query("shrink_stage", stage_id, messages, size)
+                tx.query("shrink_stage", stage_id, messages, size, stored)
                 break
             if published:
                 store(tx, queue, read_part(tx.query("part_body", rowid)[0][0]), tx.rules(queue))
@@ -158,7 +181,8 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
             taken += 1
             messages += part_messages
             size += part_bytes
-        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - size)
+            stored += body_bytes
+        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - stored)
         if parts:
             break
         tx.query("forget_stage", stage_id)
