@@ -12,6 +12,13 @@ from forq_trio.model.limits import PRIORITY_DEFAULT
 from forq_trio.spark.errors import ForqSchemaError
 from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 
+PAGE_MESSAGES = 2_500
+PAGE_BYTES = 512 * 1_024
+"""A larger page would be one long step of the server, for which the calls of others wait."""
+
+assert PAGE_MESSAGES <= STAGE_PAGE_MESSAGES_MAX
+assert PAGE_BYTES <= STAGE_PAGE_BYTES_MAX
+
 
 def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterator[tuple[str, NewMessage]]:
     """Each row's queue and message; queue: the one of the options, None when a column says it."""
@@ -42,12 +49,12 @@ def _values(name: str, column: pa.Array) -> list[Any]:
 
 
 def pages_of(messages: Iterable[tuple[str, NewMessage]]) -> Iterator[tuple[str, list[NewMessage]]]:
-    """Pages of one queue each, as large as the server takes them; those of a queue in order."""
+    """Pages of one queue each, of PAGE_MESSAGES and PAGE_BYTES at most, or one message; those of a queue in order."""
     open_pages: dict[str, tuple[list[NewMessage], int]] = {}
     for queue, message in messages:
         page, size = open_pages.get(queue) or ([], 0)
         length = len(msgspec.json.encode(message)) + 1
-        if page and (len(page) == STAGE_PAGE_MESSAGES_MAX or size + length > STAGE_PAGE_BYTES_MAX):
+        if page and (len(page) == PAGE_MESSAGES or size + length > PAGE_BYTES):
             yield queue, page
             page, size = [], 0
         page.append(message)

@@ -22,13 +22,12 @@ from forq_trio.client.types import NewMessage
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 from forq_trio.spark.columns import check_columns
 from forq_trio.spark.errors import ForqDataSourceError, ForqSchemaError, reason_of
-from forq_trio.spark.messages import messages_of, pages_of
+from forq_trio.spark.messages import PAGE_BYTES, PAGE_MESSAGES, messages_of, pages_of
 from forq_trio.spark.options import parsed
 from forq_trio.spark.ranges import Range, cut, tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
 from forq_trio.spark.schemas import schema_of
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 
 TEXT_TYPE, INT, LONG, TIME = StringType(), IntegerType(), LongType(), TimestampType()
 TEXT = {"content": TEXT_TYPE}
@@ -123,13 +122,14 @@ def test_a_row_without_content_or_queue_is_refused(name) -> None:
         list(messages_of([rows], None))
 
 
-def test_pages_have_as_many_messages_and_bytes_as_the_server_takes() -> None:
-    few_large = [("q", NewMessage("x" * CONTENT_BYTES_MAX))] * 20
-    many_small = [("r", NewMessage(str(number))) for number in range(STAGE_PAGE_MESSAGES_MAX + 1)]
+def test_pages_are_short_steps_of_the_server() -> None:
+    few_large = [("q", NewMessage("x" * (PAGE_BYTES // 4)))] * 5 + [
+        ("q", NewMessage("x" * CONTENT_BYTES_MAX))
+    ] * 2
+    many_small = [("r", NewMessage(str(number))) for number in range(PAGE_MESSAGES + 1)]
     pages = list(pages_of([*few_large, *many_small]))
-    assert [len(page) for queue, page in pages if queue == "r"] == [STAGE_PAGE_MESSAGES_MAX, 1]
-    assert [len(page) for queue, page in pages if queue == "q"] == [15, 5]
-    assert 16 * CONTENT_BYTES_MAX == STAGE_PAGE_BYTES_MAX
+    assert [len(page) for queue, page in pages if queue == "r"] == [PAGE_MESSAGES, 1]
+    assert [len(page) for queue, page in pages if queue == "q"] == [3, 2, 1, 1]
     assert [message for queue, page in pages if queue == "r" for message in page] == [
         message for _, message in many_small
     ]
