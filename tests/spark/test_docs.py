@@ -1,0 +1,236 @@
+"""docs/spark.md: its options, columns, bounds and scopes are those of the code, and its programs run as they stand."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import StructType
+
+import forq_trio.spark
+from forq_trio.model import limits
+from forq_trio.model.access import Scope
+from forq_trio.spark import archive, load, replay
+from forq_trio.spark.columns import COLUMNS
+from forq_trio.spark.options import EVERYWHERE, LOGS, OPTIONS, READ_USES, STREAM_USES, Options
+from forq_trio.spark.pipelines.report import tables
+from forq_trio.spark.pipelines.report.write import events_of
+from forq_trio.spark.schemas import schema_of
+from spark.queries import drained, stream
+from spark.support import running
+from support.real_server import environment
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+
+USES = {
+    "all": EVERYWHERE,
+    "reads": READ_USES | STREAM_USES,
+    "streams": STREAM_USES,
+    "logs": LOGS,
+    "streams, logs": STREAM_USES | LOGS,
+    "messages": frozenset({"read snapshot", "read history", "stream consume", "stream history"}),
+    "`consume`": frozenset({"stream consume"}),
+    "batch writes": frozenset({"write"}),
+}
+BEFORE = """. data/env
+pip install -e '.[spark]'
+mkdir -p data/tour && cd data/tour
+"""
+SENT = [f'{{"order": {number}, "cents": {number}00}}' for number in range(1, 10_001)]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, without its head."""
+    section = re.split(rf"^##+ {heading}$", PAGE, flags=re.MULTILINE)[1]
+    section = re.split(r"^##+ ", section, flags=re.MULTILINE)[0]
+    lines = re.findall(r"^\|(.*)\|$", section, re.MULTILINE)
+    return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
+
+
+def names(found: list[list[str]]) -> list[str]:
+    return [row[0].strip("`") for row in found]
+
+
+def test_every_option_with_its_uses_its_default_and_its_meaning() -> None:
+    found = rows("Options")
+    assert names(found) == [option.name for option in OPTIONS]
+    defaults = {field.name: field.default for field in fields(Options)}
+    for option, (_, uses, default, meaning) in zip(OPTIONS, found, strict=True):
+        assert USES[uses] == option.uses, option.name
+        assert meaning.startswith(option.meaning), option.name
+        value = defaults.get(option.member)
+        if value is not None:
+            shown = f"{value:,}" if type(value) is int else f"`{str(value).lower()}`"
+            assert default == shown, option.name
+
+
+def columns(schema: StructType) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema]
+
+
+@pytest.mark.parametrize(
+    ("use", "where"),
+    [
+        ("read snapshot", ("all", "`includeAttributes`", "`snapshot`")),
+        ("stream consume", ("all", "`includeAttributes`")),
+        ("read history", ("all", "`includeAttributes`", "`history`")),
+    ],
+)
+def test_the_columns_of_messages(use, where) -> None:
+    found = [(row[0].strip("`"), row[1]) for row in rows("Messages") if row[2] in where]
+    assert found == columns(schema_of(Options(use, include_attributes=True)))
+
+
+def test_the_columns_of_events_and_of_what_is_written() -> None:
+    events = [(row[0].strip("`"), row[1]) for row in rows("Events")]
+    assert events == columns(schema_of(Options("read events")))
+    written = [(row[0].strip("`"), row[1]) for row in rows("What can be written")]
+    assert written == [(column.name, column.wanted) for column in COLUMNS.values()]
+
+
+def test_the_tables_of_a_report_are_named() -> None:
+    assert all(callable(getattr(tables, name)) for name in names(rows("Tables of what happened")))
+    assert len(rows("Tables of what happened")) == 7
+
+
+def test_bounds_are_those_of_the_server() -> None:
+    text = " ".join(PAGE.split())
+    assert (limits.CONSUMER_LEASES_KEPT_MAX, limits.STAGE_LIFE_MS) == (3, 24 * limits.HOUR_MS)
+    for words in (
+        f"newest three acknowledged leases, within {limits.CONSUMER_KEPT_BYTES_MAX // limits.MIB} MiB",
+        f"{limits.CONSUMER_PAGES_BYTES_MAX // 2**30} GiB for all consumers",
+        f"staged pages take {limits.STAGED_BYTES_MAX // 2**30} GiB at most",
+        f"newest {limits.PUBLICATIONS_REMEMBERED_MAX:,} apps",
+        f"at most {limits.PUBLISH_STAGES_MAX:,} pairs of a partition and a queue",
+        f"{limits.CONSUMER_IDLE_SECONDS_DEFAULT:,}, or as it was",
+        "24 hours after its last page",
+    ):
+        assert words in text, words
+
+
+def test_what_the_page_says_is_in_the_metrics() -> None:
+    series = set(re.findall(r"`(forq_\w+(?<!_trio))`", PAGE))
+    documented = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    assert len(series) >= 3
+    assert [name for name in series if f"`{name}`" not in documented] == []
+
+
+def programs() -> dict[str, str]:
+    """By the name that each gives its session."""
+    found = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return {re.findall(r'session\("(\w+)"\)', program)[0]: program for program in found}
+
+
+def test_the_programs_of_the_tutorial(spark, tmp_path, monkeypatch, capsys) -> None:
+    """In this process, with this Spark, which has another working directory: its paths are put into `tmp_path`."""
+    written = programs()
+
+    def run(name: str) -> str:
+        code = written[name].replace('"lake/', f'"{tmp_path}/lake/')
+        exec(compile(code, name, "exec"), {"__name__": "__main__"})
+        return capsys.readouterr().out
+
+    with running(tmp_path / "forq.db") as server:
+        monkeypatch.setenv("FORQ_URL", server.url)
+        server.send("orders", SENT)
+        assert run("look").strip() in PAGE
+        assert run("drain").strip() in PAGE
+        assert server.contents("orders") == []
+        run("write")
+        run("write")
+        assert sorted(server.contents("large-orders")) == sorted(SENT[-10:])
+
+
+@pytest.mark.tier2
+@pytest.mark.parametrize("row", range(5))
+def test_the_scopes_of_the_page_are_enough(spark, shared, queue, tmp_path, row) -> None:
+    """Tokens for one queue, which a log has to be told."""
+    uses, words = rows("Operations")[row]
+    scopes = [Scope(word) for word in re.findall(r"`(\w+)`", words)]
+    token = shared.client.create_token(queue, scopes, queue).token
+    shared.send(queue, ["one"])
+    (message,) = shared.client.receive(queue)
+    shared.client.ack(queue, [message.receipt])
+    shared.send(queue, ["two"])
+    given = {"url": shared.url, "token": token, "queue": queue}
+
+    def written() -> int:
+        spark.createDataFrame([("three",)], "content string").write.format("forq").options(**given).mode(
+            "append"
+        ).save()
+        return len(shared.contents(queue))
+
+    def loaded() -> int:
+        (tmp_path / "lines.txt").write_text("three\n", encoding="utf-8")
+        return load(spark, tmp_path / "lines.txt", **given).published
+
+    def read(mode: str) -> int:
+        return spark.read.format("forq").options(mode=mode, **given).load().count()
+
+    tried = {
+        "snapshot": lambda: read("snapshot") == 1,
+        "events": lambda: read("events") == 4,
+        "history": lambda: read("history") == 1,
+        "consume": lambda: len(drained(stream(spark, given | {"consumer": "c"}), tmp_path)) == 1,
+        "writes": lambda: written() == 2,
+        "load": lambda: loaded() == 1,
+        "archive": lambda: archive(spark, tmp_path, **given).rows == {"events": 4, "history": 1},
+        "report": lambda: events_of(spark, **given).count() == 4,
+        "replay": lambda: replay(spark, source_queue=queue, **given).published == 1,
+    }
+    for use in re.findall(r"\w+", uses):
+        assert tried[use](), use
+
+
+def test_the_functions_of_pipelines_are_there() -> None:
+    found = re.findall(
+        r"`forq_trio\.spark\.(\w+)`", "".join(cell for row in rows("Pipelines") for cell in row)
+    )
+    assert found == ["archive", "compact", "report", "replay", "load"]
+    assert all(callable(getattr(forq_trio.spark, name)) for name in found)
+
+
+@pytest.mark.tier2
+@pytest.mark.process
+def test_the_page_as_a_person_follows_it(spark, tmp_path) -> None:
+    """The tutorial's commands in their order, then the other programs, each in a process of its own.
+
+    The server is there already, and so is Spark.
+    """
+    spark.range(1)  # there is Java
+    written = programs()
+    assert list(written) == ["look", "drain", "write", "route", "tables"]
+    for name, program in written.items():
+        (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
+    tutorial = PAGE.split("## Ten minutes\n")[1].split("\n## ")[0]
+    first, *commands = re.findall(r"^```sh\n(.*?)^```", tutorial, re.MULTILINE | re.DOTALL)
+    assert first == "FORQ_EVENTS=on FORQ_HISTORY=on script/server\n"
+    follow = "".join(commands).replace(BEFORE, "")
+    assert follow.count("python ") == 4
+    with running(tmp_path / "forq.db") as server:
+        server.send("incoming", SENT[-20:])
+        told = environment(
+            FORQ_URL=server.url,
+            PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            PYTHONPATH=str(ROOT),
+        )
+        run = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{follow}\npython route.py\npython tables.py\n"],
+            cwd=tmp_path,
+            env=told,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        left = {queue: len(server.contents(queue)) for queue in ("orders", "large-orders", "large", "small")}
+    assert run.returncode == 0, run.stderr
+    for said in re.findall(r"^```\n(.*?)^```", tutorial, re.MULTILINE | re.DOTALL):
+        assert said in run.stdout
+    assert left == {"orders": 0, "large-orders": 9, "large": 10, "small": 10}
+    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+    assert re.search(r"^\| +orders\| +10000\| *10000\|$", run.stdout, re.MULTILINE)
