@@ -3,6 +3,7 @@ to a queue; and the books of what has to be where in the end."""
 
 import random
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from spark.support import Server
 
 TO_PARQUET, FROM_PARQUET, HERE, THERE = "to-parquet", "from-parquet", "here", "there"
 CONSUMER = "spark"
-BATCH_ROWS = 400
+BATCH_ROWS = 200
 WORKER_WAS_SLOW = "Python worker failed to connect back"
 BATCHES = 2
 """So many each query has each time that there is something new, so that every request is made as often."""
@@ -48,24 +49,42 @@ def take_round(spark: SparkSession, options: dict[str, str], folder: Path) -> No
         rows = queue(HERE).select(f.concat_ws(" ", "id", "content").alias("content"))
         return rows.writeStream.format("forq").options(**options, queue=THERE)
 
-    def start(make: Callable[[], DataStreamWriter]) -> StreamingQuery:
-        writer = make().option("checkpointLocation", str(folder / "checkpoints" / make.__name__))
-        query = writer.trigger(availableNow=True).start()
-        while query.isActive and query.status["message"].startswith("Initializing"):
-            query.awaitTermination(timeout=1)
+    with ExitStack() as stack:
+        makers = (to_parquet, from_parquet, from_queue_to_queue)
+        for ending in [started(stack, make, folder / "checkpoints" / make.__name__) for make in makers]:
+            ending()
+
+
+def started(stack: ExitStack, make: Callable[[], DataStreamWriter], checkpoint: Path) -> Callable[[], None]:
+    """Start a query and return what waits for its end; with the next one started when this one has its processes.
+
+    Spark gives a Python worker ten seconds to start. Where a busy machine needs more, the query is started again.
+    """
+
+    def start() -> StreamingQuery:
+        writer = make().option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        query = writer.start()
+        stack.callback(query.stop)
         return query
 
-    for make, query in [(make, start(make)) for make in (to_parquet, from_parquet, from_queue_to_queue)]:
-        ended = False
-        while not ended:
+    query = start()
+    while query.isActive and query.status["message"].startswith("Initializing"):
+        with suppress(StreamingQueryException):  # it is told by what follows
+            query.awaitTermination(timeout=1)
+
+    def ending() -> None:
+        awaited = query
+        while True:
             try:
-                query.awaitTermination()
-                ended = True
+                awaited.awaitTermination()
             except StreamingQueryException as problem:
-                # Spark gives a Python worker ten seconds to start, which is not always enough on a busy machine.
                 if WORKER_WAS_SLOW not in str(problem):
                     raise
-                query = start(make)
+                awaited = start()
+            else:
+                return
+
+    return ending
 
 
 class RoundTrips:
