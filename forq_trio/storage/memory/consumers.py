@@ -11,7 +11,8 @@ from forq_trio.model.commands import (
     OpenConsumer,
     SettleLease,
 )
-from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.consumers import Consumer, ConsumerTotals, Settling, consumer_key
+from forq_trio.model.errors import LeasesFull
 from forq_trio.model.messages import LEASE_ENDED
 from forq_trio.storage import consumers as rules
 from forq_trio.storage import engine
@@ -24,8 +25,13 @@ from forq_trio.storage.memory.state import Page, Row
 from forq_trio.storage.memory.transaction import Transaction
 
 
+def _totals(tx: Transaction) -> ConsumerTotals:
+    pages_bytes = sum(each.stored_bytes for each in tx.state.consumers.values())
+    return ConsumerTotals(pages_bytes, tx.state.forgotten_generation)
+
+
 def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
-    return _save(tx, rules.opened(tx.state.consumers, command, tx.now_ms))
+    return _save(tx, rules.opened(tx.state.consumers, _totals(tx), command, tx.now_ms))
 
 
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
@@ -45,8 +51,16 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     filling = rules.lease_to_fill(known, command)
     if filling is None:
         return known[consumer_key(command.queue, command.name)]
+    is_full = rules.is_full(_totals(tx))
+    if is_full:
+        evicting = rules.evicting(known)
+        if evicting is not None:
+            _drop(tx, evicting)
+            return DEFERRED
+        if not filling.pages:
+            raise LeasesFull
     rows, token = [], rules.page_token()
-    if not tx.rules(command.queue).paused:
+    if not tx.rules(command.queue).paused and not is_full:
         claims = QueueClaims(tx, command.queue)
         most = min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
         rows = claims.fill(
@@ -100,28 +114,31 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
         match consumer.settling:
             case Settling.RELEASE:
                 release_row(tx, row, 0)
-            case Settling.END:
+            case Settling.EXPIRE:
                 tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
             case _:
                 ack_row(tx, row)
-    if consumer.given_back:
+    if consumer.being_given_back:
         del tx.state.pages[key]
     return rules.after_settled_page(consumer)
 
 
 def drop(tx: Transaction, command: DropPages) -> Consumer | None:
     consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
-    return None if consumer is None else _drop(tx, consumer)
+    if consumer is None:
+        return None
+    return _drop(tx, rules.without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
 
 
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
-    consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
-    if consumer is None or consumer.open is not None:
-        return consumer
-    consumer = _drop(tx, rules.without_kept(consumer))
-    if consumer.dropping:
+    consumer = rules.to_forget(tx.state.consumers, command)
+    if consumer is None:
+        return None
+    consumer = _drop(tx, consumer)
+    if consumer.open is not None or consumer.dropping:
         return consumer
     del tx.state.consumers[consumer.key]
+    tx.state.forgotten_generation = max(tx.state.forgotten_generation, consumer.generation)
     return None
 
 

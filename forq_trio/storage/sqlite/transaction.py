@@ -104,6 +104,7 @@ class Transaction(Isolation, Counts):
         self.staging = cache.staging
         self.history = HistoryChanges(cache)
         self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
+        self.consumer_totals = cache.consumer_totals
         self.event_log = cache.event_log
         self._lifecycle: Noted | None = [] if cache.defaults.events else None
         self._grouped: set[str] = set()
@@ -360,6 +361,7 @@ class Transaction(Isolation, Counts):
         self.history.adopt()
         cache.last_seq = self.last_seq
         cache.staging = self.staging
+        cache.consumer_totals = self.consumer_totals
         cache.event_log = self.event_log
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:

@@ -16,7 +16,7 @@ from forq_trio.model.commands import (
     SettleLease,
 )
 from forq_trio.model.consumers import Consumer, Settling, consumer_key
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import ForqError, LeasesFull
 from forq_trio.model.messages import Status
 from forq_trio.storage import consumers as rules
 from forq_trio.storage.allowance import Allowance, Step
@@ -53,7 +53,7 @@ def open_each(tx: Transaction, commands: Sequence[OpenConsumer]) -> list[Consume
 
 
 def _open(tx: Transaction, command: OpenConsumer) -> Consumer:
-    return _save(tx, rules.opened(tx.consumers, command, tx.now_ms))
+    return _save(tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms))
 
 
 def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer | ForqError | Deferred]:
@@ -78,9 +78,17 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     filling = rules.lease_to_fill(tx.consumers, command)
     if filling is None:
         return tx.consumers[consumer_key(queue, command.name)]
+    is_full = rules.is_full(tx.consumer_totals)
+    if is_full:
+        evicting = rules.evicting(tx.consumers)
+        if evicting is not None:
+            _drop(tx, evicting)
+            return DEFERRED
+        if not filling.pages:
+            raise LeasesFull
     leased: list[Leased] = []
     token = rules.page_token()
-    if tx.ready(queue) > 0 and not tx.rules(queue).paused:
+    if tx.ready(queue) > 0 and not tx.rules(queue).paused and not is_full:
         leased = _take(tx, queue, command.max_messages - filling.messages, token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
         if not leased and cut_short and tx.ready(queue) > 0:
@@ -195,11 +203,11 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
     match consumer.settling:
         case Settling.RELEASE:
             _release(tx, held)
-        case Settling.END:
+        case Settling.EXPIRE:
             end_leases(tx, held)
         case _:
             remove_acked(tx, held)
-    if consumer.given_back:
+    if consumer.being_given_back:
         tx.query("drop_page", *page)
     return rules.after_settled_page(consumer)
 
@@ -222,23 +230,29 @@ def drop(tx: Transaction, commands: Sequence[DropPages]) -> list[Consumer | None
     outcomes: list[Consumer | None] = []
     for command in commands:
         consumer = tx.consumers.get(consumer_key(command.queue, command.name))
-        outcomes.append(None if consumer is None else _drop(tx, consumer))
+        if consumer is not None:
+            kept = consumer if not consumer.is_idle(tx.now_ms) else rules.without_kept(consumer)
+            consumer = _drop(tx, kept)
+        outcomes.append(consumer)
     return outcomes
 
 
-def forget(tx: Transaction, commands: Sequence[ForgetConsumer]) -> list[Consumer | None]:
-    return [_forget(tx, command) for command in commands]
+def forget(tx: Transaction, commands: Sequence[ForgetConsumer]) -> list[Consumer | ForqError | None]:
+    return [_refused_or(partial(_forget, tx, command)) for command in commands]
 
 
 def _forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
-    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
-    if consumer is None or consumer.open is not None:
-        return consumer
-    consumer = _drop(tx, rules.without_kept(consumer))
-    if consumer.dropping:
+    consumer = rules.to_forget(tx.consumers, command)
+    if consumer is None:
+        return None
+    consumer = _drop(tx, consumer)
+    if consumer.open is not None or consumer.dropping:
         return consumer
     tx.query("forget_consumer", command.queue, command.name)
     del tx.consumers[consumer.key]
+    highest = max(tx.consumer_totals.forgotten_generation, consumer.generation)
+    tx.query("save_forgotten_generation", highest)
+    tx.consumer_totals = msgspec.structs.replace(tx.consumer_totals, forgotten_generation=highest)
     return None
 
 
@@ -260,9 +274,13 @@ def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
 
 
 def _save(tx: Transaction, consumer: Consumer) -> Consumer:
-    if tx.consumers.get(consumer.key) != consumer:
+    known = tx.consumers.get(consumer.key)
+    if known != consumer:
         tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())
         tx.consumers[consumer.key] = consumer
+        totals = tx.consumer_totals
+        size = totals.pages_bytes + consumer.stored_bytes - (0 if known is None else known.stored_bytes)
+        tx.consumer_totals = msgspec.structs.replace(totals, pages_bytes=size)
     return consumer
 
 
