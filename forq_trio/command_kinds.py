@@ -34,6 +34,8 @@ from forq_trio.model.commands import (
     SaveToken,
     SettleLease,
     StagePage,
+    TrimEvents,
+    TrimHistory,
 )
 
 SENDS: Set[type[Command[Any]]] = frozenset(
@@ -64,6 +66,10 @@ LASTING: Set[type[Command[Any]]] = SENDS | {
 
 All else, if it is forgotten, leads to a second delivery at worst, or to an older time of use of a token or session.
 """
+LONG_WORK: Set[type[Command[Any]]] = frozenset(
+    {LeaseMessages, SettleLease, DropPages, StagePage, TrimEvents, TrimHistory, PurgeHistory}
+)
+"""Large steps, of which there are many one after the other; nobody waits for a single one."""
 CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
 NOTED = CHANGING_TOKENS | {Nack, NackById, Publish}
 """After these the writer looks at the tokens, at the reasons of nacks, or at publications, too."""

@@ -76,6 +76,7 @@ from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.turns import Turns
 from forq_trio.waiters import Call, EventWatch, ParkedReceivers, Watches
 
 
@@ -128,6 +129,7 @@ class WriterActor:
         self._listener = listener or WriterListener()
         self._inbox = Inbox(inbox_calls_max)
         self._postponed: deque[Call[Any]] = deque()
+        self._turns = Turns()
         self._pauses: list[Call[None]] = []
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
@@ -295,7 +297,11 @@ class WriterActor:
                 calls.append(call)
         if self.files_problem is not None:
             calls = _without(LASTING, calls, StorageLost)
-        return _without(SENDS, calls, StorageFull) if self.sends_refused else calls
+        calls = _without(SENDS, calls, StorageFull) if self.sends_refused else calls
+        moving = self._store.snapshot().staging.waiting > 0
+        calls, later = self._turns.take(calls, trio.current_time(), moving=moving)
+        self._postponed.extendleft(reversed(later))
+        return calls
 
     def _take_postponed(self) -> list[Call[Any]]:
         """The first postponed calls, up to the bounds of one commit; calls taken now come on top."""
@@ -315,7 +321,8 @@ class WriterActor:
             [call.command for call in calls],
             self._clock.now_ms(),
             self.parked.offer(),
-            moves_staged=not self.sends_refused and self.files_problem is None,
+            moves_staged=not (self._turns.put_off or self.sends_refused or self.files_problem),
+            shared=self._turns.shared(trio.current_time()),
         )
         place = self._store.snapshot().staging.place
         try:
@@ -346,7 +353,8 @@ class WriterActor:
 
     def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """Resolve every call and every served receiver. There was no checkpoint since the commit."""
-        self._next_due_ms, self._retry_at = result.next_due_ms, inf
+        self._next_due_ms = batch.now_ms if self._turns.put_off else result.next_due_ms
+        self._retry_at = inf
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)
         self.watches.notify(result.woken)

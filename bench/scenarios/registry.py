@@ -14,6 +14,7 @@ from bench.scenarios import (
     idle,
     neighbours,
     peers,
+    pipelines,
     protocols,
     restart,
     tail,
@@ -61,5 +62,6 @@ SCENARIOS: dict[str, Scenario] = {
     "neighbours": Scenario(neighbours.neighbours, needs_own=True),
     "writes": Scenario(writes.writes, needs_own=True),
     "events": Scenario(events.events, needs_own=True),
+    "pipelines": Scenario(pipelines.pipelines, needs_own=True),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

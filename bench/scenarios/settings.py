@@ -44,6 +44,8 @@ class Settings:
     embedded_messages: int = 100_000
     embedded_seconds: float = 4.0
 
+    pipeline_messages: int = 200_000
+    pipeline_bytes: tuple[int, ...] = (100, 1_024)
     feature_messages: int = 10_000
     writes_stored: int = 20_000
     writes_commits: int = 500
@@ -76,6 +78,7 @@ QUICK = Settings(
     tail_messages=10_000,
     embedded_messages=10_000,
     embedded_seconds=0.4,
+    pipeline_messages=20_000,
     feature_messages=1_000,
     writes_stored=2_000,
     writes_commits=100,
@@ -112,6 +115,7 @@ TINY = Settings(
     embedded_batch_tasks=2,
     embedded_messages=200,
     embedded_seconds=2.0,
+    pipeline_messages=200,
     feature_messages=50,
     writes_stored=200,
     writes_commits=10,

@@ -15,7 +15,7 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
-from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder
+from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, ServiceError, Stopping
 from forq_trio.model.messages import check_queue_name
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeasePage
@@ -58,13 +58,14 @@ class Consumers:
         acknowledge: int | None = None,
         max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
+        wait_ms: int = 0,
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
         Repeatable: the same number has the same messages for ever. It gets `max_messages` (1-1,000,000) at most, and is
-        complete with `max_bytes` (1 GiB at most) of lines, or when no more are ready. Without any the result has no
-        messages, and the lease is not made. Raises ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone,
-        LeasesFull, StorageFull.
+        complete with `max_bytes` (1 GiB at most) of lines, or when no more are ready. Without any it waits up to
+        `wait_ms` (0-30,000) for the first one; then the result has no messages, and the lease is not made. Raises
+        ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull, StorageFull.
         """
         while True:
             lease = await self.lease_for_a_while(
@@ -75,6 +76,7 @@ class Consumers:
                 acknowledge=acknowledge,
                 max_messages=max_messages,
                 max_bytes=max_bytes,
+                wait_ms=wait_ms,
             )
             if lease.complete:
                 return lease
@@ -89,6 +91,7 @@ class Consumers:
         acknowledge: int | None = None,
         max_messages: int = limits.CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
+        wait_ms: int = 0,
     ) -> ConsumerLease:
         """`lease`, for about CONSUMER_REQUEST_SECONDS: the result may not be complete; call again then."""
         _check(queue, name)
@@ -96,24 +99,38 @@ class Consumers:
         check_range("max_messages", max_messages, 1, limits.CONSUMER_LEASE_MESSAGES_MAX)
         bytes_max = limits.CONSUMER_LEASE_BYTES_MAX if max_bytes is None else max_bytes
         check_range("max_bytes", bytes_max, 1, limits.CONSUMER_LEASE_BYTES_MAX)
-        deadline = trio.current_time() + limits.CONSUMER_REQUEST_SECONDS
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        deadline = _deadline()
         if acknowledge is not None:
             check_range("acknowledge", acknowledge, 0, number - 1)
             consumer = await self._acknowledge(queue, name, generation, acknowledge, deadline)
             if consumer.acknowledged < acknowledge:
                 return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=consumer.acknowledged)
-        await self._finish_giving_back(queue, name)
+        before = self._writer.snapshot().consumers.get(consumer_key(queue, name))
+        if before is not None and before.being_given_back:  # the next lease can be made once this one is gone
+            before = await self._give_back(before, Settling.RELEASE, deadline)
+            if before.being_given_back:
+                return ConsumerLease(number, 0, 0, 0, complete=False, acknowledged=before.acknowledged)
         step = commands.LeaseMessages(queue, name, generation, number, max_messages, bytes_max)
+        return await self._lease_or_wait(step, trio.current_time() + wait_ms / 1000)
+
+    async def _lease_or_wait(self, step: commands.LeaseMessages, wait_until: float) -> ConsumerLease:
+        """Go on with the lease for a while, once there are messages for it, which are waited for until then."""
+        watches = self._writer.watches
+        with watches.on(step.queue) as watch:
+            while True:
+                ready = watch.event
+                lease = await self._lease_until(step, _deadline())
+                if lease.pages or trio.current_time() >= wait_until or watches.closed:
+                    return lease
+                with trio.move_on_at(wait_until):
+                    await ready.wait()
+
+    async def _lease_until(self, step: commands.LeaseMessages, deadline: float) -> ConsumerLease:
         while True:
-            lease = _lease_of(await self._writer.execute(step), number)
+            lease = _lease_of(await self._writer.execute(step), step.number)
             if lease.complete or trio.current_time() >= deadline:
                 return lease
-
-    async def _finish_giving_back(self, queue: str, name: str) -> None:
-        """A lease that is being given back has to be gone before the next one can be made."""
-        consumer = self._writer.snapshot().consumers.get(consumer_key(queue, name))
-        if consumer is not None and consumer.given_back:
-            await self._give_back(consumer, Settling.RELEASE)
 
     async def lease_page(
         self, queue: str, name: str, number: int, page: int = 0, pages: int = 1
@@ -158,6 +175,14 @@ class Consumers:
         _check_numbers(generation, number)
         return self._consumer_info(await self._acknowledge(queue, name, generation, number, inf))
 
+    async def acknowledge_for_a_while(
+        self, queue: str, name: str, generation: int, number: int
+    ) -> ConsumerInfo:
+        """`acknowledge`, for about CONSUMER_REQUEST_SECONDS: call again while `acknowledged` is below `number`."""
+        _check(queue, name)
+        _check_numbers(generation, number)
+        return self._consumer_info(await self._acknowledge(queue, name, generation, number, _deadline()))
+
     async def _acknowledge(
         self, queue: str, name: str, generation: int, number: int, deadline: float
     ) -> Consumer:
@@ -170,26 +195,50 @@ class Consumers:
     async def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
         """Give the messages of the open lease back, the attempt uncounted: it can no longer be read or acknowledged.
 
-        One whose acknowledgement has begun is acknowledged instead. Raises ConsumerNotFound.
+        With an open lease the generation grows: whoever has the consumer open has to open it again. One whose
+        acknowledgement has begun is acknowledged instead. Raises ConsumerNotFound.
         """
         return self._consumer_info(await self._give_back(self._consumer(queue, name), Settling.RELEASE))
 
-    async def _give_back(self, consumer: Consumer, how: Settling) -> Consumer:
+    async def release_for_a_while(self, queue: str, name: str) -> ConsumerInfo:
+        """`release_consumer`, for about CONSUMER_REQUEST_SECONDS: call again while `settling`."""
+        consumer = await self._give_back(self._consumer(queue, name), Settling.RELEASE, _deadline())
+        return self._consumer_info(consumer)
+
+    async def _give_back(
+        self, consumer: Consumer, how: Settling, deadline: float = inf, generation: int | None = None
+    ) -> Consumer:
         """Settle the open lease to its end."""
         lease = consumer.open
         while lease is not None and consumer.open is not None and consumer.open.number == lease.number:
-            step = commands.SettleLease(consumer.queue, consumer.name, None, lease.number, how)
+            step = commands.SettleLease(consumer.queue, consumer.name, generation, lease.number, how)
             before, consumer = consumer, await self._writer.execute(step)
-            if how is Settling.END and consumer == before:
-                break  # it is used again
+            if trio.current_time() >= deadline or (how is Settling.EXPIRE and consumer == before):
+                break  # time is over, or it is used again
         return consumer
 
     async def delete_consumer(self, queue: str, name: str) -> None:
-        """Give the messages of the open lease back, and forget the consumer. Raises ConsumerNotFound."""
+        """Give the messages of the open lease back, and forget the consumer.
+
+        From the first moment on its generation is refused, so that nobody goes on with it. Raises ConsumerNotFound, and
+        ConsumerFenced if it is opened again before it is forgotten.
+        """
+        await self._delete(queue, name, inf)
+
+    async def delete_for_a_while(self, queue: str, name: str) -> bool:
+        """`delete_consumer`, for about CONSUMER_REQUEST_SECONDS. False while it is not forgotten: call again."""
+        return await self._delete(queue, name, _deadline()) is None
+
+    async def _delete(self, queue: str, name: str, deadline: float) -> Consumer | None:
         consumer: Consumer | None = self._consumer(queue, name)
-        while consumer is not None:
-            await self._give_back(consumer, Settling.RELEASE)
-            consumer = await self._writer.execute(commands.ForgetConsumer(queue, name))
+        generation = None
+        while consumer is not None and (generation is None or trio.current_time() < deadline):
+            forget = commands.ForgetConsumer(queue, name, generation)
+            consumer = await self._writer.execute(forget)
+            if consumer is not None:
+                generation = consumer.generation
+                consumer = await self._give_back(consumer, Settling.RELEASE, deadline, generation)
+        return consumer
 
     async def consumers(self, queue: str | None = None) -> list[ConsumerInfo]:
         """The consumers of a queue (None: of all) by queue and name."""
@@ -205,22 +254,35 @@ class Consumers:
         return self._consumer_info(self._consumer(queue, name))
 
     async def settle_unused(self) -> int:
-        """End the leases of consumers that were not used for as long as they may, and what was left unfinished.
+        """End the leases of idle consumers, drop the pages that they keep, and end what was left unfinished.
 
-        Returns how many leases ended.
+        Returns how many leases ended. One that fails stops no other: its error is raised in the end.
         """
         count = 0
+        failed: ServiceError | None = None
         for consumer in list(self._writer.snapshot().consumers.values()):
-            known = consumer
-            if known.settling is not None or known.unused(self._clock.now_ms()):
-                known = await self._give_back(known, Settling.END)
-                count += known.open is None
-            while known.dropping:
-                left = await self._writer.execute(commands.DropPages(known.queue, known.name))
-                if left is None:
-                    break
-                known = left
+            try:
+                count += await self._settle_idle(consumer)
+            except Stopping:
+                raise
+            except ConsumerNotFound:
+                continue  # it was deleted meanwhile
+            except ServiceError as error:
+                failed = error
+        if failed is not None:
+            raise failed
         return count
+
+    async def _settle_idle(self, consumer: Consumer) -> bool:
+        """`settle_unused` of one consumer; True if its lease ended."""
+        known: Consumer | None = consumer
+        ended = False
+        if consumer.settling is not None or consumer.open_lease_expired(self._clock.now_ms()):
+            known = await self._give_back(consumer, Settling.EXPIRE)
+            ended = known.open is None
+        while known is not None and (known.dropping or (known.kept and known.is_idle(self._clock.now_ms()))):
+            known = await self._writer.execute(commands.DropPages(known.queue, known.name))
+        return ended
 
     def consumer_gauges(self) -> list[ConsumerGauges]:
         """What the metrics say of the first METRIC_CONSUMERS_MAX consumers, from the cache."""
@@ -254,7 +316,7 @@ class Consumers:
         counts = self._writer.snapshot().counts.get(consumer.queue)
         lease = consumer.open
         readable = [each.number for each in consumer.kept]
-        if lease is not None and not consumer.given_back:
+        if lease is not None and not consumer.being_given_back:
             readable.append(lease.number)
         return ConsumerInfo(
             queue=consumer.queue,
@@ -271,7 +333,13 @@ class Consumers:
             used_at=consumer.used_at,
             expires_at=None if lease is None else consumer.used_at + consumer.idle_ms,
             released_before=consumer.released_before,
+            settling=consumer.settling is not None,
         )
+
+
+def _deadline() -> float:
+    """When one request is to stop its work."""
+    return trio.current_time() + limits.CONSUMER_REQUEST_SECONDS
 
 
 def _check(queue: str, name: str) -> None:

@@ -60,8 +60,8 @@ class Publishing(Sends):
             except CallerError as error:
                 _refuse_line(index, error)
             message_bytes = _bytes_of(message)
-            full = index - start == limits.PUBLISH_STEP_MESSAGES_MAX
-            if index > start and (full or size + message_bytes > limits.PUBLISH_STEP_BYTES_MAX):
+            full = index - start == limits.PUBLISH_PART_MESSAGES_MAX
+            if index > start and (full or size + message_bytes > limits.PUBLISH_PART_BYTES_MAX):
                 parts.append(StagedPart(_encode(messages[start:index]), index - start, size))
                 start, size = index, 0
                 await trio.lowlevel.checkpoint()

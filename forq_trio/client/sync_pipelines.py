@@ -141,16 +141,18 @@ class Pipelines(Connection):
         acknowledge: int | None = None,
         max_messages: int = CONSUMER_LEASE_MESSAGES_DEFAULT,
         max_bytes: int | None = None,
+        wait_ms: int = 0,
     ) -> ConsumerLease:
         """Acknowledge the leases up to `acknowledge`, make lease `number`, and return it once it is complete.
 
-        Repeatable: the same number has the same messages for ever. Without any that are ready the result has no
-        messages, and the lease is not made. A long one takes several requests.
+        Repeatable: the same number has the same messages for ever. Without any that are ready it waits up to `wait_ms`
+        (0-30,000) for one; then the result has no messages, and the lease is not made. A long one takes several
+        requests.
         """
         path = f"{protocol.consumer_path(queue, name)}/lease"
-        wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes)
+        wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes, wait_ms)
         while True:
-            lease = self._ask("POST", path, ConsumerLease, wanted)
+            lease = self._ask("POST", path, ConsumerLease, wanted, wait_ms / 1000)
             if lease.complete:
                 return lease
 
@@ -163,17 +165,30 @@ class Pipelines(Connection):
         """Remove the messages of the open lease, which is `number`; one that was acknowledged before stays so."""
         path = f"{protocol.consumer_path(queue, name)}/acknowledge"
         wanted = AcknowledgeLease(generation, number)
-        return self._ask("POST", path, ConsumerInfo, wanted, protocol.PURGE_SECONDS)
+        while True:
+            info = self._ask("POST", path, ConsumerInfo, wanted)
+            if info.acknowledged >= number:
+                return info
 
     def release_consumer(self, queue: str, name: str) -> ConsumerInfo:
-        """Give the messages of the open lease back, the attempt uncounted: it can no longer be acknowledged."""
+        """Give the messages of the open lease back, the attempt uncounted: it can no longer be acknowledged.
+
+        With an open lease the generation grows: whoever has the consumer open has to open it again.
+        """
         path = f"{protocol.consumer_path(queue, name)}/release"
-        return self._ask("POST", path, ConsumerInfo, wait_seconds=protocol.PURGE_SECONDS)
+        while True:
+            info = self._ask("POST", path, ConsumerInfo)
+            if not info.settling:
+                return info
 
     def delete_consumer(self, queue: str, name: str) -> None:
-        """Give the messages of the open lease back, and forget the consumer."""
+        """Give the messages of the open lease back, and forget the consumer, which nobody goes on with from now on.
+
+        Raises ConsumerFenced if it is opened again before it is forgotten.
+        """
         path = protocol.consumer_path(queue, name)
-        self._request("DELETE", path, wait_seconds=protocol.PURGE_SECONDS)
+        while (self._request("DELETE", path)).status_code == protocol.ACCEPTED:
+            pass
 
     def consumers(self, queue: str | None = None) -> list[ConsumerInfo]:
         """The consumers of a queue (None: of all) by queue and name."""

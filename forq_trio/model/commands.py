@@ -392,8 +392,9 @@ class SettleLease(Command[Consumer], frozen=True, gc=False):
     """Settle the next page of the open lease, and drop some pages that are no longer to be read.
 
     An acknowledgement is of lease `number`, and may have been made before; to give back what is not the open lease (any
-    more) does nothing. What began in one way ends in it. generation: None for whatever it is. END: only if the consumer
-    was not used for as long as it may. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
+    more) does nothing. What began in one way ends in it. generation: None for whatever it is; a release that begins so
+    raises it, which fences whoever has the consumer open. EXPIRE: only if the consumer was not used for as long as it
+    may. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
     """
 
     queue: str
@@ -404,20 +405,23 @@ class SettleLease(Command[Consumer], frozen=True, gc=False):
 
 
 class DropPages(Command[Consumer | None], frozen=True, gc=False):
-    """Delete some pages that are no longer to be read. Outcome: the consumer, None if there is none."""
+    """Delete some pages that are no longer to be read; of an idle consumer none is. Outcome: the consumer, or None."""
 
     queue: str
     name: str
 
 
 class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
-    """Delete some pages of a consumer without an open lease, and the consumer with the last of them.
+    """Delete some pages of a consumer, and with the last of them the consumer, unless it has an open lease.
 
-    Outcome: the consumer while it is there, None when it is gone.
+    generation: the first command has None, which raises it, so that nobody goes on with the consumer; those that follow
+    have the raised one, and fail with ConsumerFenced if it was opened again. Outcome: the consumer while it is there,
+    None when it is gone.
     """
 
     queue: str
     name: str
+    generation: int | None = None
 
 
 class NoteConsumerUse(Command[None], frozen=True, gc=False):

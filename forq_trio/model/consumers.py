@@ -17,7 +17,7 @@ class Settling(Enum):
 
     ACKNOWLEDGE = "acknowledge"
     RELEASE = "release"
-    END = "end"
+    EXPIRE = "expire"
 
 
 class PagedLease(Struct, frozen=True, gc=False):
@@ -67,19 +67,34 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
         return size + sum([lease.bytes for lease in (*self.kept, *self.dropping)])
 
     @property
-    def given_back(self) -> bool:
+    def being_given_back(self) -> bool:
         """True while the open lease is being given back."""
         return self.settling is not None and self.settling is not Settling.ACKNOWLEDGE
 
-    def unused(self, now_ms: int) -> bool:
-        """True for one with an open lease that was not used for as long as it may."""
-        return self.open is not None and self.used_at + self.idle_ms <= now_ms
+    def is_idle(self, now_ms: int) -> bool:
+        """True for one that was not used for `idle_ms`."""
+        return self.used_at + self.idle_ms <= now_ms
+
+    def open_lease_expired(self, now_ms: int) -> bool:
+        """True for an idle one with an open lease."""
+        return self.open is not None and self.is_idle(now_ms)
 
     def readable(self, number: int) -> PagedLease | None:
         """The lease of this number if it can be read."""
         if self.open is not None and self.open.number == number:
-            return None if self.given_back else self.open
+            return None if self.being_given_back else self.open
         return next((lease for lease in self.kept if lease.number == number), None)
+
+
+class ConsumerTotals(Struct, frozen=True, gc=False):
+    """Of all consumers.
+
+    pages_bytes: of the pages of their leases. forgotten_generation: the highest one of those that were forgotten; a new
+    consumer begins above it, so that no generation of a name comes back.
+    """
+
+    pages_bytes: int = 0
+    forgotten_generation: int = 0
 
 
 class ConsumerGauges(NamedTuple):

@@ -12,6 +12,9 @@ only in one of them asks for offsets.
 A lease that was released, by a person or because the consumer did not come for too long, is left out when it was never
 part of a batch; when it was, the batch cannot be repeated, and the query fails (or the batch is empty, with
 failOnDataLoss=false).
+
+A batch that is repeated never makes its lease: a server that does not have the number was restored from a backup or has
+another consumer under the name, and new messages under an old number would be taken for written by an idempotent sink.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +34,7 @@ from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PA
 from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
 from forq_trio.spark.idle import Idle
 from forq_trio.spark.options import Options
-from forq_trio.spark.ranges import tasks_for
+from forq_trio.spark.ranges import TASK_ROWS, tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
 from forq_trio.spark.server import ask, in_our_words
 
@@ -39,7 +42,7 @@ ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")
 
 TASK_BYTES = 8 * 2**20
-"""Of content that one task reads at least, when a lease has few messages."""
+"""Fewer bytes of lines are not worth a task, as fewer than TASK_ROWS messages are not."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 lease = self._lease_again(end["seq"])
         if lease is None:
             return []
-        rows = max(lease.messages, lease.bytes * 10_000 // TASK_BYTES)
+        rows = max(lease.messages, lease.bytes * TASK_ROWS // TASK_BYTES)
         count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
         bounds = [lease.pages * index // count for index in range(count + 1)] if count else []
         return [Pages(lease.number, first, stop) for first, stop in pairwise(bounds)]
@@ -127,7 +130,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         while page is not None and page < partition.end:
             pages = min(partition.end - page, CONSUMER_READ_PAGES_MAX)
             with in_our_words(self._options):
-                answer = self._ask(ForqClient.lease_page, partition.number, page, pages)
+                try:
+                    answer = self._ask(ForqClient.lease_page, partition.number, page, pages)
+                except LeaseGone:
+                    self._lose(partition.number)
+                    return
             if answer.messages:
                 yield batch_of(answer.messages, schema)
             page = answer.next
@@ -188,7 +195,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._lease
 
     def _make(self, number: int, wanted: int) -> ConsumerLease:
-        """Lease `number`, complete."""
+        """Lease `number`, complete: the one that the server has, else of what is ready now."""
         return self._ask(
             ForqClient.lease,
             self._open(),
@@ -209,17 +216,22 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _lease_again(self, number: int) -> ConsumerLease | None:
         """The lease of a batch that is repeated; None when it is gone and that is allowed."""
+        info = self._info()
+        if number > info.leased or (number == info.leased and not info.complete):
+            raise self._not_ours(number)
         try:
             return self._make(number, self._options.max_messages_per_trigger)
-        except LeaseOutOfOrder:
-            raise self._not_ours(number) from None
         except LeaseGone:
-            if self._options.fail_on_data_loss:
-                raise ForqDataLoss(
-                    f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
-                    " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty"
-                ) from None
+            self._lose(number)
             return None
+
+    def _lose(self, number: int) -> None:
+        """The messages of a batch's lease are gone. Raises ForqDataLoss, unless that is allowed."""
+        if self._options.fail_on_data_loss:
+            raise ForqDataLoss(
+                f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
+                " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty"
+            ) from None
 
     def _not_ours(self, number: int) -> ForqDataSourceError:
         info = self._info()

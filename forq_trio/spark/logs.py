@@ -3,7 +3,7 @@
 A log is read by id. Ids follow the order of commits, so that no id appears below one that was read. An offset is a
 whole range, `{"after": 10, "until": 30}`: the micro-batch that ends there has the ids from 11 to 30. So a batch that is
 repeated after a crash is the same, whatever the start is taken for by then ("latest" has moved, and what was earliest
-may be gone).
+may be gone). Only the offset of "earliest" is none: it is where the log begins when the first range is made.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,10 +28,11 @@ PAGE_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Page:
-    """Some records of a log, and the id behind which the next ones are."""
+    """Some records of a log, the id behind which the next ones are, and the first id that the server has kept."""
 
     records: Sequence[object]
     next: int
+    first: int
 
 
 def _bounds(options: Options) -> tuple[int, int]:
@@ -46,9 +47,9 @@ def _bounds(options: Options) -> tuple[int, int]:
 def _page(options: Options, after: int, until: int) -> Page:
     if options.mode == "events":
         events = ask(options, ForqClient.events, after, until=until, limit=PAGE_ROWS, queue=options.queue)
-        return Page(events.events, events.next)
+        return Page(events.events, events.next, events.first)
     history = ask(options, ForqClient.history, after, until=until, limit=PAGE_ROWS, queue=options.queue)
-    return Page(history.messages, history.next)
+    return Page(history.messages, history.next, history.first)
 
 
 def _lost(options: Options, after: int, first: int) -> ForqDataLoss:
@@ -66,21 +67,32 @@ def _read(options: Options, schema: StructType, partition: InputPartition) -> It
     after = partition.after
     while after < partition.until:
         with in_our_words(options):
-            try:
-                page = _page(options, after, partition.until)
-            except ForqError as problem:
-                if problem.code not in GONE:
-                    raise
-                first, _ = _bounds(options)
-                if options.fail_on_data_loss:
-                    raise _lost(options, after, first) from None
-                after = max(after, first - 1)
-                continue
+            page = _page_behind(options, after, partition.until)
         if page.records:
             yield batch_of(page.records, columns)
         if page.next <= after:
             return
         after = page.next
+
+
+def _page_behind(options: Options, after: int, until: int) -> Page:
+    """The next page of a range. What the server has not kept is skipped if that is allowed, else ForqDataLoss raised.
+
+    The server refuses ids that are gone, but takes 0 for where its log begins.
+    """
+    try:
+        page = _page(options, after, until)
+    except ForqError as problem:
+        if problem.code not in GONE:
+            raise
+        first, _ = _bounds(options)
+    else:
+        first = page.first
+        if first <= after + 1:
+            return page
+    if options.fail_on_data_loss:
+        raise _lost(options, after, first)
+    return _page(options, first - 1, until) if first <= until else Page((), until, first)
 
 
 class LogReader(DataSourceReader):
@@ -122,12 +134,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, int]:
         """Where a query without a checkpoint begins; Spark asks twice.
 
-        Of "latest" it is marked, so that even a first batch without rows has another offset: it goes into the
-        checkpoint, and a query that ends before there is something to read goes on from there.
+        "earliest" is marked, because id 1 may be asked for as well, and it may be gone. "latest" is marked, so that
+        even a first batch without rows has another offset: it goes into the checkpoint, and a query that ends before
+        there is something to read goes on from there.
         """
         starting = self._options.starting_offsets
         if starting == EARLIEST:
-            return {"after": 0, "until": 0}
+            return {"after": 0, "until": 0, "earliest": 1}
         if starting != LATEST:
             return {"after": int(starting) - 1, "until": int(starting) - 1}
         if self._initial is None:
@@ -148,7 +161,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The next range; `start` itself when there is nothing behind it."""
         with in_our_words(self._options):
             first, last = _bounds(self._options)
-        after = self._behind(start["until"], first, last)
+        after = first - 1 if "earliest" in start else self._behind(start["until"], first, last)
         if self._target is not None:
             last = min(last, self._target)
         if isinstance(limit, ReadMaxRows):
@@ -164,8 +177,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _behind(self, done: int, first: int, last: int) -> int:
         """The id behind which the log can be read on, when `done` is the last one that was read."""
-        if done == 0 or (first - 1 <= done <= last):
-            return max(done, first - 1)
+        if first - 1 <= done <= last:
+            return done
         if done > last:
             if self._options.fail_on_data_loss:
                 raise ForqDataLoss(

@@ -12,6 +12,12 @@ from forq_trio.model.limits import PRIORITY_DEFAULT
 from forq_trio.spark.errors import ForqSchemaError
 from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 
+PAGE_BYTES = 2**20
+"""Of JSON, unless a message alone has more. The server takes larger pages, and others wait longer beside them."""
+OPEN_BYTES_MAX = 16 * PAGE_BYTES
+"""Of the pages that a task fills at a time, one for each of its queues."""
+assert PAGE_BYTES < STAGE_PAGE_BYTES_MAX
+
 
 def messages_of(batches: Iterable[pa.RecordBatch], queue: str | None) -> Iterator[tuple[str, NewMessage]]:
     """Each row's queue and message; queue: the one of the options, None when a column says it."""
@@ -42,15 +48,21 @@ def _values(name: str, column: pa.Array) -> list[Any]:
 
 
 def pages_of(messages: Iterable[tuple[str, NewMessage]]) -> Iterator[tuple[str, list[NewMessage]]]:
-    """Pages of one queue each, as large as the server takes them; those of a queue in order."""
-    open_pages: dict[str, tuple[list[NewMessage], int]] = {}
+    """Pages of one queue each, those of a queue in order; the largest one is sent when all have OPEN_BYTES_MAX."""
+    pages: dict[str, list[NewMessage]] = {}
+    sizes: dict[str, int] = {}
+    open_bytes = 0
     for queue, message in messages:
-        page, size = open_pages.get(queue) or ([], 0)
         length = len(msgspec.json.encode(message)) + 1
-        if page and (len(page) == STAGE_PAGE_MESSAGES_MAX or size + length > STAGE_PAGE_BYTES_MAX):
-            yield queue, page
-            page, size = [], 0
-        page.append(message)
-        open_pages[queue] = (page, size + length)
-    for queue, (page, _) in open_pages.items():
-        yield queue, page
+        size = sizes.get(queue, 0)
+        if size and (len(pages[queue]) == STAGE_PAGE_MESSAGES_MAX or size + length > PAGE_BYTES):
+            open_bytes -= sizes.pop(queue)
+            yield queue, pages.pop(queue)
+        elif open_bytes + length > OPEN_BYTES_MAX:
+            largest = max(sizes, key=sizes.__getitem__)
+            open_bytes -= sizes.pop(largest)
+            yield largest, pages.pop(largest)
+        pages.setdefault(queue, []).append(message)
+        sizes[queue] = sizes.get(queue, 0) + length
+        open_bytes += length
+    yield from pages.items()

@@ -2,6 +2,9 @@
 
 An option that does not exist, or that means nothing where it is given, is refused, with the nearest name: Spark itself
 ignores misspelt options.
+
+A use is what the options are given for: `write`, `stream write`, or `read` or `stream` and the mode, as in `read
+events`. The mode is an option itself, so that Spark's calls say the word before it only.
 """
 
 import os
@@ -34,6 +37,7 @@ RETRY_SECONDS_MAX = 3_600
 class Options:
     """The options of one read or write, checked.
 
+    use: as above; of a read with its mode.
     driver_token: what the driver has in its environment, for executors that have nothing in theirs.
     """
 
@@ -225,13 +229,12 @@ def check_names(given: Mapping[str, str]) -> None:
             raise ForqOptionError(f"there is no option {name!r}{hint}")
 
 
-def parsed(given: Mapping[str, str], face: str) -> Options:
-    """The options of a `read`, `stream`, `write` or `stream write`. Raises ForqOptionError."""
+def parsed(given: Mapping[str, str], use: str) -> Options:
+    """The options of a `read`, `stream`, `write` or `stream write`; the mode is one of them. Raises ForqOptionError."""
     check_names(given)
     texts = {name.lower(): text for name, text in given.items()}
-    use = face
-    if face in ("read", "stream"):
-        use = f"{face} {_mode_of(texts, face)}"
+    if use in ("read", "stream"):
+        use = f"{use} {_mode_of(texts, use)}"
     values: dict[str, Any] = {}
     for key, text in texts.items():
         if key in _OF_SPARK:
@@ -246,7 +249,7 @@ def parsed(given: Mapping[str, str], face: str) -> Options:
     return options
 
 
-def likely_faces(given: Mapping[str, str]) -> tuple[str, str]:
+def likely_uses(given: Mapping[str, str]) -> tuple[str, str]:
     """`read` and `stream`, the likelier one first: some options and modes are only for one."""
     names = {name.lower() for name in given}
     only_streams = [name for name in names & set(_BY_NAME) if not _BY_NAME[name].uses & READ_USES]
@@ -254,14 +257,14 @@ def likely_faces(given: Mapping[str, str]) -> tuple[str, str]:
     return ("stream", "read") if only_streams or mode not in READ else ("read", "stream")
 
 
-def _mode_of(texts: Mapping[str, str], face: str) -> str:
+def _mode_of(texts: Mapping[str, str], use: str) -> str:
     """The mode that a read has."""
-    modes = READ if face == "read" else STREAM
+    modes = READ if use == "read" else STREAM
     if "mode" not in texts:
         return modes[0]
     mode: str = _value(_BY_NAME["mode"], texts["mode"])
     if mode not in modes:
-        other = "readStream" if face == "read" else "read"
+        other = "readStream" if use == "read" else "read"
         raise ForqOptionError(f"mode {mode!r} is for spark.{other}; here it can be {', '.join(modes)}")
     return mode
 
@@ -293,12 +296,12 @@ def _check_together(options: Options, texts: Mapping[str, str]) -> None:
 
 
 def _words(use: str) -> str:
-    face, _, mode = use.partition(" ")
-    if face == "write":
+    kind, _, mode = use.partition(" ")
+    if kind == "write":
         return "a write"
     if use == "stream write":
         return "a stream's write"
-    return f"spark.{'read' if face == 'read' else 'readStream'} with mode {mode!r}"
+    return f"spark.{'read' if kind == 'read' else 'readStream'} with mode {mode!r}"
 
 
 def _nearest(text: str, known: list[str]) -> str:

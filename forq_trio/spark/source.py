@@ -39,10 +39,10 @@ class ForqDataSource(DataSource):
     def schema(self) -> "StructType":
         """The columns of a read: a batch without a mode is a snapshot, a stream without one has a consumer."""
         from forq_trio.spark.errors import ForqOptionError
-        from forq_trio.spark.options import likely_faces, parsed
+        from forq_trio.spark.options import likely_uses, parsed
         from forq_trio.spark.schemas import schema_of
 
-        likely, other = likely_faces(self.options)
+        likely, other = likely_uses(self.options)
         try:
             return schema_of(parsed(self.options, likely))
         except ForqOptionError as problem:
@@ -92,12 +92,12 @@ class ForqDataSource(DataSource):
 
         return StreamWriter(self._written(schema, overwrite, "stream write"))
 
-    def _written(self, schema: "StructType", overwrite: bool, face: str) -> "Options":
+    def _written(self, schema: "StructType", overwrite: bool, use: str) -> "Options":
         from forq_trio.spark.columns import check_columns
         from forq_trio.spark.errors import ForqOptionError
         from forq_trio.spark.options import parsed
 
-        options = parsed(self.options, face)
+        options = parsed(self.options, use)
         if overwrite:
             raise ForqOptionError("a queue cannot be overwritten: write with mode (outputMode) 'append'")
         check_columns(schema, options.queue)

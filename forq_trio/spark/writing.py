@@ -31,7 +31,7 @@ _STREAM_BATCH = "streaming.sql.batchId"
 
 
 @dataclass(frozen=True)
-class Staged(WriterCommitMessage):
+class TaskStages(WriterCommitMessage):
     """What a task has staged. query: the streaming query's id, None in a batch."""
 
     query: str | None
@@ -39,7 +39,7 @@ class Staged(WriterCommitMessage):
     stages: tuple[Stage, ...]
 
 
-def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> Staged:
+def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> TaskStages:
     """Stage the rows of a task, those of each queue in their order."""
     context = TaskContext.get()
     assert context is not None
@@ -53,25 +53,36 @@ def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> Staged:
             ask(options, ForqClient.stage, queue, name, page, messages)
             pages[queue] = page + 1
     stages = tuple(Stage(queue, name, count) for queue, count in pages.items())
-    return Staged(query, context.partitionId(), stages)
+    return TaskStages(query, context.partitionId(), stages)
 
 
-def publish(options: Options, app: str, version: int, staged: Sequence[Staged]) -> None:
+def publish(options: Options, app: str, version: int, staged: Sequence[TaskStages]) -> None:
     """Publish what the tasks staged, in the order of their partitions; nothing, when that was done already."""
     in_order = sorted(staged, key=lambda each: each.partition)
     stages = [stage for each in in_order for stage in each.stages]
     if not stages:
         return
     if len(stages) > PUBLISH_STAGES_MAX:
-        raise ForqDataSourceError(
-            f"{len(in_order):,} partitions have messages for {len(stages):,} queues in all; at most"
-            f" {PUBLISH_STAGES_MAX:,} are published at once: coalesce the partitions, or write fewer queues at a time"
-        )
+        raise _too_many(len(in_order), stages)
     with in_our_words(options):
         ask(options, ForqClient.publish, app, version, stages)
 
 
-def discard(options: Options, staged: Iterable[Staged]) -> None:
+def _too_many(partitions: int, stages: Sequence[Stage]) -> ForqDataSourceError:
+    """What to do: a partition has a stage for each of its queues, so there are fewest where each queue is in one."""
+    queues = len({stage.queue for stage in stages})
+    advice = "write fewer queues at a time"
+    if queues == 1:
+        advice = f"write rows.coalesce({PUBLISH_STAGES_MAX})"
+    elif queues <= PUBLISH_STAGES_MAX:
+        advice = "write rows.repartition('queue'), which brings the rows of each queue together"
+    return ForqDataSourceError(
+        f"{partitions:,} partitions have messages for {queues:,} queues, {len(stages):,} parts in all, and at most"
+        f" {PUBLISH_STAGES_MAX:,} are published at once: {advice}"
+    )
+
+
+def discard(options: Options, staged: Iterable[TaskStages]) -> None:
     """Give up what tasks staged; what cannot be reached now ends by itself."""
     hasty = replace(options, retry_seconds=0)
     for each in staged:
@@ -82,8 +93,8 @@ def discard(options: Options, staged: Iterable[Staged]) -> None:
                 return
 
 
-def _present(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
-    return [message for message in messages if isinstance(message, Staged)]
+def _present(messages: Sequence[WriterCommitMessage | None]) -> list[TaskStages]:
+    return [message for message in messages if isinstance(message, TaskStages)]
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -95,7 +106,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._app = options.txn_app_id or f"spark-write-{uuid4()}"
         self._version = options.txn_version or 0
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskStages:
         """Stage a partition."""
         return stage(self._options, iterator)
 
@@ -114,7 +125,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: Options) -> None:
         self._options = options
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskStages:
         """Stage a partition."""
         staged = stage(self._options, iterator)
         if staged.query is None:

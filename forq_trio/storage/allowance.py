@@ -44,6 +44,7 @@ _MESSAGES_MAX: dict[object, str] = {
 """By step, the limit of its messages (of DROP: pages); that of all others is COMMIT_MESSAGES_MAX."""
 _BYTES_MAX: dict[object, str] = {Step.LEASE: "CONSUMER_STEP_BYTES_MAX"}
 """By step, the limit of its bytes; that of all others is STEP_BYTES_MAX."""
+_OF_LONG_WORK = frozenset({Step.LEASE, Step.SETTLE_LEASE})
 
 
 def _messages_max(step: object) -> int:
@@ -84,10 +85,19 @@ def within(allowance: Allowance, messages: Sequence[MessageT]) -> Sequence[Messa
     return messages
 
 
-class Allowances:
-    """The allowances of one batch, by step or kind of command."""
+def part(most: int) -> int:
+    """What a step of long work does beside others, of what it does alone."""
+    return max(most // limits.STEP_SHARE, 1)
 
-    def __init__(self) -> None:
+
+class Allowances:
+    """The allowances of one batch, by step or kind of command.
+
+    shared: beside others, the steps of long work do a part of what they do alone.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self.shared = shared
         self._by_step: dict[object, Allowance] = {}
 
     def renew(self, step: object) -> None:
@@ -102,6 +112,9 @@ class Allowances:
     def of(self, step: object) -> Allowance:
         allowance = self._by_step.get(step)
         if allowance is None:
+            messages_max = _messages_max(step)
             bytes_max = getattr(limits, _BYTES_MAX.get(step, "STEP_BYTES_MAX"))
-            allowance = self._by_step[step] = Allowance(_messages_max(step), bytes_max)
+            if self.shared and step in _OF_LONG_WORK:
+                messages_max, bytes_max = part(messages_max), part(bytes_max)
+            allowance = self._by_step[step] = Allowance(messages_max, bytes_max)
         return allowance

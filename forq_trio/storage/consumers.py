@@ -6,9 +6,12 @@ Rules
   a read of them needs no message, and gives the same each time.
 - A message is still the lease's while it has the receipt of its page. Who settles it otherwise (by id, a purge) fences
   the lease: what it no longer has is left alone.
-- A settlement goes page by page, and ends in the way in which it began, whoever goes on with it: also after a kill.
-- Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX. All other
-  pages are dropped, a few in each step.
+- A step makes or settles as many pages as its allowance lets. A settlement ends in the way in which it began, whoever
+  goes on with it: also after a kill.
+- Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
+  consumer is idle. When the pages of all consumers are as many bytes as they may be, kept ones are evicted, those of
+  the consumer first that was not used for longest. All other pages are dropped, a few in each step.
+- No generation of a name comes back: a new consumer begins above all generations of those that were forgotten.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,14 +22,13 @@ import msgspec
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import LeaseMessages, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Consumer, PagedLease, Settling, consumer_key
+from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer, SettleLease
+from forq_trio.model.consumers import Consumer, ConsumerTotals, PagedLease, Settling, consumer_key
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
     LeaseGone,
     LeaseOutOfOrder,
-    LeasesFull,
     TooManyConsumers,
 )
 
@@ -47,7 +49,7 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
     attributes: Any = None
 
 
-encode_line = msgspec.json.Encoder().encode
+encode_lines = msgspec.json.Encoder().encode_lines
 
 
 def page_token() -> int:
@@ -55,14 +57,20 @@ def page_token() -> int:
     return randbits(_TOKEN_BITS)
 
 
-def opened(known: Mapping[str, Consumer], command: OpenConsumer, now_ms: int) -> Consumer:
+def opened(
+    known: Mapping[str, Consumer], totals: ConsumerTotals, command: OpenConsumer, now_ms: int
+) -> Consumer:
     """The consumer that is opened. Raises TooManyConsumers."""
     found = known.get(consumer_key(command.queue, command.name))
     if found is None:
         if len(known) >= limits.CONSUMERS_MAX:
             raise TooManyConsumers
         found = Consumer(
-            queue=command.queue, name=command.name, generation=0, opened_at=now_ms, used_at=now_ms
+            queue=command.queue,
+            name=command.name,
+            generation=totals.forgotten_generation,
+            opened_at=now_ms,
+            used_at=now_ms,
         )
     idle_ms = found.idle_ms if command.idle_ms is None else command.idle_ms
     return replace(found, generation=found.generation + 1, idle_ms=idle_ms, opened_at=now_ms, used_at=now_ms)
@@ -91,13 +99,28 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> Page
     if lease is not None or number != consumer.leased + 1:
         turn = consumer.leased + 1 if lease is None else lease.number
         raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {number}'s")
-    if _is_full(known):
-        raise LeasesFull
     return PagedLease(number)
 
 
-def _is_full(known: Mapping[str, Consumer]) -> bool:
-    return sum([each.stored_bytes for each in known.values()]) >= limits.CONSUMER_PAGES_BYTES_MAX
+def filling(consumer: Consumer) -> bool:
+    """True if the open lease gets more pages."""
+    return consumer.open is not None and not consumer.complete and consumer.settling is None
+
+
+def is_full(totals: ConsumerTotals) -> bool:
+    """True if the pages of all consumers are as many bytes as they may be."""
+    return totals.pages_bytes >= limits.CONSUMER_PAGES_BYTES_MAX
+
+
+def evicting(known: Mapping[str, Consumer]) -> Consumer | None:
+    """The consumer that has to drop pages for another's lease, with a lease to drop; None where none can."""
+    with_pages = [each for each in known.values() if each.kept or each.dropping]
+    if not with_pages:
+        return None
+    consumer = min(with_pages, key=lambda each: (not each.dropping, each.used_at, each.key))
+    if consumer.dropping:
+        return consumer
+    return replace(consumer, kept=consumer.kept[1:], dropping=consumer.kept[:1])
 
 
 def with_page(
@@ -108,18 +131,17 @@ def with_page(
     size: int,
     now_ms: int,
 ) -> Consumer:
-    """The consumer after a step that leased so many messages; 0: none was ready, and the lease is complete."""
+    """The consumer after a step that leased so many messages; 0: there were no more, and the lease is complete.
+
+    Where a lease is not made, the use is stored only now and then: who waits for messages writes nothing.
+    """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
         lease = PagedLease(lease.number, lease.messages + messages, lease.bytes + size, lease.pages + 1)
     elif not lease.pages:
-        return replace(consumer, used_at=now_ms)
-    complete = (
-        not messages
-        or lease.messages >= command.max_messages
-        or lease.bytes >= command.max_bytes
-        or _is_full(known)
-    )
+        is_noted = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
+        return consumer if is_noted else replace(consumer, used_at=now_ms)
+    complete = not messages or lease.messages >= command.max_messages or lease.bytes >= command.max_bytes
     return replace(consumer, leased=lease.number, open=lease, complete=complete, used_at=now_ms)
 
 
@@ -135,21 +157,27 @@ def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms:
             return None
         if command.number > consumer.leased:
             raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
-        if lease is None or lease.number != command.number or consumer.given_back:
+        if lease is None or lease.number != command.number or consumer.being_given_back:
             raise LeaseGone(f"lease {command.number} was given back")
         if not consumer.complete:
             raise LeaseOutOfOrder(f"lease {command.number} is not complete")
         consumer = replace(consumer, used_at=now_ms)
     elif not _may_give_back(consumer, command, now_ms):
         return None
+    elif command.how is Settling.RELEASE and consumer.settling is None and command.generation is None:
+        consumer = replace(consumer, generation=consumer.generation + 1)
     return replace(consumer, settling=consumer.settling or command.how)
 
 
 def _may_give_back(consumer: Consumer, command: SettleLease, now_ms: int) -> bool:
-    """True if the lease is open; and to END it, if the consumer was not used for as long as it may."""
+    """True if the lease is open; and to EXPIRE it, if the consumer was not used for as long as it may."""
     if consumer.open is None or consumer.open.number != command.number:
         return False
-    return command.how is Settling.RELEASE or consumer.settling is not None or consumer.unused(now_ms)
+    return (
+        command.how is Settling.RELEASE
+        or consumer.settling is not None
+        or consumer.open_lease_expired(now_ms)
+    )
 
 
 def after_settled_page(consumer: Consumer) -> Consumer:
@@ -160,7 +188,7 @@ def after_settled_page(consumer: Consumer) -> Consumer:
     if settled < lease.pages:
         return replace(consumer, settled_pages=settled)
     ended = replace(consumer, open=None, complete=False, settling=None, settled_pages=0)
-    if consumer.given_back:
+    if consumer.being_given_back:
         return replace(ended, released_before=lease.number + 1)
     return _trimmed(replace(ended, acknowledged=lease.number, kept=(*consumer.kept, lease)))
 
@@ -183,6 +211,16 @@ def without_kept(consumer: Consumer) -> Consumer:
     return replace(consumer, kept=(), dropping=consumer.dropping + consumer.kept)
 
 
+def to_forget(known: Mapping[str, Consumer], command: ForgetConsumer) -> Consumer | None:
+    """The consumer that is being forgotten, None if there is none. Raises ConsumerFenced."""
+    found = known.get(consumer_key(command.queue, command.name))
+    if found is None:
+        return None
+    if command.generation is None:
+        return without_kept(replace(found, generation=found.generation + 1))
+    return without_kept(consumer_of(known, command.queue, command.name, command.generation))
+
+
 def dropped(consumer: Consumer, pages_max: int) -> tuple[Consumer, list[tuple[int, int]]]:
     """The consumer after up to so many pages are dropped, and these, as (lease number, page)."""
     pages: list[tuple[int, int]] = []
@@ -191,7 +229,7 @@ def dropped(consumer: Consumer, pages_max: int) -> tuple[Consumer, list[tuple[in
         lease = left[0]
         pages.append((lease.number, lease.pages - 1))
         if lease.pages > 1:
-            left[0] = replace(lease, pages=lease.pages - 1)
+            left[0] = replace(lease, pages=lease.pages - 1, bytes=lease.bytes - lease.bytes // lease.pages)
         else:
             del left[0]
     return replace(consumer, dropping=tuple(left)), pages

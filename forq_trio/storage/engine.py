@@ -108,13 +108,14 @@ class Batch(Struct, frozen=True, gc=False):
 
     receivers: the parked receivers by queue, first come first, at most RECEIVERS_OFFERED_MAX of each; the engine serves
     only those of queues in which a message became ready. moves_staged: it takes a step of rule 13; False while nothing
-    can be stored.
+    can be stored. shared: others are served, too, so the steps of long work are short.
     """
 
     commands: Sequence[Command[Any]]
     now_ms: int
     receivers: Mapping[str, Sequence[Receiver]] = {}
     moves_staged: bool = True
+    shared: bool = False
 
 
 class Event(Struct, frozen=True, gc=False):

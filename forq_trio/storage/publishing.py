@@ -10,6 +10,7 @@ from forq_trio.model.errors import QueueFull, StageMissing, StagingFull
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.publishing import Stage, Staging
 from forq_trio.model.queue_settings import Overflow, QueueRules
+from forq_trio.storage.allowance import part
 from forq_trio.storage.rules import Space, above
 
 read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
@@ -19,7 +20,11 @@ read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
 class Step:
     """How much one batch moves into queues, or removes: parts up to these bounds, at least one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shared: bool = False) -> None:
+        """shared: others are served beside it."""
+        share = part if shared else int
+        self._messages_max = share(limits.PUBLISH_STEP_MESSAGES_MAX)
+        self._bytes_max = share(limits.PUBLISH_STEP_BYTES_MAX)
         self._messages = 0
         self._bytes = 0
 
@@ -28,10 +33,7 @@ class Step:
         is_first = self._messages == 0
         self._messages += messages + 1
         self._bytes += size
-        return is_first or (
-            self._messages <= limits.PUBLISH_STEP_MESSAGES_MAX
-            and self._bytes <= limits.PUBLISH_STEP_BYTES_MAX
-        )
+        return is_first or (self._messages <= self._messages_max and self._bytes <= self._bytes_max)
 
 
 def check_staging(staging: Staging, command: StagePage, *, is_new: bool) -> StagingFull | None:

@@ -28,16 +28,21 @@ MaxBytes = Annotated[
     ),
 ]
 
+WaitMs = Annotated[
+    int, bounded(0, limits.WAIT_MS_MAX, "How long to wait for the first message, where none is ready.")
+]
+
 
 class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A consumer of a queue.
 
-    generation: how often it was opened; only the latest may lease and acknowledge. leased: the number of the newest
+    generation: grows when it is opened; only the latest may lease and acknowledge. leased: the number of the newest
     lease, 0 for none. acknowledged: all leases up to this number are settled. complete: the newest lease gets no more
     messages. openMessages, openBytes: of the lease that is not settled. oldestReadable: the number of the oldest lease
     that can be read, 0 for none. ready: messages of the queue that could be leased now. expiresAt: when the open lease
     is given back if the consumer is not used until then; null without one. releasedBefore: the leases below this number
-    that were not acknowledged were given back, 0 for none.
+    that were not acknowledged were given back, 0 for none. settling: the open lease is being acknowledged or given
+    back; the same call goes on with that.
     """
 
     queue: str
@@ -54,6 +59,7 @@ class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     used_at: EpochMs
     expires_at: EpochMs | None
     released_before: Count
+    settling: bool
 
 
 class ConsumerList(Struct, frozen=True, rename="camel"):
@@ -77,6 +83,7 @@ class LeaseRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     acknowledge: Annotated[int, bounded(0, limits.SEQUENCE_MAX, "Below `number`; null: none.")] | None = None
     max_messages: MaxMessages = limits.CONSUMER_LEASE_MESSAGES_DEFAULT
     max_bytes: MaxBytes | None = None
+    wait_ms: WaitMs = 0
 
 
 class AcknowledgeLease(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

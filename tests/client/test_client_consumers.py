@@ -35,11 +35,12 @@ def read(call: Call, queue: str, number: int) -> list[str]:
 
 def test_a_pipeline(call: Call, queue: str):
     opened = call("open_consumer", queue, "k")
-    assert (opened.generation, opened.leased, opened.expires_at, opened.oldest_readable) == (1, 0, None, 0)
-    none = call("lease", queue, "k", 1, 1)
+    generation = opened.generation
+    assert (opened.leased, opened.expires_at, opened.oldest_readable, opened.settling) == (0, None, 0, False)
+    none = call("lease", queue, "k", generation, 1)
     assert (none.messages, none.complete, none.pages) == (0, True, 0)
     sent = send_each(call, queue, 900)
-    lease = call("lease", queue, "k", 1, 1, max_messages=700)
+    lease = call("lease", queue, "k", generation, 1, max_messages=700)
     assert (lease.number, lease.messages, lease.complete, lease.acknowledged) == (1, 700, True, 0)
     assert lease.pages >= 4
     assert read(call, queue, 1) == read(call, queue, 1) == sent[:700]
@@ -49,56 +50,59 @@ def test_a_pipeline(call: Call, queue: str):
     info = call("consumer", queue, "k")
     assert (info.open_messages, info.ready, info.open_bytes) == (700, 200, lease.bytes)
     assert info.expires_at == info.used_at + 86_400_000
-    second = call("lease", queue, "k", 1, 2, acknowledge=1)
+    second = call("lease", queue, "k", generation, 2, acknowledge=1)
     assert (second.messages, second.acknowledged) == (200, 1)
-    assert call("lease", queue, "k", 1, 2, acknowledge=1) == second
+    assert call("lease", queue, "k", generation, 2, acknowledge=1) == second
     assert read(call, queue, 2) == sent[700:]
     assert read(call, queue, 1) == sent[:700]
-    done = call("acknowledge", queue, "k", 1, 2)
+    done = call("acknowledge", queue, "k", generation, 2)
     assert (done.acknowledged, done.open_messages, done.complete, done.oldest_readable) == (2, 0, True, 1)
     assert call("queue_stats", queue).total == 0
 
 
 def test_an_older_generation_is_fenced(call: Call, queue: str):
-    call("open_consumer", queue, "k")
+    generation = call("open_consumer", queue, "k").generation
     send_each(call, queue, 3)
-    call("lease", queue, "k", 1, 1)
-    assert call("open_consumer", queue, "k", idle_seconds=60).generation == 2
+    call("lease", queue, "k", generation, 1)
+    assert call("open_consumer", queue, "k", idle_seconds=60).generation == generation + 1
     with pytest.raises(ConsumerFenced):
-        call("lease", queue, "k", 1, 1)
+        call("lease", queue, "k", generation, 1)
     with pytest.raises(ConsumerFenced):
-        call("acknowledge", queue, "k", 1, 1)
-    assert call("lease", queue, "k", 2, 1).messages == 3
+        call("acknowledge", queue, "k", generation, 1)
+    assert call("lease", queue, "k", generation + 1, 1).messages == 3
 
 
 def test_a_release(call: Call, queue: str):
-    call("open_consumer", queue, "k")
+    generation = call("open_consumer", queue, "k").generation
     sent = send_each(call, queue, 3)
-    call("lease", queue, "k", 1, 1)
+    call("lease", queue, "k", generation, 1)
     released = call("release_consumer", queue, "k")
     assert (released.open_messages, released.ready, released.released_before) == (0, 3, 2)
-    for name, *arguments in (("lease_page", 1), ("lease", 1, 1), ("acknowledge", 1, 1)):
+    with pytest.raises(ConsumerFenced):
+        call("lease", queue, "k", generation, 2)
+    generation = released.generation
+    for name, *arguments in (("lease_page", 1), ("lease", generation, 1), ("acknowledge", generation, 1)):
         with pytest.raises(LeaseGone):
             call(name, queue, "k", *arguments)
-    call("lease", queue, "k", 1, 2)
+    call("lease", queue, "k", generation, 2)
     assert read(call, queue, 2) == sent
 
 
 def test_the_order_of_numbers(call: Call, queue: str):
-    call("open_consumer", queue, "k")
+    generation = call("open_consumer", queue, "k").generation
     send_each(call, queue, 1)
-    for name, *arguments in (("lease_page", 1), ("lease", 1, 2), ("acknowledge", 1, 1)):
+    for name, *arguments in (("lease_page", 1), ("lease", generation, 2), ("acknowledge", generation, 1)):
         with pytest.raises(LeaseOutOfOrder):
             call(name, queue, "k", *arguments)
 
 
 def test_lists_and_deletion(call: Call, queue: str):
     for name in "ba":
-        call("open_consumer", queue, name)
+        generation = call("open_consumer", queue, name).generation
     assert [each.name for each in call("consumers", queue)] == ["a", "b"]
     assert {each.name for each in call("consumers") if each.queue == queue} == {"a", "b"}
     send_each(call, queue, 3)
-    call("lease", queue, "a", 1, 1)
+    call("lease", queue, "a", generation, 1)
     call("delete_consumer", queue, "a")
     assert [each.name for each in call("consumers", queue)] == ["b"]
     assert call("queue_stats", queue).ready == 3
@@ -106,8 +110,8 @@ def test_lists_and_deletion(call: Call, queue: str):
         ("consumer",),
         ("delete_consumer",),
         ("release_consumer",),
-        ("lease", 1, 1),
-        ("acknowledge", 1, 1),
+        ("lease", generation, 1),
+        ("acknowledge", generation, 1),
         ("lease_page", 1),
     ):
         with pytest.raises(ConsumerNotFound):
@@ -120,13 +124,19 @@ def test_what_is_refused(call: Call, queue: str):
             call("open_consumer", queue, name)
     with pytest.raises(InvalidQueueName):
         call("open_consumer", "a b", "k")
-    call("open_consumer", queue, "k")
+    generation = call("open_consumer", queue, "k").generation
     for idle_seconds in (59, 31_622_401):
         with pytest.raises(OutOfRange):
             call("open_consumer", queue, "k", idle_seconds=idle_seconds)
-    for options in ({"max_messages": 0}, {"max_messages": 1_000_001}, {"max_bytes": 0}, {"acknowledge": 1}):
+    for options in (
+        {"max_messages": 0},
+        {"max_messages": 1_000_001},
+        {"max_bytes": 0},
+        {"acknowledge": 1},
+        {"wait_ms": 30_001},
+    ):
         with pytest.raises(OutOfRange):
-            call("lease", queue, "k", 1, 1, **options)
+            call("lease", queue, "k", generation, 1, **options)
     for page, pages in ((-1, 1), (0, 0), (0, 1_001)):
         with pytest.raises(OutOfRange):
             call("lease_page", queue, "k", 1, page, pages)

@@ -263,7 +263,7 @@ consuming = st.one_of(
     ),
     st.one_of(
         st.builds(DropPages, consumed, st.just("k")),
-        st.builds(ForgetConsumer, consumed, st.just("k")),
+        st.builds(ForgetConsumer, consumed, st.just("k"), st.sampled_from((None, None, 1, 2))),
         st.builds(NoteConsumerUse, consumed, st.just("k")),
     ),
 )

@@ -101,7 +101,7 @@ class Side:
         """Execute and commit; what came of it without what only this side can know, and the next due time."""
         translated = [self.translate(command, now_ms) for command in batch]
         receivers = waiting(parked)
-        result = self.engine.execute_batch(Batch(translated, now_ms, receivers))
+        result = self.engine.execute_batch(Batch(translated, now_ms, receivers, shared=len(batch) % 2 == 1))
         self.engine.commit()
         for outcome in result.outcomes:
             self._learn_ids(outcome)

@@ -26,13 +26,13 @@ from forq_trio.model.errors import (
     TooManyConsumers,
 )
 from forq_trio.model.messages import LEASE_ENDED, QueueCounts, Status
-from forq_trio.storage.engine import DEFERRED
+from forq_trio.storage.engine import DEFERRED, Batch
 from forq_trio.wire.export import ExportedMessage
 
 from .script import DAY_MS, T0, configure, counted, do, drain, look, pause, receive, run, send, sweep
 
 LINES = msgspec.json.Decoder(ExportedMessage)
-ACKNOWLEDGE, RELEASE, END = Settling
+ACKNOWLEDGE, RELEASE, EXPIRE = Settling
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,27 @@ def read(engine, number=1, first=0, count=99, name="k"):
 
 def send_each(engine, contents, **fields):
     return [send(engine, content, **fields) for content in contents]
+
+
+def test_a_step_makes_and_settles_several_pages_and_fewer_beside_others(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 8)
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 2)
+
+    def batch(command, shared):
+        (outcome,) = engine.execute_batch(Batch([command], T0, shared=shared)).outcomes
+        engine.commit()
+        return outcome
+
+    open_k(engine)
+    send_each(engine, "abcdefghijklm")
+    make = LeaseMessages("q", "k", 1, 1, 100, 10**9)
+    assert [batch(make, shared).open.pages for shared in (True, False)] == [1, 5]
+    assert lease(engine).open.pages == 7
+    assert read(engine, 1, 4) == [["i", "j"], ["k", "l"], ["m"]]
+    settling = SettleLease("q", "k", 1, 1, ACKNOWLEDGE)
+    assert [batch(settling, shared).settled_pages for shared in (True, False)] == [1, 5]
+    assert settle(engine).acknowledged == 1
+    assert counted(engine) == {"q": QueueCounts()}
 
 
 def test_a_lease_is_made_page_by_page_and_read_again_and_again(engine):
@@ -212,7 +233,7 @@ def test_a_released_lease_gives_everything_back_uncounted(engine):
     open_k(engine)
     sent = send_each(engine, "abc")
     lease(engine)
-    settle_step(engine, how=RELEASE)
+    settle_step(engine, how=RELEASE, generation=1)
     assert isinstance(step(engine), LeaseGone)
     assert isinstance(settle_step(engine), LeaseGone)
     consumer = settle(engine, how=RELEASE)
@@ -240,11 +261,11 @@ def test_a_lease_of_an_unused_consumer_ends_with_the_attempt_counted(engine):
     sent = send_each(engine, "abc")
     lease(engine)
     before = stored(engine)
-    assert settle_step(engine, how=END, now=T0 + 59_999) == before
+    assert settle_step(engine, how=EXPIRE, now=T0 + 59_999) == before
     do(engine, NoteConsumerUse("q", "k"), T0 + 30_000)
     do(engine, NoteConsumerUse("q", "nobody"), T0 + 30_000)
-    assert settle_step(engine, how=END, now=T0 + 60_000).settling is None
-    consumer = settle(engine, how=END, now=T0 + 90_000)
+    assert settle_step(engine, how=EXPIRE, now=T0 + 60_000).settling is None
+    consumer = settle(engine, how=EXPIRE, now=T0 + 90_000)
     assert consumer.released_before == 2
     message = look(engine, sent[0].id)
     assert (message.status, message.attempts) == (Status.READY, 1)
@@ -256,7 +277,7 @@ def test_ended_at_the_last_attempt_it_becomes_a_dead_letter(engine):
     open_k(engine, 60_000)
     send(engine, "a", max_attempts=1)
     lease(engine)
-    result = run(engine, SettleLease("q", "k", None, 1, END), now=T0 + 60_000)
+    result = run(engine, SettleLease("q", "k", None, 1, EXPIRE), now=T0 + 60_000)
     assert result.failed_queued
     sweep(engine, SweepKind.FAILED, now=T0 + 60_000)
     assert drain(engine, queue="q-dlq", now=T0 + 60_000) == ["a"]
@@ -322,18 +343,87 @@ def test_a_consumer_is_forgotten_with_its_pages(engine, monkeypatch):
     open_k(engine)
     send_each(engine, "abc")
     lease(engine)
-    assert do(engine, ForgetConsumer("q", "k")).open is not None
     settle(engine)
     send(engine, "d")
     lease(engine, 2)
-    settle(engine, 2, RELEASE)
+    settle(engine, 2, RELEASE, generation=1)
     while do(engine, ForgetConsumer("q", "k")) is not None:
         assert stored(engine).kept == ()
     assert read(engine) == []
     assert isinstance(step(engine), ConsumerNotFound)
     assert isinstance(settle_step(engine), ConsumerNotFound)
     assert do(engine, ForgetConsumer("q", "k")) is None
-    assert open_k(engine).generation == 1
+    assert engine.snapshot().consumers == {}
+
+
+def test_no_generation_comes_back_after_a_consumer_was_forgotten(engine):
+    old = open_k(engine).generation
+    assert do(engine, ForgetConsumer("q", "k")) is None
+    new = open_k(engine).generation
+    assert new > old
+    send_each(engine, "ab")
+    assert isinstance(step(engine, generation=old), ConsumerFenced)
+    assert lease(engine, generation=new).leased == 1
+    assert isinstance(settle_step(engine, generation=old), ConsumerFenced)
+
+
+def test_whoever_has_a_consumer_open_is_fenced_from_the_first_command_that_forgets_it(engine):
+    open_k(engine)
+    send_each(engine, "abc")
+    lease(engine)
+    fenced = do(engine, ForgetConsumer("q", "k"))
+    assert (fenced.generation, fenced.open.number) == (2, 1)
+    assert isinstance(step(engine, 1), ConsumerFenced)
+    assert isinstance(settle_step(engine, generation=1), ConsumerFenced)
+    assert settle(engine, how=RELEASE, generation=2).generation == 2
+    assert open_k(engine).generation == 3
+    assert isinstance(do(engine, ForgetConsumer("q", "k", 2)), ConsumerFenced)
+    assert do(engine, ForgetConsumer("q", "k", 3)) is None
+
+
+def test_a_release_fences_whoever_has_the_consumer_open(engine):
+    open_k(engine)
+    send_each(engine, "abc")
+    lease(engine)
+    assert settle(engine, how=RELEASE).generation == 2
+    assert isinstance(step(engine, 2), ConsumerFenced)
+    assert settle_step(engine, how=RELEASE).generation == 2
+
+
+def test_kept_pages_of_an_idle_consumer_are_dropped(engine):
+    open_k(engine, 60_000)
+    send_each(engine, "abc")
+    lease(engine)
+    settle(engine)
+    assert [kept.number for kept in do(engine, DropPages("q", "k"), T0 + 59_999).kept] == [1]
+    consumer = do(engine, DropPages("q", "k"), T0 + 60_000)
+    assert (consumer.kept, consumer.dropping, consumer.stored_bytes) == ((), (), 0)
+    assert read(engine) == []
+
+
+def test_kept_pages_are_evicted_before_a_lease_is_refused(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_DROPPED_MAX", 1)
+    for now, name in enumerate("klm"):
+        open_k(engine, name=name, now=T0 + now)
+    for now, name in enumerate("lk"):
+        send_each(engine, "abc")
+        lease(engine, name=name, now=T0 + 5 + now)
+        while do(engine, SettleLease("q", name, 1, 1, ACKNOWLEDGE), T0 + 5 + now).open is not None:
+            pass
+    monkeypatch.setattr(limits, "CONSUMER_PAGES_BYTES_MAX", stored(engine).stored_bytes + 1)
+    send_each(engine, "ab")
+    while (outcome := step(engine, name="m")) is DEFERRED:
+        pass
+    assert outcome.open.messages == 2
+    assert (read(engine, name="l"), stored(engine, "l").kept) == ([], ())
+    assert read(engine) == [["a", "b"], ["c"]]
+
+
+def test_an_empty_lease_stores_the_use_only_now_and_then(engine):
+    before = open_k(engine)
+    assert step(engine, now=T0 + limits.CONSUMER_USE_SAVE_MS - 1) == before
+    noted = step(engine, now=T0 + limits.CONSUMER_USE_SAVE_MS)
+    assert noted.used_at == T0 + limits.CONSUMER_USE_SAVE_MS
 
 
 def test_there_are_bounds(engine, monkeypatch):
@@ -344,7 +434,7 @@ def test_there_are_bounds(engine, monkeypatch):
     assert open_k(engine, name="l").generation == 2
     send_each(engine, "abcdef")
     monkeypatch.setattr(limits, "CONSUMER_PAGES_BYTES_MAX", 1)
-    assert lease(engine).open.messages == 4  # the step after the one that filled it
+    assert lease(engine).open.messages == 2
     assert isinstance(step(engine, name="l", generation=2), LeasesFull)
 
 

@@ -124,6 +124,16 @@ def test_a_batch_moves_so_many_and_others_are_served_between(engine, monkeypatch
     assert drain(engine) == ["3", "4", "5", "6", "7", "8", "between", "9"]
 
 
+def test_beside_others_a_batch_moves_a_part(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PUBLISH_STEP_MESSAGES_MAX", 16)
+    stage(engine, *["abc"] * 5)
+    publish(engine, "s")
+    engine.execute_batch(Batch([], T0, shared=True))
+    engine.commit()
+    assert engine.snapshot().counts["q"].ready == 3
+    assert advance(engine) == 1
+
+
 def test_while_nothing_can_be_stored_nothing_moves(engine):
     stage(engine, ["a"])
     publish(engine, "s")

@@ -1,5 +1,6 @@
 """Rows and messages, both ways: which columns a data frame may have, and which ones a read has."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -18,17 +19,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from forq_trio.client.types import NewMessage
+from forq_trio.client.types import NewMessage, Stage
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 from forq_trio.spark.columns import check_columns
 from forq_trio.spark.errors import ForqDataSourceError, ForqSchemaError, reason_of
-from forq_trio.spark.messages import messages_of, pages_of
+from forq_trio.spark.messages import OPEN_BYTES_MAX, messages_of, pages_of
 from forq_trio.spark.options import parsed
 from forq_trio.spark.ranges import Range, cut, tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
 from forq_trio.spark.schemas import schema_of
+from forq_trio.spark.writing import TaskStages, publish
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+from forq_trio.wire.limits import STAGE_PAGE_MESSAGES_MAX
 
 TEXT_TYPE, INT, LONG, TIME = StringType(), IntegerType(), LongType(), TimestampType()
 TEXT = {"content": TEXT_TYPE}
@@ -123,16 +125,51 @@ def test_a_row_without_content_or_queue_is_refused(name) -> None:
         list(messages_of([rows], None))
 
 
-def test_pages_have_as_many_messages_and_bytes_as_the_server_takes() -> None:
+def test_pages_have_about_a_mebibyte_and_as_many_messages_as_the_server_takes() -> None:
     few_large = [("q", NewMessage("x" * CONTENT_BYTES_MAX))] * 20
     many_small = [("r", NewMessage(str(number))) for number in range(STAGE_PAGE_MESSAGES_MAX + 1)]
-    pages = list(pages_of([*few_large, *many_small]))
+    one_huge = [("s", NewMessage("\0" * CONTENT_BYTES_MAX))] * 2  # \u0000 in JSON
+    pages = list(pages_of([*few_large, *many_small, *one_huge]))
     assert [len(page) for queue, page in pages if queue == "r"] == [STAGE_PAGE_MESSAGES_MAX, 1]
-    assert [len(page) for queue, page in pages if queue == "q"] == [15, 5]
-    assert 16 * CONTENT_BYTES_MAX == STAGE_PAGE_BYTES_MAX
+    assert [len(page) for queue, page in pages if queue == "q"] == [3] * 6 + [2]
+    assert [len(page) for queue, page in pages if queue == "s"] == [1, 1]
     assert [message for queue, page in pages if queue == "r" for message in page] == [
         message for _, message in many_small
     ]
+
+
+def test_the_open_pages_of_many_queues_are_bounded_together() -> None:
+    taken = 0
+
+    def messages(queues: int) -> Iterator[tuple[str, NewMessage]]:
+        nonlocal taken
+        for number in range(3 * queues):
+            taken += 1
+            yield f"q{number % queues}", NewMessage(f"{number:07}" + "x" * 200_000)
+
+    sent, most = 0, 0
+    found: dict[str, list[str]] = {}
+    for queue, page in pages_of(messages(100)):
+        most = max(most, taken - sent)
+        sent += len(page)
+        found.setdefault(queue, []).extend(message.content[:7] for message in page)
+    assert most * 200_000 <= OPEN_BYTES_MAX + 200_000
+    assert found == {f"q{n}": [f"{n + 100 * turn:07}" for turn in range(3)] for n in range(100)}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "queues", "advice"),
+    [(1_001, 1, r"coalesce\(1000\)"), (200, 50, r"repartition\('queue'\)"), (2, 1_001, "write fewer queues")],
+)
+def test_who_publishes_too_many_stages_is_told_what_to_do(partitions, queues, advice) -> None:
+    tasks = [
+        TaskStages(None, part, tuple(Stage(f"q{n}", "s", 1) for n in range(queues)))
+        for part in range(partitions)
+    ]
+    with pytest.raises(
+        ForqDataSourceError, match=f"{partitions:,} partitions .* {queues:,} queues.*{advice}"
+    ):
+        publish(parsed({}, "write"), "app", 1, tasks)
 
 
 def test_a_message_becomes_a_row_with_exactly_the_columns() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.spark.errors import ForqOptionError
-from forq_trio.spark.options import Options, likely_faces, parsed
+from forq_trio.spark.options import Options, likely_uses, parsed
 
 QUEUE = {"queue": "q"}
 CONSUMER = {"queue": "q", "consumer": "c"}
@@ -54,7 +54,7 @@ def test_every_option() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "face", "reason"),
+    ("given", "use", "reason"),
     [
         ({"ques": "q"}, "read", "there is no option 'ques'; did you mean 'queue'?"),
         ({"zzz": "q"}, "read", "there is no option 'zzz'; there are url, token, queue"),
@@ -86,9 +86,9 @@ def test_every_option() -> None:
         ),
     ],
 )
-def test_what_is_wrong(given, face, reason) -> None:
+def test_what_is_wrong(given, use, reason) -> None:
     with pytest.raises(ForqOptionError, match=reason):
-        parsed(given, face)
+        parsed(given, use)
 
 
 def test_a_token_is_never_shown() -> None:
@@ -125,4 +125,4 @@ def test_the_token_is_the_option_or_that_of_the_process_or_that_of_the_driver(mo
     ],
 )
 def test_which_read_is_meant(given, likely) -> None:
-    assert likely_faces(given)[0] == likely
+    assert likely_uses(given)[0] == likely

@@ -9,7 +9,7 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 
 from pyarrow import dataset
 
-from forq_trio.spark.pipelines.archive import BatchWriter, archived, start
+from forq_trio.spark.pipelines.archive import ArchiveWriter, archived, start
 from forq_trio.spark.pipelines.archive_files import ArchiveError, ArchiveFiles
 from forq_trio.spark.pipelines.compact import compact
 from spark.event_frames import SCHEMA, event
@@ -22,10 +22,10 @@ def land(spark, place: Path, *events: tuple) -> None:
     spark.createDataFrame(events, SCHEMA).coalesce(1).write.mode("append").parquet(str(place))
 
 
-def run(spark, source: Path, archive: Path) -> BatchWriter:
+def run(spark, source: Path, archive: Path) -> ArchiveWriter:
     """The archive's streaming query over files instead of a server."""
     frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
-    writer = BatchWriter(ArchiveFiles(archive, "events"))
+    writer = ArchiveWriter(ArchiveFiles(archive, "events"))
     writer.files.check_checkpoint()
     query = start(frame, writer)
     query.awaitTermination()

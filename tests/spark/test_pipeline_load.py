@@ -8,6 +8,7 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.spark.pipelines.load import load
+from forq_trio.spark.pipelines.owners import check_owner
 
 
 def test_files_are_loaded_once_and_later_ones_after_them(spark, shared, queue, tmp_path) -> None:
@@ -50,3 +51,29 @@ def test_wrong_columns_and_formats_are_told(spark, shared, queue, tmp_path) -> N
             load(spark, tmp_path, queue, **shared.options, **given)
     with pytest.raises(InvalidRequest, match="cannot be seen from its name"):
         load(spark, tmp_path / "odd.bin", queue, **shared.options)
+
+
+def test_a_checkpoint_is_of_one_load(spark, shared, queue, tmp_path) -> None:
+    """As when it went into a server for tests first: nothing would be sent to the other one, and nothing said."""
+    (tmp_path / "lines.txt").write_text("one\n")
+    asked = {**shared.options, "checkpoint": tmp_path / "checkpoint"}
+    assert load(spark, tmp_path / "lines.txt", queue, **asked).published == 1
+    elsewhere = asked | {"url": "http://production:8080"}
+    with pytest.raises(
+        InvalidRequest, match=f"url {shared.url}, not http://production:8080: use another one"
+    ):
+        load(spark, tmp_path / "lines.txt", queue, **elsewhere)
+    with pytest.raises(InvalidRequest, match=f"queue {queue}, not another: use another one"):
+        load(spark, tmp_path / "lines.txt", "another", **asked)
+    assert load(spark, tmp_path / "lines.txt", queue, **asked | {"url": f"{shared.url}/"}).read == 0
+
+
+def test_a_checkpoint_without_a_batch_is_anybodys(spark, tmp_path) -> None:
+    for url in ("http://mistaken", "http://meant"):
+        check_owner(spark, str(tmp_path), {"url": url, "queue": None}, log="commits")
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").touch()
+    with pytest.raises(
+        InvalidRequest, match="url http://meant, not http://mistaken, queue unset, not q: use"
+    ):
+        check_owner(spark, str(tmp_path), {"url": "http://mistaken", "queue": "q"}, log="commits")

@@ -6,8 +6,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
+from pyspark.sql import functions as f
+
+from forq_trio.model.errors import InvalidRequest
 from forq_trio.spark.pipelines.archive import archive
-from forq_trio.spark.pipelines.replay import replay
+from forq_trio.spark.pipelines.replay import in_order, replay
 from spark.support import Server, running
 
 
@@ -48,8 +51,18 @@ def test_an_archive_is_replayed_by_ids_and_outcome(spark, server, tmp_path) -> N
     ids = finish(server, "kept", ["x", "y", "z"])
     done = archive(spark, tmp_path, **server.options, queue="kept", tables=["history"])
     assert done.rows == {"history": 3}
-    assert archive(spark, tmp_path, **server.options, queue="kept", tables=["history"]).rows == {"history": 0}
+    with pytest.raises(InvalidRequest, match="queue kept, not unset"):
+        archive(spark, tmp_path, **server.options, tables=["history"])
     asked = dict(server.options, archive=tmp_path)
     assert replay(spark, "from-archive", **asked, outcomes=["expired"]).published == 0
     assert replay(spark, "from-archive", **asked, ids=ids[1:], outcomes=["acked"]).published == 2
     assert len(server.contents("from-archive")) == 2
+
+
+def test_many_partitions_are_in_order(spark) -> None:
+    """The sink publishes partition after partition."""
+    history = spark.range(2_000, numPartitions=5).selectExpr("id * 7919 % 2000 as history_id")
+    rows = in_order(history, 10**9).select("history_id", f.spark_partition_id().alias("partition")).collect()
+    assert [row.history_id for row in rows] == list(range(2_000))
+    assert [row.partition for row in rows] == sorted(row.partition for row in rows)
+    assert rows[-1].partition == 63

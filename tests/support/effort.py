@@ -47,6 +47,7 @@ COUNTS = {
     "disk_fault_stride": Count(97, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
     "kills": Count(1, 10, "kills with SIGKILL under load"),
+    "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),
     "stops": Count(1, 2, "stops with SIGTERM under load"),
     "broken_exchanges": Count(3, 9, "exchanges that break off, at each point and in each way"),
     "http2_conversations": Count(200, 5_000, "random conversations over HTTP/2"),

@@ -3,6 +3,7 @@
 It is for what a sound server never does: break off, lose an answer, or fail at a chosen moment.
 """
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from forq_trio.http.forq_api import refusals
 from forq_trio.http.forq_api.refusals import Refused
 
 PASSED_ON = ("X-API-Key", "Content-Type")
+PASSED_BACK = ("X-Forq-Next", "X-Forq-First", "X-Forq-Last")
 
 
 class Answer(NamedTuple):
@@ -25,6 +27,7 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def error(cls, code: str) -> "Answer":
@@ -42,8 +45,11 @@ LOST = Answer(200, b"")
 class Proxy:
     """requests: the last word of the path, and the body. spoiled: answers to the next ones, None for a real one.
 
-    at: called with "asked" before a request is passed on and with "answered" before its answer is.
+    at: called with "asked" before a request is passed on and with "answered" before its answer is. keeps_connections:
+    whether a client may send another request on its connection; those that nobody closes would delay the end.
     """
+
+    keeps_connections = True
 
     def __init__(self, server_url: str) -> None:
         self._address = urlsplit(server_url).netloc
@@ -63,14 +69,21 @@ class Proxy:
         spoiled = self.spoiled.popleft() if self.spoiled else None
         if spoiled is not None and spoiled is not LOST:
             return spoiled
+        answer = self.passed_on(method, target, headers, body)
+        return LOST if spoiled is LOST else answer
+
+    def passed_on(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
+        """What the server answers."""
         connection = HTTPConnection(self._address, timeout=60)
         try:
             connection.request(method, target, body, headers)
             response = connection.getresponse()
-            answer = Answer(response.status, response.read())
+            passed_back = tuple(
+                (name, response.headers[name]) for name in PASSED_BACK if name in response.headers
+            )
+            return Answer(response.status, response.read(), passed_back)
         finally:
             connection.close()
-        return LOST if spoiled is LOST else answer
 
     def sent(self, action: str) -> list[dict[str, object]]:
         """The bodies of the requests whose paths end in `action`."""
@@ -81,6 +94,13 @@ class Proxy:
 def proxying(server_url: str) -> Iterator[tuple[Proxy, str]]:
     """A proxy on a free port of the loopback, and its URL. Clients have to be closed before the end."""
     proxy = Proxy(server_url)
+    with listening(proxy) as url:
+        yield proxy, url
+
+
+@contextmanager
+def listening(proxy: Proxy) -> Iterator[str]:
+    """The URL, on a free port of the loopback, at which this proxy is asked."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -95,8 +115,12 @@ def proxying(server_url: str) -> Iterator[tuple[Proxy, str]]:
             if answer is LOST:
                 return
             self.send_response(answer.status)
+            for name, value in answer.headers:
+                self.send_header(name, value)
             if answer.status != 204:
                 self.send_header("Content-Length", "999" if answer is CUT_OFF else str(len(answer.body)))
+            if not proxy.keeps_connections:
+                self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(answer.body)
 
@@ -105,12 +129,18 @@ def proxying(server_url: str) -> Iterator[tuple[Proxy, str]]:
         def log_message(self, *arguments: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Listener(ThreadingHTTPServer):
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Clients may be killed."""
+            if not isinstance(sys.exc_info()[1], ConnectionError):
+                super().handle_error(request, client_address)
+
+    server = Listener(("127.0.0.1", 0), Handler)
     server.daemon_threads = False
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield proxy, f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         thread.join()

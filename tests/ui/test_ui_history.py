@@ -63,3 +63,16 @@ def test_who_may_only_browse_cannot_purge(keeping) -> None:
         assert shown.status_code == 200
         assert "Purge…" not in shown.text
         assert http.get("/queue/orders/history/purge").status_code == 403
+
+
+def test_the_page_of_a_message_that_has_gone_leads_to_its_content(keeping) -> None:
+    with ForqClient(keeping.url, SECRET) as client, logged_in(keeping.ui_url) as browser:
+        sent = client.produce("orders", "a <b>")
+        page = f"/queue/orders/message/{sent.id}"
+        assert browser.get(page).status_code == 200
+        client.purge("orders")
+        gone = browser.get(page)
+        assert gone.status_code == 404
+        link = f"/queue/orders/history/message/{sent.id}"
+        assert f'href="{link}"' in gone.text
+        assert "a &lt;b&gt;" in browser.get(link).text

@@ -47,7 +47,13 @@ FOR_DIALECTS = {
     "settle_unused": "a job",
     "consumer_gauges": "the metrics",
     "consumers_of": "the admin UI",
-    "lease_for_a_while": "over HTTP a request ends after about a second",
+    **dict.fromkeys(
+        (
+            *("lease_for_a_while", "acknowledge_for_a_while", "release_for_a_while", "delete_for_a_while"),
+            "publish_for_a_while",
+        ),
+        "over HTTP a request ends after a while",
+    ),
     "lease_lines": "the lines of a page as they are stored",
     "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",

@@ -74,15 +74,18 @@ DELETE = Operation(
     name="deleteConsumer",
     tag=_TAG,
     summary="Give back what a consumer has leased, and forget it",
-    answers=(Answer(204, "It is forgotten."),),
-    codes=_WRITER,
+    description="Works for about a second; call again while the answer is 202. From the first call on its generation "
+    "is refused.",
+    answers=(Answer(204, "It is forgotten."), Answer(202, "There is more to give back: call again.")),
+    codes=(*_WRITER, codes.CONSUMER_FENCED),
 )
 LEASE = Operation(
     name="leaseMessages",
     tag=_TAG,
     summary="Make a lease of many messages, or go on with it",
-    description="Acknowledges the leases up to `acknowledge` first. Works for about a second; call again with the same "
-    "body until the answer is complete. The same number always has the same messages.",
+    description="Acknowledges the leases up to `acknowledge` first, and waits up to `waitMs` for a message. Works for "
+    "about a second; call again with the same body until the answer is complete. The same number always has the same "
+    "messages.",
     body=wire.LeaseRequest,
     answers=(Answer(200, "How far the lease is.", wire.ConsumerLease),),
     codes=(*_WRITER, *_BODY, *_FENCED, codes.LEASES_FULL, codes.STORAGE_FULL),
@@ -105,7 +108,8 @@ ACKNOWLEDGE = Operation(
     name="acknowledgeLease",
     tag=_TAG,
     summary="Remove the messages of a lease",
-    description="One that was acknowledged before is left as it is.",
+    description="One that was acknowledged before is left as it is. Works for about a second; call again while "
+    "`acknowledged` is below the number.",
     body=wire.AcknowledgeLease,
     answers=_CONSUMER,
     codes=(*_WRITER, *_BODY, *_FENCED),
@@ -114,6 +118,7 @@ RELEASE = Operation(
     name="releaseConsumer",
     tag=_TAG,
     summary="Give back the messages of the open lease, the attempt uncounted",
+    description="Works for about a second; call again while `settling`. With an open lease the generation grows.",
     answers=_CONSUMER,
     codes=(*_WRITER, *_BODY),
 )

@@ -20,6 +20,7 @@ _NEXT = NEXT_HEADER.lower().encode()
 _read_open = BodyReader(OpenConsumer)
 _read_lease = BodyReader(LeaseRequest)
 _read_acknowledge = BodyReader(AcknowledgeLease)
+_NOT_YET = Response(202, b"")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -57,12 +58,11 @@ class ConsumerEndpoints:
         return Response(200, _encode(await self._broker.consumer(queue, name)))
 
     async def delete(self, request: Request, queue: str, name: str) -> Response:
-        """204: what it had leased is given back, and it is forgotten."""
-        await self._broker.delete_consumer(queue, name)
-        return NO_CONTENT
+        """204: what it had leased is given back, and it is forgotten; 202 after a second that was too short."""
+        return NO_CONTENT if await self._broker.delete_for_a_while(queue, name) else _NOT_YET
 
     async def lease(self, request: Request, queue: str, name: str) -> Response:
-        """How far the lease is, after a second at most."""
+        """How far the lease is, after a second at most, and the wait for its first message."""
         wanted = _read_lease(request.body)
         lease = await self._broker.lease_for_a_while(
             queue,
@@ -72,6 +72,7 @@ class ConsumerEndpoints:
             acknowledge=wanted.acknowledge,
             max_messages=wanted.max_messages,
             max_bytes=wanted.max_bytes,
+            wait_ms=wanted.wait_ms,
         )
         return Response(200, _encode(lease))
 
@@ -84,12 +85,12 @@ class ConsumerEndpoints:
         return Response(200, body, NDJSON, headers)
 
     async def acknowledge(self, request: Request, queue: str, name: str) -> Response:
-        """The consumer, once the messages of the lease are removed."""
+        """The consumer, once the messages of the lease are removed, or after a second."""
         wanted = _read_acknowledge(request.body)
-        info = await self._broker.acknowledge(queue, name, wanted.generation, wanted.number)
+        info = await self._broker.acknowledge_for_a_while(queue, name, wanted.generation, wanted.number)
         return Response(200, _encode(info))
 
     async def release(self, request: Request, queue: str, name: str) -> Response:
-        """The consumer, once the messages of its open lease are given back."""
+        """The consumer, once the messages of its open lease are given back, or after a second."""
         read_nothing(request.body)
-        return Response(200, _encode(await self._broker.release_consumer(queue, name)))
+        return Response(200, _encode(await self._broker.release_for_a_while(queue, name)))

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import DateType, LongType, StringType, StructType
 
 from forq_trio.spark.pipelines.archive_files import DIRECTORIES, TABLES, ArchiveError, ArchiveFiles
+from forq_trio.spark.pipelines.owners import check_owner
 from forq_trio.spark.pipelines.results import ArchiveResult, Show, show_nothing
 
 _TIME = {"events": "at", "history": "finished_at"}
@@ -25,7 +26,7 @@ _LOOK_SECONDS = 1
 
 def archive(
     spark: SparkSession,
-    archive: str | Path,
+    directory: str | Path,
     *,
     url: str,
     token: str | None = None,
@@ -35,18 +36,21 @@ def archive(
     last: Mapping[str, int] | None = None,
     show: Show = show_nothing,
 ) -> ArchiveResult:
-    """Append what is new on the server at `url` to the archive, a local directory (also one that a cluster shares).
+    """Append what is new on the server at `url` to the archive in a directory, which a cluster may share.
 
     queue: only of this queue. tables: events, history, or both. follow: go on until the caller interrupts, with a batch
     each FOLLOW_SECONDS; otherwise up to what there was at the start. last: the newest id of each table, for `show`.
-    Raises ArchiveError when another process archives here or the checkpoint does not belong to the files.
+    Raises ArchiveError when another process archives here or the checkpoint does not belong to the files, and
+    InvalidRequest when it is of another server or queue.
     """
+    about = {"url": url.rstrip("/"), "queue": queue}
     with ExitStack() as stack:
         writers = []
         for table in tables:
-            writer = BatchWriter(ArchiveFiles(archive, table))
+            writer = ArchiveWriter(ArchiveFiles(directory, table))
             stack.enter_context(writer.files.running())
             writer.files.check_checkpoint()
+            check_owner(spark, str(writer.files.checkpoint), about, log="offsets")
             writer.files.remove_unfinished()
             writers.append(writer)
         queries: list[StreamingQuery] = []
@@ -64,10 +68,10 @@ def archive(
         finally:
             for query in queries:
                 query.stop()
-    return ArchiveResult(str(Path(archive).absolute()), {each.files.table: each.rows for each in writers})
+    return ArchiveResult(str(Path(directory).absolute()), {each.files.table: each.rows for each in writers})
 
 
-def start(frame: DataFrame, writer: "BatchWriter", *, follow: bool = False) -> StreamingQuery:
+def start(frame: DataFrame, writer: "ArchiveWriter", *, follow: bool = False) -> StreamingQuery:
     """A query that appends a streaming frame to an archive; `archive` without the locks, the checks and the reading."""
     stream = frame.writeStream.foreachBatch(writer.write).queryName(f"archive {writer.files.table}")
     stream = stream.option("checkpointLocation", str(writer.files.checkpoint))
@@ -76,7 +80,7 @@ def start(frame: DataFrame, writer: "BatchWriter", *, follow: bool = False) -> S
     return stream.trigger(availableNow=True).start()
 
 
-class BatchWriter:
+class ArchiveWriter:
     """Writes the batches of one table. rows: how many so far; first_id, last_id: of those."""
 
     def __init__(self, files: ArchiveFiles) -> None:
@@ -118,7 +122,7 @@ class BatchWriter:
 
 def archived(
     spark: SparkSession,
-    archive: str | Path,
+    directory: str | Path,
     table: str,
     *,
     queue: str | None = None,
@@ -127,7 +131,7 @@ def archived(
 ) -> DataFrame:
     """A table of an archive as it was on the server. since, until: moments (ISO 8601) that the rows lie between, the
     second one excluded; with `queue` they also choose the directories to look into."""
-    files = ArchiveFiles(archive, table)
+    files = ArchiveFiles(directory, table)
     if not any(files.queues()):
         raise ArchiveError(f"there are no {table} in {files.archive}")
     found = spark.read.parquet(str(files.data))
@@ -180,7 +184,7 @@ def _day(time: Column) -> Column:
 
 
 def _wait(
-    queries: Sequence[StreamingQuery], writers: Sequence[BatchWriter], last: Mapping[str, int], show: Show
+    queries: Sequence[StreamingQuery], writers: Sequence[ArchiveWriter], last: Mapping[str, int], show: Show
 ) -> None:
     """Until all queries have ended; the first that fails ends it. Raises what Spark raised."""
     while any(query.isActive for query in queries):

@@ -2,7 +2,8 @@
 
 A streaming query reads the files and remembers in its checkpoint which it has read, and the sink publishes each of its
 batches in one transaction, once. So a load that was interrupted goes on where it was when it is asked again, and a
-later one takes the files that came since. A file is never read twice, also if it is changed: write new files.
+later one takes the files that came since. A file is never read twice, also if it is changed: write new files. The
+checkpoint is of one dataset, server and queue (owners.py).
 """
 
 import re
@@ -16,6 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from forq_trio.model.errors import InvalidRequest
 from forq_trio.spark.columns import COLUMNS
+from forq_trio.spark.pipelines.owners import check_owner
 from forq_trio.spark.pipelines.results import LoadResult, Show, show_nothing
 
 FORMATS = ("parquet", "json", "csv", "text")
@@ -55,7 +57,7 @@ def load(
     message's content; None: all columns as JSON, of text the line. columns: other members of a message (priority,
     delay_ms, ttl_ms, process_after, attributes, group, deduplication_id, max_attempts) and the columns they come from.
     checkpoint: what was loaded is remembered there; None: beside the dataset, by queue. Rows without a content are
-    skipped. Raises InvalidRequest for columns and formats that do not exist.
+    skipped. Raises InvalidRequest for columns and formats that do not exist, and for the checkpoint of another load.
     """
     kind = format or _format_of(str(dataset))
     directory, options = _place(str(dataset)), _READER_OPTIONS.get(kind, {})
@@ -68,7 +70,10 @@ def load(
         .schema(schema)
         .load(directory)
     )
-    messages = messages_of(rows, content, columns or {})
+    messages = as_messages(rows, content, columns or {})
+    # A load that was not begun there may go elsewhere: what was wrong may have been the URL.
+    about = {"url": url.rstrip("/"), "queue": queue, "dataset": _whole(directory)}
+    check_owner(spark, place, about, log="commits")
     counted = messages.observe(
         "rows", f.count(f.lit(1)).alias("read"), f.count("content").alias("with_content")
     ).where(f.col("content").isNotNull())
@@ -83,7 +88,7 @@ def load(
     return LoadResult(queue, place, read, published, read - published)
 
 
-def messages_of(rows: DataFrame, content: str | None, columns: Mapping[str, str]) -> DataFrame:
+def as_messages(rows: DataFrame, content: str | None, columns: Mapping[str, str]) -> DataFrame:
     """Rows as the data source takes them; see `load`."""
     kinds = {field.name: field.dataType for field in rows.schema}
     for name in [*([content] if content else []), *columns.values()]:
@@ -111,6 +116,11 @@ def _place(dataset: str) -> str:
     literal = re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(path.absolute()))
     directory, _, name = literal.rpartition("/")
     return f"{directory}/{{{name}}}"
+
+
+def _whole(place: str) -> str:
+    """A place with its directories, wherever this runs."""
+    return place if "://" in place else str(Path(place).absolute())
 
 
 def _text(column: Column, kind: DataType) -> Column:

@@ -22,6 +22,7 @@ from forq_trio.spark.server import ask
 OUTCOMES = ("acked", "discarded", "expired", "deleted")
 _VERSION = 1
 _PARTITIONS_MAX = 64
+_PARTITION_ROWS = 10_000
 _CARRIED = ("content", "priority", "group", "attributes")
 
 
@@ -64,13 +65,22 @@ def replay(
         return ReplayResult(queue, app, matched, 0, False)
     show(0, total, "publishing")
     columns = [name for name in _CARRIED if name in chosen.columns]
-    writer = chosen.orderBy("history_id").select(*columns).coalesce(_PARTITIONS_MAX).write.format("forq")
+    writer = in_order(chosen, total).select(*columns).write.format("forq")
     settings = {"url": url, "queue": queue, "txnAppId": app, "txnVersion": str(_VERSION)}
     if token is not None:
         settings["token"] = token
     writer.options(**settings).mode("append").save()
     show(total, total, "published")
     return ReplayResult(queue, app, matched, total, False)
+
+
+def in_order(history: DataFrame, total: int) -> DataFrame:
+    """Its `total` rows by id, within partitions and from each to the next: the order in which the sink publishes.
+
+    Not coalesced partitions of a sorted frame: Spark groups those by where they lie.
+    """
+    count = min(_PARTITIONS_MAX, -(-total // _PARTITION_ROWS))
+    return history.repartitionByRange(count, "history_id").sortWithinPartitions("history_id")
 
 
 def _digest(*arguments: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from forq_trio.model import commands
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError, StorageUnavailable
-from forq_trio.storage.allowance import Step
+from forq_trio.storage.allowance import Allowances, Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
 from forq_trio.storage.memory import administration as memory_admin
 from forq_trio.storage.memory import consumers as memory_consumers
@@ -97,6 +97,7 @@ class MemoryEngine:
     def execute_batch(self, batch: Batch) -> BatchResult:
         before = self._committed
         tx = Transaction(before.copy(), batch.now_ms, before.last_seq, before.event_log.last)
+        tx.allowances = Allowances(shared=batch.shared)
         tx.woken, tx.state.wake = tx.state.wake, set()
         memory_due.settle(tx)
         if batch.moves_staged:

@@ -109,7 +109,7 @@ def end_stages(tx: Transaction, command: EndStages) -> int:
 
 def advance(tx: Transaction) -> None:
     """Move the next parts of published stages into their queues, or remove some of ended ones."""
-    step = Step()
+    step = Step(shared=tx.allowances.shared)
     taken = 0
     placed = [(number, stage) for number, stage in tx.state.stages.items() if stage.place is not None]
     placed.sort(key=lambda each: (not each[1].published, each[1].place))

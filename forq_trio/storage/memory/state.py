@@ -156,7 +156,8 @@ class State:
     by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
     publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
     messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
-    pages: of leases, by queue, consumer, number and page.
+    forgotten_generation: the highest one of the consumers that were forgotten. pages: of leases, by queue, consumer,
+    number and page.
     events: those that are kept; events_end: the bytes of all that ever were.
     """
 
@@ -173,6 +174,7 @@ class State:
     last_place: int = 0
     publications: dict[str, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)
+    forgotten_generation: int = 0
     pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
     events: list[LoggedEvent] = field(default_factory=list)
     events_end: int = 0

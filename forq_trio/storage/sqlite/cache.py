@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
-from forq_trio.model.consumers import Consumer
+from forq_trio.model.consumers import Consumer, ConsumerTotals
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts, HistoryEnds
 from forq_trio.model.messages import QueueCounts
@@ -66,6 +66,7 @@ class Cache:
         self.history: dict[str, QueueHistory] = {}
         self.history_gone = self.history_last = self.history_bytes = 0
         self.consumers: dict[str, Consumer] = {}
+        self.consumer_totals = ConsumerTotals()
         self.event_log = EventLog(defaults.events)
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}

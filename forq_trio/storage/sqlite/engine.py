@@ -264,7 +264,11 @@ class SqliteEngine:
     def _run(self, batch: Batch, *, isolated: bool) -> BatchResult:
         """Run the batch in a new transaction and leave it open."""
         self._connection.execute(SQL["begin"])
-        tx = Transaction(self._connection, self._cache, batch.now_ms, self._ids, isolated=isolated)
+        tx = Transaction(
+            *(self._connection, self._cache, batch.now_ms, self._ids),
+            isolated=isolated,
+            shared=batch.shared,
+        )
         self._open_transaction = tx
         if self._is_due(batch.now_ms):
             due.settle_due(tx)

@@ -6,7 +6,7 @@ import apsw
 import msgspec
 
 from forq_trio.model.access import AccessToken
-from forq_trio.model.consumers import Consumer
+from forq_trio.model.consumers import Consumer, ConsumerTotals
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
@@ -60,6 +60,9 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     ((cache.history_gone, cache.history_last),) = connection.execute(SQL["load_history_ends"])
     consumers = [_consumer(row, path) for row in connection.execute(SQL["load_consumers"])]
     cache.consumers = {consumer.key: consumer for consumer in consumers}
+    pages_bytes = sum(consumer.stored_bytes for consumer in consumers)
+    ((forgotten,),) = connection.execute(SQL["load_forgotten_generation"])
+    cache.consumer_totals = ConsumerTotals(pages_bytes, forgotten)
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))

@@ -72,6 +72,7 @@ class Transaction(Isolation, Counts):
         ids: MessageIds,
         *,
         isolated: bool = False,
+        shared: bool = False,
     ) -> None:
         Isolation.__init__(self, connection, cache, now_ms, isolated=isolated)
         Counts.__init__(self, cache)
@@ -86,7 +87,7 @@ class Transaction(Isolation, Counts):
         self.failed_queued = False
         self.inserts: list[tuple[Any, ...]] = []
         self.plain_inserts: list[tuple[Any, ...]] = []
-        self.allowances = Allowances()
+        self.allowances = Allowances(shared=shared)
         self.changed = 0
         self.claim_first = cache.claim_first
         self.claim_first_next = ""
@@ -103,6 +104,7 @@ class Transaction(Isolation, Counts):
         self.staging = cache.staging
         self.history = HistoryChanges(cache)
         self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
+        self.consumer_totals = cache.consumer_totals
         self.event_log = cache.event_log
         self._lifecycle: Noted | None = [] if cache.defaults.events else None
         self._grouped: set[str] = set()
@@ -359,6 +361,7 @@ class Transaction(Isolation, Counts):
         self.history.adopt()
         cache.last_seq = self.last_seq
         cache.staging = self.staging
+        cache.consumer_totals = self.consumer_totals
         cache.event_log = self.event_log
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:

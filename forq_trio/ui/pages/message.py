@@ -185,6 +185,13 @@ def message_routes(site: Site) -> Blueprint:
             "message/page.html", here, live=live, in_place=False, gone=False, changed=False, **context
         )
 
+    async def is_in_history(queue: str, message_id: str) -> bool:
+        try:
+            await site.broker.finished_message(queue, message_id)
+        except MessageNotFound:
+            return False
+        return True
+
     async def gone(queue: str, message_id: str, part: str) -> Response:
         """404, with a link to where it went if that is where such messages go."""
         is_dead = site.broker.takes_dead_letters(queue)
@@ -201,6 +208,7 @@ def message_routes(site: Site) -> Blueprint:
             "moved_to": moved_to,
             "is_dead": is_dead,
             "steps": event_timeline(await events_of(site, queue, message_id)),
+            "in_history": await is_in_history(queue, message_id),
             "forgotten": False,
             "visible": content.visible,
         }

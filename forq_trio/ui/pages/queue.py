@@ -21,6 +21,7 @@ from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
 AGE_SECONDS_MAX = 5.0
+CONSUMERS_SHOWN = 20
 
 
 class Remedy(Struct, frozen=True):
@@ -52,6 +53,7 @@ class QueueFacts:
         takes_dead_letters = site.broker.takes_dead_letters(queue)
         target = "" if takes_dead_letters else rules.dead_letter_queue
         shows_dead = bool(target) and self.viewer.may_see(target)
+        consumers = site.broker.consumers_of(queue)
         return {
             "queue": queue,
             "counts": counts,
@@ -61,7 +63,8 @@ class QueueFacts:
             "now": now,
             "oldest_ms": site.monitor.oldest_age_ms(queue) if counts.ready else None,
             "waiting": site.broker.waiting(queue),
-            "consumers": site.broker.consumers_of(queue),
+            "consumers": consumers[:CONSUMERS_SHOWN],
+            "consumers_more": max(len(consumers) - CONSUMERS_SHOWN, 0),
             "may_consume": self.viewer.may(Scope.CONSUME, queue),
             "consumers_at": site.clock.now_ms(),
             "takes_dead_letters": takes_dead_letters,

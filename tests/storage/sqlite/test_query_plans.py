@@ -101,6 +101,8 @@ EXPECTED = {
     "ping": "SEARCH messages",
     "keep_finished": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "load_history": "SEARCH history USING COVERING INDEX history_queue (queue=?)",
+    "load_forgotten_generation": "SCAN consumers_forgotten",
+    "save_forgotten_generation": "SCAN consumers_forgotten",
     "load_history_ends": "SCAN history_ends",
     "save_history_ends": "SCAN history_ends",
     "oldest_finished": "SCAN history",
@@ -204,6 +206,8 @@ ALLOWED_SCANS = (
     "(subquery-2)",
     "CONSTANT ROW",
     "history_ends",
+    "load_forgotten_generation",
+    "save_forgotten_generation",
     "page",
 )
 

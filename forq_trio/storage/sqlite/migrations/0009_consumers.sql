@@ -8,6 +8,13 @@ CREATE TABLE consumers (
     PRIMARY KEY (queue, name)
 ) WITHOUT ROWID;
 
+-- One row: the highest generation of all consumers that were forgotten, 0 for none.
+CREATE TABLE consumers_forgotten (
+    generation INTEGER NOT NULL
+);
+
+INSERT INTO consumers_forgotten VALUES (0);
+
 -- Pages of leases: copies of messages, so that reading them never touches the messages themselves.
 --
 -- receipt     of all messages of the page, while they are this lease's

@@ -1,4 +1,4 @@
-"""Consumers: a step leases, settles or drops one page; storage/consumers.py has the rules."""
+"""Consumers: a step leases, settles or drops some pages; storage/consumers.py has the rules."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,11 +16,11 @@ from forq_trio.model.commands import (
     SettleLease,
 )
 from forq_trio.model.consumers import Consumer, Settling, consumer_key
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import ForqError, LeasesFull
 from forq_trio.model.messages import Status
 from forq_trio.storage import consumers as rules
-from forq_trio.storage.allowance import Step
-from forq_trio.storage.consumers import Line, encode_line
+from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import CONSUMED, DEFERRED, RELEASED, WAIT, Deferred
 from forq_trio.storage.rules import after_release, uncounted, waited_ms
 from forq_trio.storage.sqlite.operations.claim_filter import (
@@ -36,11 +36,12 @@ from forq_trio.storage.sqlite.operations.settle import remove_acked
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
-Leased = tuple[Any, bytes]
+Leased = tuple[Any, Line]
 """A row of `select_ready`, and its line."""
 
 read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
+_RECEIVED_AT, _PRIORITY, _PROCESS_AFTER, _POSITION = 4, 5, 9, 10  # in a row of `select_ready`
 _TERMS = Terms(None, False, None, Step.LEASE)
 # As numbers: comparing and hashing members of an enumeration takes longer.
 _READY = int(Status.READY)
@@ -52,7 +53,7 @@ def open_each(tx: Transaction, commands: Sequence[OpenConsumer]) -> list[Consume
 
 
 def _open(tx: Transaction, command: OpenConsumer) -> Consumer:
-    return _save(tx, rules.opened(tx.consumers, command, tx.now_ms))
+    return _save(tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms))
 
 
 def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer | ForqError | Deferred]:
@@ -60,20 +61,39 @@ def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer |
 
 
 def _lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
+    """Pages of a lease, as many as the allowance lets."""
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
+    consumer = _lease_page(tx, command)
+    while consumer is not DEFERRED and rules.filling(consumer) and not tx.allowances.used_up(Step.LEASE):
+        more = _lease_page(tx, command)
+        if more is DEFERRED:
+            break
+        consumer = more
+    return consumer
+
+
+def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     queue = command.queue
     filling = rules.lease_to_fill(tx.consumers, command)
     if filling is None:
         return tx.consumers[consumer_key(queue, command.name)]
+    is_full = rules.is_full(tx.consumer_totals)
+    if is_full:
+        evicting = rules.evicting(tx.consumers)
+        if evicting is not None:
+            _drop(tx, evicting)
+            return DEFERRED
+        if not filling.pages:
+            raise LeasesFull
     leased: list[Leased] = []
     token = rules.page_token()
-    if tx.ready(queue) > 0 and not tx.rules(queue).paused:
+    if tx.ready(queue) > 0 and not tx.rules(queue).paused and not is_full:
         leased = _take(tx, queue, command.max_messages - filling.messages, token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
         if not leased and cut_short and tx.ready(queue) > 0:
             return DEFERRED
-    body = b"".join([line for _, line in leased])
+    body = encode_lines([line for _, line in leased])
     if leased:
         sequences = str([row[0] for row, _ in leased])
         tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
@@ -84,7 +104,7 @@ def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> list[Le
     """Lease up to so many ready messages in claim order, as the allowance of a step lets."""
     leasing = tx.allowances.of(Step.LEASE)
     limit = GroupLimit(tx, queue, tx.rules(queue).group_in_flight_max)
-    count = min(messages_max, leasing.messages)
+    count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
     if count <= 0:
         return []
     if limit.in_flight_max is None and not tx.isolated:
@@ -106,11 +126,10 @@ def _hold(tx: Transaction, queue: str, leased: list[Leased], token: int) -> list
     if not rows:
         return []
     waits = tx.measured(WAIT, queue)
-    grouped = tx.grouped(queue)
-    for _, _, _, _, received_at, priority, _, _, _, process_after, position, _ in rows:
-        waits.append(waited_ms(process_after, received_at, now_ms))
-        if grouped:
-            tx.reach_round(queue, priority, position)
+    waits += [_waited_ms(row, now_ms) for row in rows]
+    if tx.grouped(queue):
+        for row in rows:
+            tx.reach_round(queue, row[_PRIORITY], row[_POSITION])
     tx.query("lease_page", now_ms, lease_until, token, str([row[0] for row in rows]))
     tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
     return leased
@@ -123,7 +142,7 @@ def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leas
     leased: list[Leased] = []
     for row in rows:
         done: list[Leased] = []
-        error = tx.attempt(lambda row=row, done=done: done.append((row, _line(limit.queue, row))))  # type: ignore[misc]
+        error = tx.attempt(lambda row=row, done=done: done.append(_checked(limit.queue, row)))  # type: ignore[misc]
         if error is None:
             leased += done
         else:
@@ -131,13 +150,20 @@ def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leas
     return leased
 
 
-def _line(queue: str, row: Any) -> bytes:
+def _checked(queue: str, row: Any) -> Leased:
+    """A row and its line; fails if it is damaged."""
+    _waited_ms(row, 0)
+    return row, _line(queue, row)
+
+
+def _waited_ms(row: Any, now_ms: int) -> int:
+    return waited_ms(row[_PROCESS_AFTER], row[_RECEIVED_AT], now_ms)
+
+
+def _line(queue: str, row: Any) -> Line:
     """The line of a message of `select_ready`, with this delivery counted."""
-    seq, message_id, content, attempts, received_at, priority, _, attributes, group_id, process_after, *_ = (
-        row
-    )
-    waited_ms(process_after, received_at, 0)  # of a damaged row these are no numbers
-    line = Line(
+    seq, message_id, content, attempts, received_at, priority, _, attributes, group_id, _, _, _ = row
+    return Line(
         message_id,
         queue,
         seq,
@@ -148,7 +174,6 @@ def _line(queue: str, row: Any) -> bytes:
         group_id or None,
         attributes and read_attributes(attributes),
     )
-    return encode_line(line) + b"\n"
 
 
 def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | ForqError | Deferred]:
@@ -156,27 +181,35 @@ def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | 
 
 
 def _settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
+    """Settle pages of a lease, as many as the allowance lets."""
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
         return DEFERRED
     consumer = rules.lease_to_settle(tx.consumers, command, tx.now_ms)
-    if consumer is None or consumer.open is None:
+    if consumer is None:
         return tx.consumers[consumer_key(command.queue, command.name)]
+    while consumer.open is not None and not allowance.used_up:
+        consumer = _settle_page(tx, command, consumer, allowance)
+    return _drop(tx, consumer)
+
+
+def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
+    assert consumer.open is not None
     page = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
     ((token, sequences),) = tx.query("find_leased_page", *page)
     found = rows_of(tx.query("find_by_sequence", sequences))
     held = [row for row in found if row.receipt == token and row.queue == command.queue]
-    allowance.charge(len(held), sum([row.bytes for row in held]))
+    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, sum([row.bytes for row in held]))
     match consumer.settling:
         case Settling.RELEASE:
             _release(tx, held)
-        case Settling.END:
+        case Settling.EXPIRE:
             end_leases(tx, held)
         case _:
             remove_acked(tx, held)
-    if consumer.given_back:
+    if consumer.being_given_back:
         tx.query("drop_page", *page)
-    return _drop(tx, rules.after_settled_page(consumer))
+    return rules.after_settled_page(consumer)
 
 
 def _release(tx: Transaction, held: Sequence[Row]) -> None:
@@ -197,23 +230,29 @@ def drop(tx: Transaction, commands: Sequence[DropPages]) -> list[Consumer | None
     outcomes: list[Consumer | None] = []
     for command in commands:
         consumer = tx.consumers.get(consumer_key(command.queue, command.name))
-        outcomes.append(None if consumer is None else _drop(tx, consumer))
+        if consumer is not None:
+            kept = consumer if not consumer.is_idle(tx.now_ms) else rules.without_kept(consumer)
+            consumer = _drop(tx, kept)
+        outcomes.append(consumer)
     return outcomes
 
 
-def forget(tx: Transaction, commands: Sequence[ForgetConsumer]) -> list[Consumer | None]:
-    return [_forget(tx, command) for command in commands]
+def forget(tx: Transaction, commands: Sequence[ForgetConsumer]) -> list[Consumer | ForqError | None]:
+    return [_refused_or(partial(_forget, tx, command)) for command in commands]
 
 
 def _forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
-    consumer = tx.consumers.get(consumer_key(command.queue, command.name))
-    if consumer is None or consumer.open is not None:
-        return consumer
-    consumer = _drop(tx, rules.without_kept(consumer))
-    if consumer.dropping:
+    consumer = rules.to_forget(tx.consumers, command)
+    if consumer is None:
+        return None
+    consumer = _drop(tx, consumer)
+    if consumer.open is not None or consumer.dropping:
         return consumer
     tx.query("forget_consumer", command.queue, command.name)
     del tx.consumers[consumer.key]
+    highest = max(tx.consumer_totals.forgotten_generation, consumer.generation)
+    tx.query("save_forgotten_generation", highest)
+    tx.consumer_totals = msgspec.structs.replace(tx.consumer_totals, forgotten_generation=highest)
     return None
 
 
@@ -235,9 +274,13 @@ def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
 
 
 def _save(tx: Transaction, consumer: Consumer) -> Consumer:
-    if tx.consumers.get(consumer.key) != consumer:
+    known = tx.consumers.get(consumer.key)
+    if known != consumer:
         tx.query("save_consumer", consumer.queue, consumer.name, _encode(consumer).decode())
         tx.consumers[consumer.key] = consumer
+        totals = tx.consumer_totals
+        size = totals.pages_bytes + consumer.stored_bytes - (0 if known is None else known.stored_bytes)
+        tx.consumer_totals = msgspec.structs.replace(totals, pages_bytes=size)
     return consumer
 
 

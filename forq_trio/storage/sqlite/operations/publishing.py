@@ -133,7 +133,7 @@ def advance(tx: Transaction) -> None:
 
 
 def _take_step(tx: Transaction, parts_max: int) -> None:
-    step = Step()
+    step = Step(shared=tx.allowances.shared)
     taken = 0
     while taken < parts_max and (found := tx.query("next_stage")):
         stage_id, queue, published, _ = found[0]

@@ -7,7 +7,9 @@ there is one writer.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import groupby
 from json import dumps
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from forq_trio.model import limits
@@ -157,10 +159,13 @@ def ack_by_id(tx: Transaction, commands: Sequence[AckById]) -> list[bool | Defer
 
 def remove_acked(tx: Transaction, messages: Sequence[Row]) -> None:
     """Delete messages that their consumer acknowledged."""
-    for message in messages:
-        tx.measured(END_TO_END, message.queue).append(max(tx.now_ms - message.received_at, 0))
-        if message.processing_started_at is not None:
-            tx.measured(HANDLING, message.queue).append(max(tx.now_ms - message.processing_started_at, 0))
+    now_ms = tx.now_ms
+    for queue, those in groupby(messages, key=attrgetter("queue")):
+        handled = [(each.received_at, each.processing_started_at) for each in those]
+        tx.measured(END_TO_END, queue).extend([max(now_ms - at, 0) for at, _ in handled])
+        started = [max(now_ms - at, 0) for _, at in handled if at is not None]
+        if started:
+            tx.measured(HANDLING, queue).extend(started)
     remove(tx, messages, ACKED)
 
 

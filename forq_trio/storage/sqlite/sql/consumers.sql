@@ -13,6 +13,14 @@ ON CONFLICT (queue, name) DO UPDATE SET consumer = excluded.consumer;
 -- Forget a consumer.
 DELETE FROM consumers WHERE queue = ? AND name = ?;
 
+-- name: load_forgotten_generation
+-- The highest generation of the consumers that were forgotten.
+SELECT generation FROM consumers_forgotten;
+
+-- name: save_forgotten_generation
+-- Store the highest generation of the consumers that were forgotten.
+UPDATE consumers_forgotten SET generation = ?;
+
 -- name: lease_page
 -- Lease ready messages to a consumer.
 UPDATE messages SET status = 1, attempts = attempts + 1, first_received_at = coalesce(first_received_at, ?1),

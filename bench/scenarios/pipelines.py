@@ -1,0 +1,120 @@
+"""Publications and drains of the pipelines' own API, without Spark, and what they do to the sends of others."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.load.generator import Load, Series
+from bench.scenarios.context import Context, Row
+from bench.scenarios.handoff import Arrivals, pacing
+from bench.targets.servers import KEY, ROOT, Server, ServerError
+
+SENDERS = 4
+RATE = 500
+SLICE_SECONDS = 0.05
+
+
+def pipelines(context: Context) -> list[Row]:
+    """Publish and drain, alone and beside sends at a fixed rate, whose p99 is compared with that of the idle server."""
+    settings = context.settings
+    rows: list[Row] = []
+    with context.server() as server:
+        idle = Series("idle")
+        with _paced(context, server, idle) as load:
+            load.run(settings.seconds, warm_up_seconds=settings.warm_up_seconds)
+        rows.append({"work": "nothing", **_sends(idle, idle)})
+        for size in settings.pipeline_bytes:
+            for beside in (False, True):
+                queue = context.queue("pipeline")
+                for work in ("publish", "drain"):
+                    rows.append(_measure(context, server, work, queue, size, idle if beside else None))
+    return rows
+
+
+def _measure(context: Context, server: Server, work: str, queue: str, size: int, idle: Series | None) -> Row:
+    count = context.settings.pipeline_messages
+    with _client(server, work, queue, size, count) as child:
+        before = _cpu_seconds(server)
+        if idle is None:
+            phases = _result(child)
+            sends: Row = {"sends_per_second": 0}
+        else:
+            series = Series("send")
+            with _paced(context, server, series) as load:
+                phases = _result(child, lambda: load.run(SLICE_SECONDS))
+            sends = _sends(series, idle)
+        used = _cpu_seconds(server) - before
+    seconds = sum(phases.values())
+    return {
+        "work": work,
+        "bytes": size,
+        "messages_per_second": round(count / seconds, 1),
+        **{f"{phase}_per_second": round(count / taken, 1) for phase, taken in phases.items()},
+        "server_cpu_us": round(used / count * 1e6, 1),
+        **sends,
+    }
+
+
+@contextmanager
+def _paced(context: Context, server: Server, series: Series) -> Iterator[Load]:
+    arrivals, queue = Arrivals(RATE), context.queue("others")
+    with Load(server.api.address) as load:
+        for _ in range(SENDERS):
+            load.add(pacing(server.api, queue, context.content, arrivals, series))
+        yield load
+
+
+def _sends(series: Series, idle: Series) -> Row:
+    summary = series.latency.summary()
+    count = summary.pop("count")
+    ratio = summary["p99_ms"] / idle.latency.summary()["p99_ms"]
+    return {"sends_per_second": RATE if count else 0, **summary, "p99_to_idle": round(ratio, 2)}
+
+
+@contextmanager
+def _client(server: Server, work: str, queue: str, size: int, count: int) -> Iterator[subprocess.Popen[str]]:
+    """The client's process, ready to begin."""
+    command = [
+        sys.executable,
+        "-m",
+        "bench.load.pipeline",
+        work,
+        server.api.url,
+        queue,
+        str(size),
+        str(count),
+    ]
+    environment = {**os.environ, "FORQ_AUTH_SECRET": KEY}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, env=environment, text=True, stdin=pipe, stdout=pipe) as child:
+        assert child.stdout is not None
+        if child.stdout.readline() != "ready\n":
+            raise ServerError(f"the client of {work} did not start")
+        yield child
+
+
+def _result(child: subprocess.Popen[str], meanwhile: Callable[[], object] | None = None) -> dict[str, float]:
+    """Let the client begin, and return the seconds of its phases."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("\n")
+    child.stdin.close()
+    if meanwhile is None:
+        child.wait()
+    while meanwhile is not None and child.poll() is None:
+        meanwhile()
+    if child.returncode:
+        raise ServerError("the client failed")
+    phases: dict[str, float] = json.loads(child.stdout.readline())
+    return phases
+
+
+def _cpu_seconds(server: Server) -> float:
+    if server.pid is None:
+        return 0.0
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

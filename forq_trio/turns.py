@@ -1,0 +1,43 @@
+"""Long work takes turns with the calls of others.
+
+A lease of 100,000 messages, or a publication, is many steps, each of which occupies the loop for a moment. Where others
+have calls in the same batch, the steps wait for the next one, but never twice in a row: so a call waits for one step at
+most, and long work goes on however many calls there are. While others call, steps are short (`Batch.shared`), and a
+batch has one of them.
+"""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from forq_trio.command_kinds import LONG_WORK
+from forq_trio.model import limits
+from forq_trio.waiters import Call
+
+
+class Turns:
+    """Whose turn it is. put_off: the steps of long work wait for the next batch."""
+
+    def __init__(self) -> None:
+        self._others_at = -inf
+        self.put_off = False
+
+    def shared(self, now: float) -> bool:
+        """True for some time after a call of others."""
+        return now < self._others_at + limits.STEP_SHARE_SECONDS
+
+    def take(
+        self, calls: Sequence[Call[Any]], now: float, *, moving: bool
+    ) -> tuple[list[Call[Any]], list[Call[Any]]]:
+        """The calls of this batch, and those that wait for the next one. moving: there are staged messages to move."""
+        long_work = [call for call in calls if type(call.command) in LONG_WORK]
+        if len(long_work) < len(calls):
+            self._others_at = now
+            self.put_off = not self.put_off and (moving or bool(long_work))
+        else:
+            self.put_off = False
+        if not long_work or not self.shared(now):
+            return list(calls), []
+        turns = [] if self.put_off else long_work[:1]
+        others = [call for call in calls if type(call.command) not in LONG_WORK]
+        return others + turns, long_work[len(turns) :]

@@ -1,0 +1,130 @@
+"""Consumers through the broker: requests that end after a while, waits for messages, deletion, and the job."""
+
+from contextlib import closing
+
+import apsw
+import pytest
+import trio
+import trio.testing
+
+from forq_trio.model import limits
+from forq_trio.model.errors import ConsumerFenced, ConsumerNotFound, LeasesFull, ServiceError
+from forq_trio.system import open_broker
+
+
+@pytest.fixture(autouse=True)
+def _two_messages_a_page(monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 2)
+
+
+async def leased(broker, contents, name="k", queue="q", **options):
+    """Open a consumer that leases these messages; its generation."""
+    opened = await broker.open_consumer(queue, name, **options)
+    for content in contents:
+        await broker.produce(queue, content)
+    assert (await broker.lease(queue, name, opened.generation, 1)).messages == len(contents)
+    return opened.generation
+
+
+async def test_no_generation_comes_back_over_a_restart(url, clock):
+    async with open_broker(url, durability="normal", clock=clock) as broker:
+        old = (await broker.open_consumer("q", "k")).generation
+        await broker.delete_consumer("q", "k")
+    async with open_broker(url, durability="normal", clock=clock) as broker:
+        assert (await broker.open_consumer("q", "k")).generation > old
+        with pytest.raises(ConsumerFenced):
+            await broker.lease("q", "k", old, 1)
+
+
+async def test_the_bound_of_pages_is_kept_over_a_restart(url, clock, monkeypatch):
+    async with open_broker(url, durability="normal", clock=clock) as broker:
+        generation = await leased(broker, "ab")
+        size = (await broker.consumer("q", "k")).open_bytes
+    monkeypatch.setattr(limits, "CONSUMER_PAGES_BYTES_MAX", size)
+    async with open_broker(url, durability="normal", clock=clock) as broker:
+        other = await broker.open_consumer("q", "l")
+        await broker.produce("q", "c")
+        with pytest.raises(LeasesFull):
+            await broker.lease("q", "l", other.generation, 1)
+        await broker.acknowledge("q", "k", generation, 1)
+        assert (await broker.lease("q", "l", other.generation, 1)).messages == 1
+
+
+async def test_a_request_settles_for_a_while_and_the_next_one_goes_on(broker, monkeypatch):
+    generation = await leased(broker, "abcde")
+    monkeypatch.setattr(limits, "CONSUMER_REQUEST_SECONDS", 0.0)
+    acknowledging = [
+        await broker.acknowledge_for_a_while("q", "k", generation, 1),
+        await broker.acknowledge_for_a_while("q", "k", generation, 1),
+        await broker.acknowledge_for_a_while("q", "k", generation, 1),
+    ]
+    assert [(each.acknowledged, each.settling) for each in acknowledging] == [
+        (0, True),
+        (0, True),
+        (1, False),
+    ]
+    await leased(broker, "abc", "l")
+    assert [(await broker.release_for_a_while("q", "l")).settling for _ in "12"] == [True, False]
+    generation = (await broker.open_consumer("q", "m")).generation
+    assert (await broker.lease("q", "m", generation, 1)).messages == 3
+    assert [await broker.delete_for_a_while("q", "m") for _ in "123"] == [False, False, True]
+    assert (await broker.queue_stats("q")).ready == 3
+
+
+async def test_a_deletion_ends_although_the_owner_goes_on_leasing(broker):
+    generation = await leased(broker, "abcdefgh")
+    fenced = trio.Event()
+
+    async def own():
+        number = 1
+        try:
+            while True:
+                await broker.lease("q", "k", generation, number, acknowledge=number - 1, max_messages=2)
+                number += 1
+        except (ConsumerFenced, ConsumerNotFound):
+            fenced.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(own)
+        with trio.fail_after(30):
+            await broker.delete_consumer("q", "k")
+            await fenced.wait()
+    assert await broker.consumers("q") == []
+
+
+async def test_a_lease_waits_for_its_first_message(broker):
+    generation = (await broker.open_consumer("q", "k")).generation
+    answers = []
+
+    async def lease():
+        answers.append(await broker.lease("q", "k", generation, 1, wait_ms=30_000))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lease)
+        await trio.testing.wait_all_tasks_blocked()
+        await broker.produce("q", "x")
+    assert (answers[0].messages, answers[0].complete) == (1, True)
+    await broker.acknowledge("q", "k", generation, 1)
+    assert (await broker.lease("q", "k", generation, 2, wait_ms=1)).messages == 0
+
+
+async def test_the_job_goes_on_behind_a_damaged_consumer(broker, url, clock):
+    for name in "abc":
+        await leased(broker, [name], name, idle_seconds=60)
+    with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("DELETE FROM consumer_pages WHERE consumer = 'a'")
+    clock.ms += 60_000
+    with pytest.raises(ServiceError):
+        await broker.settle_unused()
+    assert [each.open_messages for each in await broker.consumers("q")] == [1, 0, 0]
+
+
+async def test_the_job_drops_the_kept_pages_of_an_idle_consumer(broker, clock):
+    generation = await leased(broker, "abc", idle_seconds=60)
+    assert (await broker.acknowledge("q", "k", generation, 1)).oldest_readable == 1
+    clock.ms += 59_999
+    await broker.settle_unused()
+    assert (await broker.consumer("q", "k")).oldest_readable == 1
+    clock.ms += 1
+    await broker.settle_unused()
+    assert (await broker.consumer("q", "k")).oldest_readable == 0

@@ -1,0 +1,114 @@
+"""Exactly once from end to end, whatever is killed: from a queue to Parquet, from Parquet to a queue, from a queue to a
+queue.
+
+A round brings something new for three queries, and then the driver is killed, or the server, at a request that the seed
+chooses and a moment of it (gate.py). Another driver goes on after it; a server comes back at once on its file and its
+port, and the driver survives that by its retries. In the end the ids and contents are compared.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from spark.exact.driver import Driver
+from spark.exact.gate import Gate, Trip
+from spark.exact.round_trips import RoundTrips, take_round
+from spark.support import Server, running
+from support.effort import count, soak_seconds
+from support.proxy import listening
+
+pytestmark = pytest.mark.process
+
+DONE_SECONDS = 300
+
+
+class Lab:
+    """A server behind a gate, and what goes round."""
+
+    def __init__(self, server: Server, gate: Gate, url: str, folder: Path, rng: random.Random) -> None:
+        self.server = server
+        self.gate = gate
+        self.options = server.options | {"url": url}
+        self.folder = folder
+        self.trips = RoundTrips(server, folder, rng)
+        self._rng = rng
+
+    def arm(self, deed) -> None:
+        trip = Trip.drawn(self._rng)
+        print(trip)
+        self.gate.arm(trip, deed)
+
+
+@contextmanager
+def lab(tmp_path: Path, rng: random.Random) -> Iterator[Lab]:
+    with running(tmp_path / "forq.db") as server:
+        gate = Gate(server.url)
+        with listening(gate) as url:
+            yield Lab(server, gate, url, tmp_path / "round", rng)
+
+
+def rounds(least: int, seconds: float) -> Iterator[int]:
+    """At least so many, and as many more as there is time for."""
+    end = monotonic() + seconds
+    done = 0
+    while done < least or monotonic() < end:
+        yield done
+        done += 1
+    print(f"{done} kills")
+
+
+def kill_drivers(spark, tmp_path: Path, rng: random.Random, least: int, seconds: float = 0.0) -> None:
+    drivers: list[Driver] = []
+    with lab(tmp_path, rng) as one:
+        try:
+            for _ in rounds(least, seconds):
+                one.trips.add()
+                driver = Driver(one.options["url"], one.folder)
+                drivers.append(driver)
+                whole = rng.random() < 0.5
+                one.arm(lambda driver=driver, whole=whole: driver.kill(whole=whole))
+                # Where the kill comes a while after its request, the driver may have been quicker.
+                assert driver.wait() in (-9, 0), driver.log.read_text()
+                assert one.gate.done.wait(DONE_SECONDS)
+            take_round(spark, one.options, one.folder)  # by the driver that the other tests have
+        finally:
+            for driver in drivers:
+                driver.close()
+        one.trips.check(spark)
+
+
+def kill_servers(spark, tmp_path: Path, rng: random.Random, least: int, seconds: float = 0.0) -> None:
+    with lab(tmp_path, rng) as one:
+
+        def kill_and_start() -> None:
+            one.server.kill()
+            one.server.start()
+
+        for _ in rounds(least, seconds):
+            one.trips.add()
+            one.arm(kill_and_start)
+            take_round(spark, one.options, one.folder)
+            assert one.gate.done.wait(DONE_SECONDS)
+        one.trips.check(spark)
+
+
+def test_drivers_that_are_killed(spark, tmp_path, rng) -> None:
+    kill_drivers(spark, tmp_path, rng, count("spark_kills"))
+
+
+def test_servers_that_are_killed(spark, tmp_path, rng) -> None:
+    kill_servers(spark, tmp_path, rng, count("spark_kills"))
+
+
+@pytest.mark.soak
+def test_drivers_that_are_killed_for_long(spark, tmp_path, rng) -> None:
+    kill_drivers(spark, tmp_path, rng, 2, soak_seconds())
+
+
+@pytest.mark.soak
+def test_servers_that_are_killed_for_long(spark, tmp_path, rng) -> None:
+    kill_servers(spark, tmp_path, rng, 2, soak_seconds())

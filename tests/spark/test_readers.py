@@ -1,0 +1,133 @@
+"""Readers called as Spark calls them, without Spark: what they do about leases and records that are gone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+from forq_trio import ForqClient
+from forq_trio.model.clock import SystemClock
+from forq_trio.spark.consume import ConsumeReader
+from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
+from forq_trio.spark.logs import LogReader, LogStreamReader
+from forq_trio.spark.options import parsed
+from forq_trio.spark.ranges import Range
+from forq_trio.spark.schemas import schema_of
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.open import SQLITE_PREFIX, open_engine
+from forq_trio.system import open_system
+from support.in_process import in_process_server
+from support.real_server import SECRET
+
+GONE, KEPT = 20, 5
+"""Events and finished messages of the server of `trimmed`: ids 1 to GONE are gone, KEPT more are there."""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with in_process_server(events=True) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def client(url) -> Iterator[ForqClient]:
+    with ForqClient(url, SECRET) as client:
+        yield client
+
+
+async def fill_and_trim(database: Path) -> None:
+    engine = open_engine(f"{SQLITE_PREFIX}{database}", EngineSettings(events=True, history=True), "normal")
+    async with open_system(engine, SystemClock()) as system:
+        for count in (GONE, KEPT):
+            for _ in range(count):
+                await system.broker.produce("q", "content")
+            await system.broker.purge("q")
+            if count == GONE:
+                await system.broker.trim_events(2**52, 0)
+                await system.broker.trim_history(2**52, 0)
+
+
+@pytest.fixture(scope="module")
+def trimmed(tmp_path_factory) -> Iterator[str]:
+    """A server that has not kept the beginnings of its logs."""
+    database = tmp_path_factory.mktemp("trimmed") / "forq.db"
+    trio.run(fill_and_trim, database)
+    with in_process_server(database=database, events=True) as url:
+        yield url
+
+
+def made(kind: type, url: str, use: str, **options: str):
+    """A reader as Spark makes it."""
+    given = parsed({"url": url, "token": SECRET, **options}, use)
+    return kind(given, schema_of(given))
+
+
+def rows(reader, *partitions) -> int:
+    return sum(batch.num_rows for partition in partitions for batch in reader.read(partition))
+
+
+def consumer(url: str, queue: str, **options: str) -> ConsumeReader:
+    return made(ConsumeReader, url, "stream", queue=queue, consumer="spark", **options)
+
+
+@pytest.mark.parametrize("lossy", ["true", "false"])
+def test_a_batch_that_is_repeated_never_makes_its_lease(url, client, queue, lossy) -> None:
+    """The server was restored from a backup: what it leased now was not in that batch."""
+    client.produce(queue, "new")
+    reader = consumer(url, queue, failOnDataLoss=lossy)
+    with pytest.raises(
+        ForqDataSourceError, match="at lease 1 of consumer 'spark', and the server's newest is 0"
+    ):
+        reader.partitions({"seq": 0}, {"seq": 1})
+    assert client.consumer(queue, "spark").leased == 0
+    assert reader.latestOffset({"seq": 0}, ReadMaxRows(10)) == {"seq": 1}
+    again = consumer(url, queue)
+    assert rows(again, *again.partitions({"seq": 0}, {"seq": 1})) == 1
+
+
+def test_a_lease_that_is_given_back_while_it_is_read(url, client, queue) -> None:
+    client.produce(queue, "one")
+    reader, lenient = consumer(url, queue), consumer(url, queue, failOnDataLoss="false")
+    reader.latestOffset({"seq": 0}, ReadMaxRows(10))
+    pages = reader.partitions({"seq": 0}, {"seq": 1})
+    client.release_consumer(queue, "spark")
+    with pytest.raises(ForqDataLoss, match=r"lease 1 .* is gone"):
+        rows(reader, *pages)
+    assert rows(lenient, *pages) == 0
+
+
+@pytest.mark.parametrize("mode", ["events", "history"])
+def test_the_first_range_of_a_log_does_not_skip_what_went_meanwhile(trimmed, mode) -> None:
+    """As when it is planned, the server's retention comes by, and then it is read, or read again."""
+    first = made(LogReader, trimmed, "read", mode=mode).partitions()[0].after + 1
+    assert first > GONE
+    for kind, use in ((LogReader, "read"), (LogStreamReader, "stream")):
+        strict, lenient = (
+            made(kind, trimmed, use, mode=mode, failOnDataLoss=fail) for fail in ("true", "false")
+        )
+        for after in (0, 1):
+            for until in (after + 1, first + 1):
+                with pytest.raises(ForqDataLoss, match=rf"{mode} {after + 1} to {first - 1} are gone"):
+                    rows(strict, Range(after, until))
+            assert rows(lenient, Range(after, after + 1)) == 0
+            assert rows(lenient, Range(after, first + 1)) == 2
+        assert rows(strict, Range(first - 1, first + 1)) == 2
+
+
+@pytest.mark.parametrize("mode", ["events", "history"])
+def test_the_first_id_is_not_the_earliest_that_there_is(trimmed, mode) -> None:
+    """A stream from id 1 misses what is gone, as a batch does; only "earliest" is content with what there is."""
+    asked = {"mode": mode, "startingOffsets": "1"}
+    with pytest.raises(ForqDataLoss, match=f"{mode} 1 to"):
+        made(LogReader, trimmed, "read", **asked).partitions()
+    stream = made(LogStreamReader, trimmed, "stream", **asked)
+    with pytest.raises(ForqDataLoss, match=f"{mode} 1 to"):
+        stream.latestOffset(stream.initialOffset(), ReadMaxRows(10))
+    lenient = made(LogStreamReader, trimmed, "stream", **asked, failOnDataLoss="false")
+    earliest = made(LogStreamReader, trimmed, "stream", mode=mode, startingOffsets="earliest")
+    found = earliest.latestOffset(earliest.initialOffset(), ReadMaxRows(10))
+    assert lenient.latestOffset(lenient.initialOffset(), ReadMaxRows(10)) == found
+    assert found["after"] >= GONE
+    assert rows(earliest, *earliest.partitions(earliest.initialOffset(), found)) > 0
