@@ -55,9 +55,12 @@ def test_following_goes_on_until_interrupted_and_that_is_no_failure(server) -> N
     environ = {**os.environ, "FORQ_AUTH_SECRET": SECRET}
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        with ForqClient(server, SECRET) as client:
-            client.produce("c", "three")
-        assert b" c " in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        try:
+            with ForqClient(server, SECRET) as client:
+                client.produce("c", "three")
+            assert b" c " in process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, errors) == (0, b"")
