@@ -92,7 +92,7 @@ class Publishing(Sends):
         messages enter when they can, and to repeat the call is to wait for that.
         """
         outcome = await self._publish(app, version, stages, once)
-        while not await self._moved(outcome.place):
+        while not await self._moved(outcome.turn):
             pass
         return Publication(outcome.published, outcome.messages if outcome.published else None)
 
@@ -101,7 +101,7 @@ class Publishing(Sends):
     ) -> Publication:
         """`publish`, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`."""
         outcome = await self._publish(app, version, stages, once)
-        moving = not await self._moved(outcome.place)
+        moving = not await self._moved(outcome.turn)
         return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
 
     async def _publish(self, app: str, version: int, stages: Sequence[Stage], once: bool) -> Published:
@@ -115,7 +115,7 @@ class Publishing(Sends):
         return await self._writer.execute(commands.Publish(app, version, tuple(stages), once))
 
     async def _moved(self, last: int) -> bool:
-        """Wait until no published stage up to this place is left; False if that takes too long.
+        """Wait until no published stage up to this turn is left; False if that takes too long.
 
         Raises Stopping, and PublicationUnfinished if it takes too long because nothing can be stored.
         """
@@ -123,8 +123,8 @@ class Publishing(Sends):
         with trio.move_on_after(limits.PUBLISH_WAIT_SECONDS):
             while True:
                 moved = writer.moved
-                place = writer.snapshot().staging.place
-                if place is None or place > last:
+                turn = writer.snapshot().staging.turn
+                if turn is None or turn > last:
                     return True
                 if writer.finished:
                     raise Stopping
