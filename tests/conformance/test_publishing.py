@@ -9,7 +9,7 @@ from forq_trio.model.errors import QueueFull, StageMissing, StagingFull, TooMany
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.publishing import Published, PublishedVersion, Stage, Staged, StagedPart
 from forq_trio.model.queue_settings import Overflow
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import DEFERRED, Batch, Deferred
 
 from .script import DAY_MS, T0, claim, configure, contents, do, drain, run, send
 
@@ -270,3 +270,16 @@ def test_an_empty_page_is_a_page(engine):
     assert publish(engine, "s") == Published(True, 0, 1)
     advance(engine)
     assert staged(engine) == (0, 0)
+
+
+def test_publications_of_one_batch_name_a_bounded_number_of_stages(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PUBLISH_STAGES_MAX", 3)
+    for name in "abc":
+        stage(engine, [name], name=name)
+    missing = (Stage("q", "a", 1), Stage("q", "b", 1), Stage("q", "missing", 1))
+    first, second, third = (Publish(f"app {number}", 1, missing) for number in range(3))
+    result = run(engine, first, second, third)
+    assert isinstance(result.outcomes[0], StageMissing)
+    assert result.outcomes[1:] == [DEFERRED, DEFERRED]
+    result = run(engine, second, Publish("other", 1, (Stage("q", "c", 1),)))
+    assert [type(outcome) for outcome in result.outcomes] == [StageMissing, Deferred]

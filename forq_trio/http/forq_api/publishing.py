@@ -1,5 +1,6 @@
 """Stages, publications, and exports of a queue. Our additions to Forq's API."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
 from forq_trio.http.forq_api.reading import check_length, query_number
 from forq_trio.http.forq_api.refusals import Refused, shortened
+from forq_trio.http.forq_api.sends import Turn, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
@@ -21,7 +23,6 @@ from forq_trio.wire import publishing as wire
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Pipelines"
-_LINES_A_SLICE = 100
 _WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
 _MESSAGES = (
     *(codes.PROCESS_AFTER_IN_PAST, codes.PROCESS_AFTER_TOO_FAR, codes.PROCESS_AFTER_WITH_DELAY),
@@ -123,24 +124,28 @@ EXPORT_PARTITIONS = Operation(
     codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, *codes.READER),
 )
 
-_read_message = BodyReader(message_wire.NewMessage)
 _read_publish = BodyReader(wire.PublishRequest)
 _encode = msgspec.json.Encoder().encode
 
 
 class PublishingEndpoints:
-    """Pages are read in slices, between which others have their turn."""
+    """Pages are read in slices, between which others have their turn; long ones a few at a time: decoded they are many
+    times as large.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._reading = trio.CapacityLimiter(limits.STAGE_PAGES_READ_MAX)
 
     async def stage(self, request: Request, queue: str, stage: str, page: str) -> Response:
         """Store a page, all or nothing."""
         self._broker.check_producible(queue)
-        messages = await _read_page(request.body)
-        for target in {message.dead_letter_queue for message in messages} - {None, ""}:
-            request.principal.check(Scope.PRODUCE, target)
-        return _json(await self._broker.stage(queue, stage, _number(page, "page"), messages))
+        number = _number(page, "page")
+        async with self._reading if len(request.body) > limits.READ_SLICE_BYTES else nullcontext():
+            messages = await _read_page(request.body)
+            for target in {message.dead_letter_queue for message in messages} - {None, ""}:
+                request.principal.check(Scope.PRODUCE, target)
+            return _json(await self._broker.stage(queue, stage, number, messages))
 
     async def discard(self, request: Request, queue: str, stage: str) -> Response:
         """204, whether or not it was there."""
@@ -182,15 +187,20 @@ async def _read_page(body: bytes) -> list[NewMessage]:
     if len(body) > limits.STAGE_PAGE_BYTES_MAX:
         bytes_max = limits.STAGE_PAGE_BYTES_MAX
         raise Refused(codes.BODY_TOO_LARGE, f"a page has at most {bytes_max} bytes", status=413)
-    lines = body.removesuffix(b"\n").split(b"\n") if body else []
-    most = limits.STAGE_PAGE_MESSAGES_MAX
-    check_length("$.lines", len(lines), most, "lines", codes.TOO_MANY_MESSAGES)
+    if not body:
+        return []
+    body = body.removesuffix(b"\n")
+    count = body.count(b"\n") + 1
+    check_length("$.lines", count, limits.STAGE_PAGE_MESSAGES_MAX, "lines", codes.TOO_MANY_MESSAGES)
     messages: list[NewMessage] = []
-    for index, line in enumerate(lines):
-        if index % _LINES_A_SLICE == 0:
-            await trio.lowlevel.checkpoint()
+    turn = Turn()
+    for index, line in enumerate(body.split(b"\n")):
+        await turn.read(len(line))
         try:
-            messages.append(_read_message(line))
+            if len(line) > limits.SEND_BODY_BYTES_MAX:
+                bytes_max = limits.SEND_BODY_BYTES_MAX
+                raise Refused(codes.BODY_TOO_LARGE, f"a line has at most {bytes_max} bytes", status=413)
+            messages.append(read_our_message(line))
         except Refused as refusal:
             raise _of_line(index, refusal) from None
     return messages

@@ -6,6 +6,8 @@ from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
 from forq_trio.model.errors import Overloaded, TooManyApps
 from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
+from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.send import store
 from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.memory.transaction import Transaction
@@ -51,7 +53,9 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged:
     return Staged(sum(part.messages for part in command.parts), sum(part.bytes for part in command.parts))
 
 
-def publish(tx: Transaction, command: Publish) -> Published:
+def publish(tx: Transaction, command: Publish) -> Published | Deferred:
+    if tx.allowances.used_up(Allowed.PUBLISH):
+        return DEFERRED
     last = tx.state.publications.get(command.app)
     if last is not None and last.version >= command.version:
         return Published(False, 0, tx.state.last_turn)
@@ -60,6 +64,7 @@ def publish(tx: Transaction, command: Publish) -> Published:
     twice = repeated(command.stages)
     if twice is not None:
         raise missing(twice, 0)
+    tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
     numbers = []
     for stage in command.stages:
         number = _find(tx, stage.queue, stage.stage)

@@ -144,6 +144,7 @@ EXPECTED = {
     "queues_of": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "load_staging": "SCAN stages",
     "find_stage": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?)",
+    "find_stages": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?) LEFT-JOIN",
     "begin_stage": "",
     "find_staged_page": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=? AND page=?)",
     "add_part": "",

@@ -6,13 +6,15 @@ and removes stages that have ended. A part is read, stored and deleted in one tr
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
 from forq_trio.model.errors import ServiceError, StageMissing, TooManyApps
 from forq_trio.model.publishing import Published, Staged
-from forq_trio.storage.engine import SetAside
+from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
 from forq_trio.storage.publishing import (
     Step,
     check_space,
@@ -26,6 +28,8 @@ from forq_trio.storage.publishing import (
 from forq_trio.storage.rules import Space
 from forq_trio.storage.sqlite.operations.send import store
 from forq_trio.storage.sqlite.transaction import Transaction
+
+_encode = msgspec.json.Encoder().encode
 
 
 def stage_page(tx: Transaction, commands: Sequence[StagePage]) -> list[Staged | ServiceError]:
@@ -57,11 +61,15 @@ def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     return Staged(messages, size)
 
 
-def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | ServiceError | StageMissing]:
+def publish(
+    tx: Transaction, commands: Sequence[Publish]
+) -> list[Published | ServiceError | StageMissing | Deferred]:
     return [_publish(tx, command) for command in commands]
 
 
-def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | StageMissing:
+def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | StageMissing | Deferred:
+    if tx.allowances.used_up(Allowed.PUBLISH):
+        return DEFERRED
     last = tx.query("find_publication", command.app)
     if last and last[0][0] >= command.version:
         return Published(False, 0, tx.staging.last_turn)
@@ -72,9 +80,10 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
     twice = repeated(command.stages)
     if twice is not None:
         return missing(twice, 0)
-    for stage in command.stages:
-        found = tx.query("find_stage", stage.queue, stage.stage)
-        stage_id, pages, last_page, messages, size = found[0] if found else (0, 0, -1, 0, 0)
+    tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
+    named = _encode([(stage.queue, stage.stage) for stage in command.stages]).decode()
+    found = tx.query("find_stages", named) if command.stages else []
+    for stage, (stage_id, pages, last_page, messages, size) in zip(command.stages, found, strict=True):
         if pages != stage.pages or last_page != stage.pages - 1:
             return missing(stage, pages)
         ids.append(stage_id)

@@ -10,6 +10,11 @@ FROM stages;
 -- An unpublished stage.
 SELECT id, pages, last_page, messages, bytes FROM stages WHERE queue = ? AND stage = ?;
 
+-- name: find_stages
+-- Stages that wait to be published, in the order of these queues and names; one that is not there has no pages.
+SELECT stages.id, coalesce(pages, 0), coalesce(last_page, -1), coalesce(messages, 0), coalesce(bytes, 0)
+FROM json_each(?) AS wanted LEFT JOIN stages ON queue = wanted.value ->> 0 AND stage = wanted.value ->> 1;
+
 -- name: begin_stage
 -- A new stage, without pages.
 INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, stored_bytes, expires_at)
