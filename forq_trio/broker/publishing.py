@@ -93,7 +93,7 @@ class Publishing(Sends):
         messages enter when they can, and to repeat the call is to wait for that.
         """
         outcome = await self._publish(app, version, stages, once)
-        while not await self._moved(outcome.place):
+        while not await self._moved(outcome.turn):
             pass
         return Publication(outcome.published, outcome.messages if outcome.published else None)
 
@@ -105,7 +105,7 @@ class Publishing(Sends):
         namespace: that of the app, "" for the one that `publish` uses; the same name in two of them is two apps.
         """
         outcome = await self._publish(app, version, stages, once, namespace)
-        moving = not await self._moved(outcome.place)
+        moving = not await self._moved(outcome.turn)
         return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
 
     async def _publish(
@@ -122,7 +122,7 @@ class Publishing(Sends):
         return await self._writer.execute(commands.Publish(key, version, tuple(stages), once))
 
     async def _moved(self, last: int) -> bool:
-        """Wait until no published stage up to this place is left; False if that takes too long.
+        """Wait until no published stage up to this turn is left; False if that takes too long.
 
         Raises Stopping, and PublicationUnfinished if it takes too long because nothing can be stored.
         """
@@ -130,8 +130,8 @@ class Publishing(Sends):
         with trio.move_on_after(limits.PUBLISH_WAIT_SECONDS):
             while True:
                 moved = writer.moved
-                place = writer.snapshot().staging.place
-                if place is None or place > last:
+                turn = writer.snapshot().staging.turn
+                if turn is None or turn > last:
                     return True
                 if writer.finished:
                     raise Stopping
