@@ -63,12 +63,14 @@ def missing(stage: Stage, pages: int) -> StageMissing:
     )
 
 
-def check_space(counts: QueueCounts, waiting: Space, new: Space, rules: QueueRules) -> QueueFull | None:
-    """QueueFull if a queue does not take so many messages. waiting: those that are on their way to it.
+def check_space(counts: QueueCounts, on_the_way: Space, new: Space, rules: QueueRules) -> QueueFull | None:
+    """QueueFull if a queue does not take so many messages. on_the_way: those that are on their way to it.
 
     A queue that evicts takes what fits into an empty one: later sends evict, the publication does not.
     """
-    stored = Space(counts.total + waiting.messages + new.messages, counts.bytes + waiting.bytes + new.bytes)
+    stored = Space(
+        counts.total + on_the_way.messages + new.messages, counts.bytes + on_the_way.bytes + new.bytes
+    )
     asked = stored if rules.overflow is Overflow.REJECT else new
     return QueueFull() if max(above(asked, rules)) > 0 else None
 

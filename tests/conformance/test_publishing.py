@@ -32,10 +32,10 @@ def publish(engine, *stages, app="app", version=1, now=T0, once=False):
 def advance(engine, now=T0):
     """Run batches until nothing is on its way; returns how many there were."""
     batches = 0
-    while engine.snapshot().staging.waiting:
+    while engine.snapshot().staging.in_progress:
         result = run(engine, now=now)
         batches += 1
-        assert not engine.snapshot().staging.waiting or result.next_due_ms <= now
+        assert not engine.snapshot().staging.in_progress or result.next_due_ms <= now
         assert batches < 1_000
     return batches
 
@@ -99,7 +99,7 @@ def test_nothing_is_published_where_a_stage_is_not_as_it_was_named(engine, stage
     stage(engine, ["a"], name="gap", page=0)
     stage(engine, ["c"], name="gap", page=2)
     assert isinstance(publish(engine, *stages), StageMissing)
-    assert engine.snapshot().staging.waiting == 0
+    assert engine.snapshot().staging.in_progress == 0
     assert publish(engine, "s").published
 
 

@@ -240,6 +240,9 @@ RETRY_SECONDS = {
 }
 """What Retry-After says, by code."""
 
+READER = (INTERNAL, UNHEALTHY, STOPPING, STORAGE_LOST, READ_TIMEOUT)
+"""What every read may answer."""
+
 TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
     400: ("bad_request.http.malformed", "The request is no valid HTTP."),
     408: ("request_timeout", "The head did not arrive within 10 seconds, or the body not within 45."),

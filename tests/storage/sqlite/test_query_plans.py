@@ -153,7 +153,7 @@ EXPECTED = {
     "find_expired_stages": "SEARCH stages USING INDEX stages_expire (expires_at<?)",
     "on_the_way": "SEARCH stages USING INDEX stages_on_the_way (queue=?)",
     "next_stage": "SCAN stages USING INDEX stages_work",
-    "first_place": "SEARCH stages USING COVERING INDEX stages_work (published=? AND place>?)",
+    "first_turn": "SEARCH stages USING COVERING INDEX stages_work (published=? AND turn>?)",
     "next_part": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=?)",
     "part_body": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
     "remove_part": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",

@@ -4,7 +4,7 @@
 -- pages          how many it has; last_page: the highest of their numbers, which begin with 0
 -- messages, bytes   what of it is not yet in the queue; bytes of contents and attributes
 -- stored_bytes   of its parts as they are stored
--- place          the order in which stages enter their queues or are removed; NULL while it only waits
+-- turn          the order in which stages enter their queues or are removed; NULL while it only waits
 -- published      1: it enters its queue, 0: it is removed
 CREATE TABLE stages (
     id         INTEGER PRIMARY KEY,
@@ -16,7 +16,7 @@ CREATE TABLE stages (
     bytes      INTEGER NOT NULL,
     stored_bytes INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    place      INTEGER,
+    turn      INTEGER,
     published  INTEGER NOT NULL DEFAULT 0
 );
 
@@ -26,7 +26,7 @@ CREATE UNIQUE INDEX stages_name ON stages (queue, stage) WHERE stage IS NOT NULL
 CREATE INDEX stages_expire ON stages (expires_at) WHERE stage IS NOT NULL;
 
 -- What the next batches work on.
-CREATE INDEX stages_work ON stages (published DESC, place) WHERE place IS NOT NULL;
+CREATE INDEX stages_work ON stages (published DESC, turn) WHERE turn IS NOT NULL;
 
 -- What is on its way to a queue counts against its bounds.
 CREATE INDEX stages_on_the_way ON stages (queue) WHERE published = 1;

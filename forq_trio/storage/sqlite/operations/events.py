@@ -16,12 +16,12 @@ def _trim(tx: Transaction, command: TrimEvents) -> Removed:
     if log.first >= log.last:
         return Removed(0, more=False)
     bound = limits.EVENTS_TRIMMED_MAX
-    begin_min = log.end - command.bytes_max
-    kept = tx.query("first_event_to_keep", bound, command.before_ms, begin_min, log.last)
+    before_first_min = log.bytes_to_last - command.bytes_max
+    kept = tx.query("first_event_to_keep", bound, command.before_ms, before_first_min, log.last)
     first: int = kept[0][0] if kept else log.first + bound
     if first <= log.first:
         return Removed(0, more=False)
     tx.query("delete_events", first)
-    ((first, begin),) = tx.query("first_event")
-    tx.event_log = log._replace(first=first, begin=begin)
+    ((first, before_first),) = tx.query("first_event")
+    tx.event_log = log._replace(first=first, bytes_before_first=before_first)
     return Removed(first - log.first, more=not kept)

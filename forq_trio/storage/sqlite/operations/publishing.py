@@ -1,6 +1,6 @@
 """Stages and publications.
 
-A publication only gives its stages their places; `advance` moves their messages into the queues, so many in each batch,
+A publication only gives its stages their turns; `advance` moves their messages into the queues, so many in each batch,
 and removes stages that have ended. A part is read, stored and deleted in one transaction.
 """
 
@@ -72,7 +72,7 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
         return DEFERRED
     last = tx.query("find_publication", command.app)
     if last and last[0][0] >= command.version:
-        return Published(False, 0, tx.staging.last_place)
+        return Published(False, 0, tx.staging.last_turn)
     if not last and tx.staging.apps >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
         return TooManyApps()
     ids = []
@@ -90,13 +90,13 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
         before = new.get(stage.queue, Space(0, 0))
         new[stage.queue] = Space(before.messages + messages, before.bytes + size)
     for queue, space in new.items():
-        waiting = Space(*tx.query("on_the_way", queue)[0])
-        refusal = tx.admit(queue) or check_space(tx.counted(queue), waiting, space, tx.rules(queue))
+        on_the_way = Space(*tx.query("on_the_way", queue)[0])
+        refusal = tx.admit(queue) or check_space(tx.counted(queue), on_the_way, space, tx.rules(queue))
         if refusal is not None:
             return refusal
     _queue_stages(tx, ids, published=True)
     _note_version(tx, command, is_new=not last)
-    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_place)
+    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_turn)
 
 
 def _note_version(tx: Transaction, command: Publish, *, is_new: bool) -> None:
@@ -120,12 +120,12 @@ def _to_forget(tx: Transaction, *, full: bool) -> int | None:
 
 
 def _queue_stages(tx: Transaction, ids: Sequence[int], *, published: bool) -> None:
-    """Give these stages their places, behind all others."""
-    place = tx.staging.last_place
-    tx.run("queue_stage", [(stage_id, place + 1 + i, published) for i, stage_id in enumerate(ids)])
-    staging = replace(tx.staging, last_place=place + len(ids), waiting=tx.staging.waiting + len(ids))
-    if published and ids and staging.place is None:
-        staging = replace(staging, place=place + 1)
+    """Give these stages their turns, behind all others."""
+    turn = tx.staging.last_turn
+    tx.run("queue_stage", [(stage_id, turn + 1 + i, published) for i, stage_id in enumerate(ids)])
+    staging = replace(tx.staging, last_turn=turn + len(ids), in_progress=tx.staging.in_progress + len(ids))
+    if published and ids and staging.turn is None:
+        staging = replace(staging, turn=turn + 1)
     tx.staging = staging
 
 
@@ -157,8 +157,8 @@ def advance(tx: Transaction) -> None:
         if error is not None:
             stage_id, queue, _, size = tx.query("next_stage")[0]
             tx.query("set_stage_aside", stage_id)
-            waiting, place = tx.staging.waiting - 1, tx.query("first_place")[0][0]
-            tx.staging = replace(tx.staging, waiting=waiting, place=place)
+            in_progress, turn = tx.staging.in_progress - 1, tx.query("first_turn")[0][0]
+            tx.staging = replace(tx.staging, in_progress=in_progress, turn=turn)
             tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
     else:
         _take_step(tx, parts_max=limits.PUBLISH_STEP_MESSAGES_MAX)
@@ -189,7 +189,7 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
         tx.staging = replace(
             tx.staging,
             stages=tx.staging.stages - 1,
-            waiting=tx.staging.waiting - 1,
-            place=tx.query("first_place")[0][0],
+            in_progress=tx.staging.in_progress - 1,
+            turn=tx.query("first_turn")[0][0],
         )
     tx.write_inserts()

@@ -2,12 +2,12 @@
 
 -- name: load_staging
 -- What is staged in all, and how many apps have published.
-SELECT count(*), coalesce(sum(stored_bytes), 0), count(place), min(place) FILTER (WHERE published = 1),
-       coalesce(max(place), 0), (SELECT count(*) FROM publications)
+SELECT count(*), coalesce(sum(stored_bytes), 0), count(turn), min(turn) FILTER (WHERE published = 1),
+       coalesce(max(turn), 0), (SELECT count(*) FROM publications)
 FROM stages;
 
 -- name: find_stage
--- A stage that waits to be published.
+-- An unpublished stage.
 SELECT id, pages, last_page, messages, bytes FROM stages WHERE queue = ? AND stage = ?;
 
 -- name: find_stages
@@ -36,8 +36,8 @@ UPDATE stages SET pages = pages + 1, last_page = max(last_page, ?2), messages = 
 WHERE id = ?1;
 
 -- name: queue_stage
--- Give a stage its place: published, or to be removed. Its name is free again.
-UPDATE stages SET stage = NULL, place = ?2, published = ?3 WHERE id = ?1;
+-- Give a stage its turn: published, or to be removed. Its name is free again.
+UPDATE stages SET stage = NULL, turn = ?2, published = ?3 WHERE id = ?1;
 
 -- name: find_expired_stages
 -- Stages whose life is over.
@@ -50,11 +50,11 @@ WHERE queue = ? AND published = 1;
 
 -- name: next_stage
 -- The stage to work on: published ones first, in order.
-SELECT id, queue, published, bytes FROM stages WHERE place IS NOT NULL ORDER BY published DESC, place LIMIT 1;
+SELECT id, queue, published, bytes FROM stages WHERE turn IS NOT NULL ORDER BY published DESC, turn LIMIT 1;
 
--- name: first_place
--- The place of the first published stage.
-SELECT min(place) FROM stages WHERE published = 1 AND place IS NOT NULL;
+-- name: first_turn
+-- The turn of the first published stage.
+SELECT min(turn) FROM stages WHERE published = 1 AND turn IS NOT NULL;
 
 -- name: next_part
 -- The next part of a stage, and the length of its body, which is not read.
@@ -79,7 +79,7 @@ DELETE FROM stages WHERE id = ?;
 
 -- name: set_stage_aside
 -- Leave a damaged stage where it is: nothing works on it any more.
-UPDATE stages SET place = NULL, published = 0 WHERE id = ?;
+UPDATE stages SET turn = NULL, published = 0 WHERE id = ?;
 
 -- name: find_publication
 -- The last version that an app published.
