@@ -18,6 +18,7 @@ from forq_trio.model.publishing import (
     Staged,
     StagedPart,
     Staging,
+    app_key,
     check_pipeline_name,
 )
 from forq_trio.readers.pool import ReaderPool
@@ -97,22 +98,28 @@ class Publishing(Sends):
         return Publication(outcome.published, outcome.messages if outcome.published else None)
 
     async def publish_for_a_while(
-        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False
+        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False, namespace: str = ""
     ) -> Publication:
-        """`publish`, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`."""
-        outcome = await self._publish(app, version, stages, once)
+        """`publish`, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`.
+
+        namespace: that of the app, "" for the one that `publish` uses; the same name in two of them is two apps.
+        """
+        outcome = await self._publish(app, version, stages, once, namespace)
         moving = not await self._moved(outcome.turn)
         return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
 
-    async def _publish(self, app: str, version: int, stages: Sequence[Stage], once: bool) -> Published:
+    async def _publish(
+        self, app: str, version: int, stages: Sequence[Stage], once: bool, namespace: str = ""
+    ) -> Published:
         check_pipeline_name(app, "app")
         check_range("version", version, 0, limits.SEQUENCE_MAX)
-        check_range("number of stages", len(stages), 0, limits.PUBLISH_STAGES_MAX, "stages")
+        check_range("number of stages", len(stages), 1, limits.PUBLISH_STAGES_MAX, "stages")
         for each in stages:
             self.check_producible(each.queue)
             check_pipeline_name(each.stage, "stage")
             check_range("pages", each.pages, 1, limits.STAGE_PAGES_MAX)
-        return await self._writer.execute(commands.Publish(app, version, tuple(stages), once))
+        key = app_key(namespace, app)
+        return await self._writer.execute(commands.Publish(key, version, tuple(stages), once))
 
     async def _moved(self, last: int) -> bool:
         """Wait until no published stage up to this turn is left; False if that takes too long.
@@ -135,8 +142,12 @@ class Publishing(Sends):
 
     async def publication(self, app: str) -> PublishedVersion:
         """The last version that an app published. Raises InvalidName or PublicationNotFound."""
+        return await self.publication_in("", app)
+
+    async def publication_in(self, namespace: str, app: str) -> PublishedVersion:
+        """`publication`, of an app in a namespace (see `publish_for_a_while`)."""
         check_pipeline_name(app, "app")
-        found = await self._readers.run(lambda reader: reader.publication(app))
+        found = await self._readers.run(lambda reader: reader.publication(app_key(namespace, app)))
         if found is None:
             raise PublicationNotFound
         return found

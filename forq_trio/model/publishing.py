@@ -81,3 +81,8 @@ def check_pipeline_name(name: str, field: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise InvalidName(field=field)
     return name
+
+
+def app_key(namespace: str, app: str) -> str:
+    """The name under which an app is stored. A namespace is a glob over queues, or "": so neither has a space."""
+    return f"{namespace} {app}" if namespace else app

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+import forq_trio.spark
 from forq_trio.client.types import NewMessage, Stage
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 from forq_trio.spark.columns import check_columns
@@ -216,3 +217,9 @@ def test_our_words_are_found_in_what_spark_says() -> None:
     said = "[ERROR] Failed: Traceback\n  File x\nforq_trio.spark.errors.ForqSchemaError: our words\n SQLSTATE: 38000"
     assert reason_of(ForqDataSourceError(said)) == "our words"
     assert reason_of(ValueError("another")) is None
+
+
+def test_the_package_has_the_pipelines_as_functions() -> None:
+    names = {"archive", "archived", "compact", "load", "reason_of", "replay", "report", "session"}
+    assert names < set(forq_trio.spark.__all__)
+    assert all(callable(getattr(forq_trio.spark, name)) for name in forq_trio.spark.__all__)

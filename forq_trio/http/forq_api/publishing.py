@@ -16,7 +16,7 @@ from forq_trio.http.forq_api.sends import Turn, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access import ALL_QUEUES, Scope
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import messages as message_wire
 from forq_trio.wire import publishing as wire
@@ -157,12 +157,14 @@ class PublishingEndpoints:
         wanted = _read_publish(request.body)
         for queue in {stage.queue for stage in wanted.stages}:
             request.principal.check(Scope.PRODUCE, queue)
-        app, version, stages = wanted.app, wanted.version, wanted.stages
-        return _json(await self._broker.publish_for_a_while(app, version, stages, once=wanted.once))
+        published = await self._broker.publish_for_a_while(
+            *(wanted.app, wanted.version, wanted.stages), once=wanted.once, namespace=_namespace(request)
+        )
+        return _json(published)
 
     async def show(self, request: Request, app: str) -> Response:
         """The last version of an app."""
-        return _json(await self._broker.publication(app))
+        return _json(await self._broker.publication_in(_namespace(request), app))
 
     async def export(self, request: Request, queue: str) -> Response:
         """A page of messages, as the reader made its lines."""
@@ -180,6 +182,12 @@ class PublishingEndpoints:
         default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
         count = query_number(request.query, "count", default, 1, most, codes.OUT_OF_RANGE)
         return _json(await self._broker.export_partitions(queue, count))
+
+
+def _namespace(request: Request) -> str:
+    """Apps of a key that is limited to some queues are apart from all others: the limit is their namespace."""
+    token = request.principal.token
+    return "" if token is None or token.queues == ALL_QUEUES else token.queues
 
 
 async def _read_page(body: bytes) -> list[NewMessage]:
