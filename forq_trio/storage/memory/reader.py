@@ -170,7 +170,9 @@ class MemoryReader:
     def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
         rows = [row for row in self._committed().of_queue(queue) if after < row.seq <= until]
         page = PageBytes()
-        taken = list(takewhile(lambda row: page.take_bytes(row.bytes + limits.HISTORY_LINE_BYTES), rows[:limit]))
+        taken = list(
+            takewhile(lambda row: page.take_bytes(row.bytes + limits.HISTORY_LINE_BYTES), rows[:limit])
+        )
         lines = b"".join(_exported(row) for row in taken)
         written = lines_within(lines)
         if len(written) < len(lines):

@@ -7,9 +7,11 @@ import httpx
 import msgspec
 import pytest
 import trio
+import trio.testing
 
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
 from forq_trio.http.message import Response
+from forq_trio.model.events import EventLines
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -114,7 +116,7 @@ async def waiting(nursery: trio.Nursery, api: Api, query: str) -> list[Response]
         answers.append(await api.call("GET", EVENTS + query))
 
     nursery.start_soon(ask)
-    while not api.writer.event_watch.waiting:
+    while not api.writer.event_watches._by_queue:
         await trio.lowlevel.checkpoint()
     assert answers == []
     return answers
@@ -132,6 +134,27 @@ async def test_a_wait_for_a_queue_passes_others_by(api: Api) -> None:
     async with trio.open_nursery() as nursery:
         answers = await waiting(nursery, api, f"?queue=b&waitMs={WAIT_MS_MAX}")
         await api.send("m", queue="a")
+        await api.send("m", queue="b")
+    assert msgspec.json.decode(answers[0].body)["queue"] == "b"
+
+
+async def test_events_of_other_queues_wake_no_reader(api: Api, monkeypatch) -> None:
+    reads = 0
+    read = api.broker._read
+
+    async def counted(*wanted: object) -> EventLines:
+        nonlocal reads
+        reads += 1
+        return await read(*wanted)
+
+    monkeypatch.setattr(api.broker, "_read", counted)
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            answers = await waiting(nursery, api, f"?queue=b&waitMs={WAIT_MS_MAX}")
+        for _ in range(20):
+            await api.send("m", queue="a")
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        assert reads <= 3 * 10
         await api.send("m", queue="b")
     assert msgspec.json.decode(answers[0].body)["queue"] == "b"
 
