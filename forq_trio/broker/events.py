@@ -64,13 +64,14 @@ class Events:
             return page
         watches = self._writer.event_watches
         with trio.move_on_after(wait_ms / 1_000), watches.on(ALL_QUEUES if queue is None else queue) as watch:
-            while not page.lines and (until is None or page.next < until):
+            stored = watch.event
+            if self.event_log().last > page.last:
+                page = await self._read(page.next, until, limit, queue)
+            while not (page.lines or watches.closed) and (until is None or page.next < until):
+                if page.next >= page.last:
+                    await stored.wait()
                 stored = watch.event
                 page = await self._read(page.next, until, limit, queue)
-                if watches.closed:
-                    break
-                if not page.lines and page.next >= page.last:
-                    await stored.wait()
         return page
 
     async def _read(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:

@@ -11,6 +11,7 @@ import trio.testing
 
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
 from forq_trio.http.message import Response
+from forq_trio.model.commands import SweepKind
 from forq_trio.model.events import EventLines
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.storage.engine import EngineSettings
@@ -89,6 +90,27 @@ async def test_a_token_for_some_queues_names_one(api: Api) -> None:
     assert (await api.call("GET", f"{EVENTS}?queue=b", headers=key)).status == 403
     response = await api.call("GET", f"{EVENTS}?queue=a", headers=key)
     assert (response.status, response.body.count(b"\n")) == (200, 1)
+
+
+async def test_a_token_sees_no_life_of_a_message_in_queues_that_it_does_not_cover(api: Api) -> None:
+    sent = {"content": "m", "deadLetterQueue": "a-dead", "maxAttempts": 1}
+    assert (await api.call("POST", "secret/messages", sent)).status == 204
+    message = await api.receive("secret")
+    assert (await api.call("POST", f"secret/messages/{message['id']}/nack")).status == 204
+    await api.broker.sweep(SweepKind.FAILED)
+    path = f"a-dead/messages/{message['id']}/events"
+    kinds = [event["kind"] for event in json_of(await api.call("GET", path))]
+    assert kinds == ["produced", "delivered", "nacked", "dead_lettered"]
+    made = await api.broker.create_token("reader", [Scope.BROWSE], "a*")
+    key = {b"x-api-key": made.token.encode()}
+    assert json_of(await api.call("GET", path, headers=key)) == []
+    leased = await api.receive("a-dead")
+    assert (await api.call("POST", f"a-dead/messages/{leased['id']}/ack")).status == 204
+    seen = json_of(await api.call("GET", path, headers=key))
+    assert [(event["kind"], event["queue"]) for event in seen] == [
+        ("delivered", "a-dead"),
+        ("acked", "a-dead"),
+    ]
 
 
 async def test_the_timeline_of_a_message_that_has_gone(api: Api) -> None:
