@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Swept, TrimEvents
+from forq_trio.storage.rules import believable_until
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
@@ -17,7 +18,8 @@ def _trim(tx: Transaction, command: TrimEvents) -> Swept:
         return Swept(0, more=False)
     bound = limits.EVENTS_TRIMMED_MAX
     begin_min = log.end - command.bytes_max
-    kept = tx.query("first_event_to_keep", bound, command.before_ms, begin_min, log.last)
+    believable = believable_until(command.before_ms, tx.now_ms)
+    kept = tx.query("first_event_to_keep", bound, command.before_ms, begin_min, log.last, believable)
     first: int = kept[0][0] if kept else log.first + bound
     if first <= log.first:
         return Swept(0, more=False)
