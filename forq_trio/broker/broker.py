@@ -11,7 +11,6 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 import msgspec
 import trio
 
-from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.events import Events
 from forq_trio.broker.history import History
 from forq_trio.broker.lists import Lists
@@ -33,7 +32,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Receives, Consumers, Administration, Events, History, Lists, Tokens, Sessions):
+class Broker(Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.

@@ -189,6 +189,7 @@ class BatchResult(Struct, gc=False):
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
     set_aside: damaged messages that could not be settled, or not be handed out.
+    logged: the queues with new lifecycle events.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 
@@ -200,6 +201,7 @@ class BatchResult(Struct, gc=False):
     woken: Set[str] = frozenset()
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
     set_aside: Sequence[SetAside] = ()
+    logged: Set[str] = frozenset()
     commit_seconds: float | None = None
 
 

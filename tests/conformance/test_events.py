@@ -27,7 +27,7 @@ from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from support.batches import read_events
 
-from .script import T0, do, receipts, receive, run, send
+from .script import DAY_MS, T0, do, receipts, receive, run, send
 
 ON = EngineSettings(events=True, attempts_max=2)
 MEMBERS = ["id", "at", "kind", "queue", "messageId", "sequence", "attempt", "reason", "target"]
@@ -218,6 +218,16 @@ def kept(engine, reader) -> list[int]:
     log = engine.snapshot().event_log
     assert ids == list(range(log.first, log.last + 1))
     return ids
+
+
+def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine, reader) -> None:
+    for at in (T0 + 365 * DAY_MS, T0, T0 + 2 * DAY_MS):
+        send(engine, "x", now=at)
+    now = T0 + 2 * DAY_MS
+    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Swept(2, more=False)
+    send(engine, "x", now=now + DAY_MS // 2)
+    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Swept(0, more=False)
+    assert kept(engine, reader) == [3, 4, 5]
 
 
 def test_old_events_are_removed_but_not_the_newest(engine, reader) -> None:

@@ -23,7 +23,20 @@ from forq_trio.model.messages import MessageFilter, NewMessage
 from forq_trio.model.queue_settings import Overflow
 from forq_trio.storage.engine import EngineSettings
 
-from .script import T0, ack, configure, do, drain, fail, receive_one, run, send, send_dead_letter, sweep
+from .script import (
+    DAY_MS,
+    T0,
+    ack,
+    configure,
+    do,
+    drain,
+    fail,
+    receive_one,
+    run,
+    send,
+    send_dead_letter,
+    sweep,
+)
 
 EVERYTHING = 10**12
 
@@ -190,6 +203,18 @@ def test_it_is_trimmed_by_age_oldest_first(engine):
     assert engine.snapshot().history_ends == HistoryEnds(3, 4)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
     assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(0, more=False)
+
+
+def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine):
+    year = 365 * DAY_MS
+    finish(engine, "a", now=T0 + year)
+    finish(engine, "b", now=T0)
+    finish(engine, "c", now=T0 + 2 * DAY_MS)
+    now = T0 + 2 * DAY_MS
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Trimmed(2, more=False)
+    assert [line["content"] for line in lines(engine)] == ["c"]
+    finish(engine, "d", now=now + DAY_MS // 2)
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Trimmed(0, more=False)
 
 
 def test_it_is_trimmed_by_bytes(engine):

@@ -69,7 +69,7 @@ LIST_OF_MESSAGE = Operation(
     name="listMessageEvents",
     tag=_TAG,
     summary="What happened to one message, also to one that has gone",
-    description="The latest 1,000, oldest first.",
+    description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
     answers=(Answer(200, "The events.", list[wire.MessageEvent]),),
     codes=(codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
 )
@@ -110,9 +110,12 @@ class EventEndpoints:
         return Response(200, _encode(await self._broker.event_range()))
 
     async def of_message(self, request: Request, queue: str, message_id: str) -> Response:
-        """The events of one message."""
-        lines = await self._broker.message_event_lines(queue, message_id)
-        return Response(200, wire.json_list(lines.splitlines()))
+        """The events of one message, in the queues that the key covers."""
+        lines = (await self._broker.message_event_lines(queue, message_id)).splitlines(keepends=True)
+        principal = request.principal
+        if principal.token is not None:
+            lines = [line for line in lines if principal.may(Scope.BROWSE, wire.read_lines(line)[0].queue)]
+        return Response(200, wire.json_list(lines))
 
 
 def _headers(page: EventLines) -> tuple[tuple[bytes, bytes], ...]:

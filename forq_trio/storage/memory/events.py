@@ -10,6 +10,7 @@ from forq_trio.model.events import EventLines
 from forq_trio.storage.lifecycle import KINDS, LoggedEvent
 from forq_trio.storage.memory.state import State
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.rules import believable_until
 
 
 def trim(tx: Transaction, command: TrimEvents) -> Removed:
@@ -18,9 +19,10 @@ def trim(tx: Transaction, command: TrimEvents) -> Removed:
     new = tx.state.events[len(written) :]
     end = new[0].total if new else tx.state.events_end
     removed = 0
+    believable = believable_until(command.before_ms, tx.now_ms)
     for event in written[:-1]:
         if removed == limits.EVENTS_TRIMMED_MAX or not (
-            event.at < command.before_ms or end - event.total > command.bytes_max
+            not command.before_ms <= event.at <= believable or end - event.total > command.bytes_max
         ):
             break
         removed += 1

@@ -11,7 +11,7 @@ from forq_trio.storage.memory.transaction import Transaction
 def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.values())
     size = sum(message.bytes for message in oldest)
-    wanted = outlived(oldest, command.finished_before, size, command.bytes_max)
+    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
     removed = one_step(wanted)
     if removed:
         tx.state.history_gone = removed[-1].history_id

@@ -305,6 +305,7 @@ class SqliteEngine:
             tx.woken,
             tx.durations,
             tx.set_aside,
+            tx.logged(),
         )
 
     def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:

@@ -41,6 +41,8 @@ def note(
         noted += [_changed(at, kind, queue, row, why, target, is_timed) for row in messages]
 
 
+LOGGED_QUEUE = 2
+"""Where an event that is noted has its queue."""
 _SENT_BYTES = 8
 """Where the INSERT of a message has its bytes, the plain one and the other."""
 

@@ -6,7 +6,7 @@ settings live in memory: a Transaction is what this batch changes of them, looke
 `adopt` is how a commit takes it over. Its counts are in counts.py, its savepoints in isolation.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import chain, islice
 from math import inf
 from typing import Any
@@ -30,7 +30,7 @@ from forq_trio.storage.sqlite.counts import Counts
 from forq_trio.storage.sqlite.history import HistoryChanges
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
-from forq_trio.storage.sqlite.lifecycle import Noted, note, write
+from forq_trio.storage.sqlite.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
@@ -329,6 +329,9 @@ class Transaction(Isolation, Counts):
 
     def events(self) -> list[Event]:
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._events.items())]
+
+    def logged(self) -> Set[str]:
+        return {event[LOGGED_QUEUE] for event in self._lifecycle} if self._lifecycle else frozenset()
 
     # The end of the batch
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
+from forq_trio.storage.rules import believable_until
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
@@ -17,7 +18,8 @@ def _trim(tx: Transaction, command: TrimEvents) -> Removed:
         return Removed(0, more=False)
     bound = limits.EVENTS_TRIMMED_MAX
     before_first_min = log.bytes_to_last - command.bytes_max
-    kept = tx.query("first_event_to_keep", bound, command.before_ms, before_first_min, log.last)
+    believable = believable_until(command.before_ms, tx.now_ms)
+    kept = tx.query("first_event_to_keep", bound, command.before_ms, before_first_min, log.last, believable)
     first: int = kept[0][0] if kept else log.first + bound
     if first <= log.first:
         return Removed(0, more=False)

@@ -35,7 +35,7 @@ def trim(tx: Transaction, commands: Sequence[TrimHistory]) -> list[Removed]:
 
 def _trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = [_Kept(*row) for row in tx.query("oldest_finished", limits.HISTORY_STEP_MESSAGES + 1)]
-    wanted = outlived(oldest, command.finished_before, tx.history.bytes, command.bytes_max)
+    wanted = outlived(oldest, command.finished_before, tx.history.bytes, command.bytes_max, tx.now_ms)
     removed = one_step(wanted)
     if removed:
         tx.history.gone = removed[-1].id
