@@ -41,7 +41,7 @@ from typing import Any
 
 import trio
 
-from forq_trio.command_kinds import CHANGING_TOKENS, LASTING, NOTED, SENDS
+from forq_trio.command_kinds import CHANGING_TOKENS, GROWING, LASTING, NOTED
 from forq_trio.inbox import Inbox
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
@@ -297,8 +297,8 @@ class WriterActor:
                 calls.append(call)
         if self.files_problem is not None:
             calls = _without(LASTING, calls, StorageLost)
-        calls = _without(SENDS, calls, StorageFull) if self.sends_refused else calls
-        moving = self._store.snapshot().staging.waiting > 0
+        calls = _without(GROWING, calls, StorageFull) if self.sends_refused else calls
+        moving = self._store.snapshot().staging.in_progress > 0
         calls, later = self._turns.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
         return calls
@@ -324,14 +324,14 @@ class WriterActor:
             moves_staged=not (self._turns.put_off or self.sends_refused or self.files_problem),
             shared=self._turns.shared(trio.current_time()),
         )
-        place = self._store.snapshot().staging.place
+        turn = self._store.snapshot().staging.turn
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
-            has_sends = any(type(call.command) in SENDS for call in calls)
-            if self.note_storage_full() or has_sends or (place is not None and batch.moves_staged):
-                calls = _without(SENDS, calls, StorageFull)
+            has_sends = any(type(call.command) in GROWING for call in calls)
+            if self.note_storage_full() or has_sends or (turn is not None and batch.moves_staged):
+                calls = _without(GROWING, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
             else:
@@ -347,7 +347,7 @@ class WriterActor:
             raise
         else:
             self._answer_batch(calls, batch, result)
-            if place != self._store.snapshot().staging.place:
+            if turn != self._store.snapshot().staging.turn:
                 self.moved.set()
                 self.moved = trio.Event()
 

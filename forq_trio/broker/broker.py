@@ -23,7 +23,7 @@ from forq_trio.broker.tokens import KnownTokens, Tokens
 from forq_trio.broker.views import redrive_info
 from forq_trio.model import commands
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import SweepKind, Swept
+from forq_trio.model.commands import Removed, SweepKind
 from forq_trio.model.errors import RedriveNotFound
 from forq_trio.model.messages import MessageFilter
 from forq_trio.model.redrives import RedriveAction, RedriveTask
@@ -165,7 +165,7 @@ class Broker(Publishing, Receives, Administration, Events, History, Lists, Token
         """Return if the write connection works; raise a ServiceError if not."""
         await self._writer.execute(commands.Ping())
 
-    async def sweep(self, kind: SweepKind) -> Swept:
+    async def sweep(self, kind: SweepKind) -> Removed:
         """Run one step of a sweep (contract F13), at most SWEEP_BATCH_MAX messages."""
         return await self._writer.execute(commands.Sweep(kind))
 

@@ -4,7 +4,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
-from forq_trio.model.commands import Swept, TrimEvents
+from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.errors import EventsGone, EventsOff, MessageNotFound
 from forq_trio.model.events import EventLines, EventLog
 from forq_trio.model.messages import check_message_id, check_queue_name
@@ -103,10 +103,10 @@ class Events:
             raise MessageNotFound
         return lines
 
-    async def trim_events(self, before_ms: int, bytes_max: int) -> Swept:
+    async def trim_events(self, before_ms: int, bytes_max: int) -> Removed:
         """Remove some of the oldest events: see `commands.TrimEvents`. Sends no command where one or none is kept."""
         log = self.event_log()
         if log.first >= log.last:
             await trio.lowlevel.checkpoint()
-            return Swept(0, more=False)
+            return Removed(0, more=False)
         return await self._writer.execute(TrimEvents(before_ms, bytes_max))

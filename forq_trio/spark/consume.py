@@ -31,8 +31,9 @@ from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ConsumerInfo, ConsumerLease
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
-from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
+from forq_trio.spark.errors import ForqDataSourceError
 from forq_trio.spark.idle import Idle
+from forq_trio.spark.losses import lose
 from forq_trio.spark.options import Options
 from forq_trio.spark.ranges import TASK_ROWS, tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
@@ -176,11 +177,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except LeaseOutOfOrder:
             raise self._not_ours(number) from None
         except LeaseGone:
-            if self._options.fail_on_data_loss:
-                raise ForqDataLoss(
-                    f"lease {number} of consumer {self._consumer!r} was given back after its batch was written, so its"
-                    " messages will come again. With failOnDataLoss=false the query goes on"
-                ) from None
+            lose(
+                self._options,
+                f"lease {number} of consumer {self._consumer!r} was given back after its batch was written, so its"
+                " messages will come again. With failOnDataLoss=false the query goes on",
+            )
         self._acknowledged = number
 
     def _next_lease(self, done: int, wanted: int) -> ConsumerLease:
@@ -207,10 +208,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _behind_gone(self, number: int) -> int:
         """Which lease to take when `number`, which no batch has, is gone."""
         info = self._info()
-        if number <= info.acknowledged and self._options.fail_on_data_loss:
-            raise ForqDataLoss(
+        if number <= info.acknowledged:
+            lose(
+                self._options,
                 f"consumer {self._consumer!r} has acknowledged lease {number} long ago and is at {info.acknowledged}:"
-                " this checkpoint is older. With failOnDataLoss=false the query goes on behind what is gone"
+                " this checkpoint is older. With failOnDataLoss=false the query goes on behind what is gone",
             )
         return info.oldest_readable if info.oldest_readable > number else info.leased + 1
 
@@ -227,11 +229,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _lose(self, number: int) -> None:
         """The messages of a batch's lease are gone. Raises ForqDataLoss, unless that is allowed."""
-        if self._options.fail_on_data_loss:
-            raise ForqDataLoss(
-                f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
-                " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty"
-            ) from None
+        lose(
+            self._options,
+            f"lease {number} of consumer {self._consumer!r} of queue {self._queue!r} is gone: it was given"
+            " back, or acknowledged long ago. With failOnDataLoss=false its batch is taken as empty",
+        )
 
     def _not_ours(self, number: int) -> ForqDataSourceError:
         info = self._info()

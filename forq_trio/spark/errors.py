@@ -24,7 +24,7 @@ class ForqDataLoss(ForqDataSourceError):
 
 
 class ForqConsumerFenced(ForqDataSourceError):
-    """Another query has opened the consumer since"""
+    """Another query has opened the consumer since, or somebody has released it"""
 
 
 _OURS = re.compile(

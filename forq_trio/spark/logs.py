@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import ForqError
-from forq_trio.spark.errors import ForqDataLoss
 from forq_trio.spark.idle import Idle
+from forq_trio.spark.losses import lose
 from forq_trio.spark.options import EARLIEST, LATEST, Options
 from forq_trio.spark.ranges import Range, cut, tasks_for
 from forq_trio.spark.rows import arrow_schema, batch_of
@@ -52,10 +52,12 @@ def _page(options: Options, after: int, until: int) -> Page:
     return Page(history.messages, history.next, history.first)
 
 
-def _lost(options: Options, after: int, first: int) -> ForqDataLoss:
-    return ForqDataLoss(
+def _lose(options: Options, after: int, first: int) -> None:
+    """Ids behind `after` are gone up to `first`."""
+    lose(
+        options,
         f"{options.mode} {after + 1:,} to {first - 1:,} are gone: the server has not kept them that long;"
-        " with failOnDataLoss=false the read goes on behind them"
+        " with failOnDataLoss=false the read goes on behind them",
     )
 
 
@@ -90,8 +92,7 @@ def _page_behind(options: Options, after: int, until: int) -> Page:
         first = page.first
         if first <= after + 1:
             return page
-    if options.fail_on_data_loss:
-        raise _lost(options, after, first)
+    _lose(options, after, first)
     return _page(options, first - 1, until) if first <= until else Page((), until, first)
 
 
@@ -111,8 +112,7 @@ class LogReader(DataSourceReader):
         if options.starting_offsets != EARLIEST:
             after = int(options.starting_offsets) - 1
             if after < first - 1:
-                if options.fail_on_data_loss:
-                    raise _lost(options, after, first)
+                _lose(options, after, first)
                 after = first - 1
         return list(cut(after, last, tasks_for(last - after, options.min_partitions)))
 
@@ -180,15 +180,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if first - 1 <= done <= last:
             return done
         if done > last:
-            if self._options.fail_on_data_loss:
-                raise ForqDataLoss(
-                    f"the checkpoint is at {done:,} and the server's {self._options.mode} end at {last:,}: is this"
-                    " another server, or one restored from a backup? With failOnDataLoss=false it is read from its"
-                    " beginning"
-                )
-            return first - 1
-        if self._options.fail_on_data_loss:
-            raise _lost(self._options, done, first)
+            lose(
+                self._options,
+                f"the checkpoint is at {done:,} and the server's {self._options.mode} end at {last:,}: is this"
+                " another server, or one restored from a backup? With failOnDataLoss=false it is read from its"
+                " beginning",
+            )
+        else:
+            _lose(self._options, done, first)
         return first - 1
 
     def reportLatestOffset(self) -> dict[str, int]:

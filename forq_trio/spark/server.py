@@ -76,8 +76,8 @@ def in_our_words(options: Options) -> Iterator[None]:
 def _sentence(problem: ForqError, options: Options) -> str:
     if problem.code == FENCED:
         return (
-            f"another query has opened consumer {options.consumer!r} of queue {options.queue!r} since this one did:"
-            " a consumer belongs to one query, so this one ends"
+            f"another query has opened consumer {options.consumer!r} of queue {options.queue!r} since this one did, or"
+            " somebody has released it: a consumer belongs to one query, so this one ends"
         )
     field = "" if problem.field is None else f" ({problem.field})"
     return f"the server at {options.url} refused: {problem.message}{field} [{problem.code}]"

@@ -46,7 +46,7 @@ The rules of every engine; the conformance suite checks them on each:
    run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready. The queues with
    claims begin, in name order, with the first one that the batch before came to with an allowance used up. No batch
    makes more than COMMIT_CHANGES_MAX changes.
-13. A publication gives stages their places, no more. While stages have places, each batch works on the first ones, as
+13. A publication gives stages their turns, no more. While stages have turns, each batch works on the first ones, as
    far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
    `next_due_ms` asks for the next batch at once.

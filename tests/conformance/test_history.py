@@ -13,10 +13,10 @@ from forq_trio.model.commands import (
     ProduceMany,
     Purge,
     PurgeHistory,
+    Removed,
     Resubmit,
     SweepKind,
     TrimHistory,
-    Trimmed,
 )
 from forq_trio.model.history import HistoryCounts, HistoryEnds
 from forq_trio.model.messages import MessageFilter, NewMessage
@@ -198,11 +198,11 @@ def test_it_is_trimmed_by_age_oldest_first(engine):
     finish(engine, "a", "b")
     finish(engine, "c", queue="r", now=T0 + 10)
     finish(engine, "d", now=T0 + 20)
-    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Trimmed(2, more=False)
+    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(2, more=False)
     assert [line["content"] for line in lines(engine)] == ["c", "d"]
     assert engine.snapshot().history_ends == HistoryEnds(3, 4)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
-    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Trimmed(0, more=False)
+    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(0, more=False)
 
 
 def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine):
@@ -211,16 +211,16 @@ def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine):
     finish(engine, "b", now=T0)
     finish(engine, "c", now=T0 + 2 * DAY_MS)
     now = T0 + 2 * DAY_MS
-    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Trimmed(2, more=False)
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Removed(2, more=False)
     assert [line["content"] for line in lines(engine)] == ["c"]
     finish(engine, "d", now=now + DAY_MS // 2)
-    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Trimmed(0, more=False)
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Removed(0, more=False)
 
 
 def test_it_is_trimmed_by_bytes(engine):
     finish(engine, "aaaa", "bbb", "cc")
-    assert do(engine, TrimHistory(0, 5)) == Trimmed(1, more=False)
-    assert do(engine, TrimHistory(0, 4)) == Trimmed(1, more=False)
+    assert do(engine, TrimHistory(0, 5)) == Removed(1, more=False)
+    assert do(engine, TrimHistory(0, 4)) == Removed(1, more=False)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 2)}
 
 
@@ -239,9 +239,9 @@ def test_a_step_takes_so_many_messages_and_bytes(engine, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 3)
     monkeypatch.setattr(limits, "HISTORY_STEP_BYTES", 4)
     finish(engine, "a", "b", "c", "dddd", "e")
-    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Trimmed(3, more=True)
-    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Trimmed(1, more=True)
-    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Trimmed(1, more=False)
+    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(3, more=True)
+    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(1, more=True)
+    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(1, more=False)
 
 
 def test_a_purge_leaves_other_queues_and_what_ends_later(engine, monkeypatch):

@@ -104,7 +104,7 @@ def test_bounds_are_those_of_the_server() -> None:
         f"newest three acknowledged leases, within {limits.CONSUMER_KEPT_BYTES_MAX // limits.MIB} MiB",
         f"{limits.CONSUMER_PAGES_BYTES_MAX // 2**30} GiB for all consumers",
         f"staged pages take {limits.STAGED_BYTES_MAX // 2**30} GiB at most",
-        f"newest {limits.PUBLICATIONS_REMEMBERED_MAX:,} apps",
+        f"at most {limits.APPS_MAX:,} apps",
         f"at most {limits.PUBLISH_STAGES_MAX:,} pairs of a partition and a queue",
         f"{limits.CONSUMER_IDLE_SECONDS_DEFAULT:,}, or as it was",
         "24 hours after its last page",

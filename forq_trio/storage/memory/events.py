@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Swept, TrimEvents
+from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.events import EventLines
 from forq_trio.storage.lifecycle import KINDS, LoggedEvent
 from forq_trio.storage.memory.state import State
@@ -13,7 +13,7 @@ from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.rules import believable_until
 
 
-def trim(tx: Transaction, command: TrimEvents) -> Swept:
+def trim(tx: Transaction, command: TrimEvents) -> Removed:
     """Events of this batch are written at its end: they neither count nor go."""
     written = [event for event in tx.state.events if event.id <= tx.last_event_before]
     new = tx.state.events[len(written) :]
@@ -27,7 +27,7 @@ def trim(tx: Transaction, command: TrimEvents) -> Swept:
             break
         removed += 1
     tx.state.events = written[removed:] + new
-    return Swept(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
+    return Removed(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
 
 
 def page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:

@@ -14,9 +14,10 @@ from time import monotonic
 
 import pytest
 
+from spark.exact.books import Books
 from spark.exact.driver import Driver
 from spark.exact.gate import Gate, Trip
-from spark.exact.round_trips import RoundTrips, take_round
+from spark.exact.round_trips import take_round
 from spark.support import Server, running
 from support.effort import count, soak_seconds
 from support.proxy import listening
@@ -34,7 +35,7 @@ class Lab:
         self.gate = gate
         self.options = server.options | {"url": url}
         self.folder = folder
-        self.trips = RoundTrips(server, folder, rng)
+        self.books = Books(server, folder, rng)
         self._rng = rng
 
     def arm(self, deed) -> None:
@@ -66,7 +67,7 @@ def kill_drivers(spark, tmp_path: Path, rng: random.Random, least: int, seconds:
     with lab(tmp_path, rng) as one:
         try:
             for _ in rounds(least, seconds):
-                one.trips.add()
+                one.books.add()
                 driver = Driver(one.options["url"], one.folder)
                 drivers.append(driver)
                 whole = rng.random() < 0.5
@@ -78,7 +79,7 @@ def kill_drivers(spark, tmp_path: Path, rng: random.Random, least: int, seconds:
         finally:
             for driver in drivers:
                 driver.close()
-        one.trips.check(spark)
+        one.books.check(spark)
 
 
 def kill_servers(spark, tmp_path: Path, rng: random.Random, least: int, seconds: float = 0.0) -> None:
@@ -89,11 +90,11 @@ def kill_servers(spark, tmp_path: Path, rng: random.Random, least: int, seconds:
             one.server.start()
 
         for _ in rounds(least, seconds):
-            one.trips.add()
+            one.books.add()
             one.arm(kill_and_start)
             take_round(spark, one.options, one.folder)
             assert one.gate.done.wait(DONE_SECONDS)
-        one.trips.check(spark)
+        one.books.check(spark)
 
 
 def test_drivers_that_are_killed(spark, tmp_path, rng) -> None:

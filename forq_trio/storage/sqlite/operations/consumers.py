@@ -111,18 +111,18 @@ def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[S
             body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)
             del rows[body.count(b"\n") :]
             leasing.charge(len(rows), len(body))
-            _hold(tx, queue, rows, token)
+            _mark_leased(tx, queue, rows, token)
             return rows, body
     leased: list[Leased] = []
     terms = Terms(None, False, None, Step.LEASE, partial(_line_bytes, queue))
     while rows := select_allowed(tx, limit, count - len(leased), terms):
         allowed = _lines(tx, limit, rows)
-        _hold(tx, queue, [row for row, _ in allowed], token)
+        _mark_leased(tx, queue, [row for row, _ in allowed], token)
         leased += allowed
     return [row for row, _ in leased], encode_lines([line for _, line in leased])
 
 
-def _hold(tx: Transaction, queue: str, rows: Sequence[Any], token: int) -> None:
+def _mark_leased(tx: Transaction, queue: str, rows: Sequence[Any], token: int) -> None:
     """Note that these ready messages are leased, with this token in their receipts."""
     now_ms = tx.now_ms
     lease_until = now_ms + limits.CONSUMER_LEASE_MS
@@ -207,31 +207,31 @@ def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allo
     page = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
     ((token, sequences),) = tx.query("find_leased_page", *page)
     found = rows_of(tx.query("find_by_sequence", sequences))
-    held = [row for row in found if row.receipt == token and row.queue == command.queue]
-    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, sum([row.bytes for row in held]))
+    still_leased = [row for row in found if row.receipt == token and row.queue == command.queue]
+    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, sum([row.bytes for row in still_leased]))
     match consumer.settling:
         case Settling.RELEASE:
-            _release(tx, held)
+            _release(tx, still_leased)
         case Settling.EXPIRE:
-            end_leases(tx, held)
+            end_leases(tx, still_leased)
         case _:
-            remove_acked(tx, held)
+            remove_acked(tx, still_leased)
     if consumer.being_given_back:
         tx.query("drop_page", *page)
     return rules.after_settled_page(consumer)
 
 
-def _release(tx: Transaction, held: Sequence[Row]) -> None:
+def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
     """Give messages back as if they had never been leased."""
     status, process_after = after_release(0, tx.now_ms)
     tx.run(
         "give_back",
         [
             (int(status), uncounted(row.attempts), process_after, None, None, None, tx.now_ms, row.seq)
-            for row in held
+            for row in still_leased
         ],
     )
-    for row in held:
+    for row in still_leased:
         tx.transition(RELEASED, row.queue, row.status, int(status), (row,), due_ms=row.expires_after)
 
 
