@@ -224,9 +224,9 @@ def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine, reader) 
     for at in (T0 + 365 * DAY_MS, T0, T0 + 2 * DAY_MS):
         send(engine, "x", now=at)
     now = T0 + 2 * DAY_MS
-    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Swept(2, more=False)
+    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Removed(2, more=False)
     send(engine, "x", now=now + DAY_MS // 2)
-    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Swept(0, more=False)
+    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Removed(0, more=False)
     assert kept(engine, reader) == [3, 4, 5]
 
 

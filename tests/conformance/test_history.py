@@ -211,10 +211,10 @@ def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine):
     finish(engine, "b", now=T0)
     finish(engine, "c", now=T0 + 2 * DAY_MS)
     now = T0 + 2 * DAY_MS
-    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Trimmed(2, more=False)
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Removed(2, more=False)
     assert [line["content"] for line in lines(engine)] == ["c"]
     finish(engine, "d", now=now + DAY_MS // 2)
-    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Trimmed(0, more=False)
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Removed(0, more=False)
 
 
 def test_it_is_trimmed_by_bytes(engine):
