@@ -177,6 +177,18 @@ def test_what_a_running_query_says_when_its_lease_is_released(shared, queue) -> 
         reader.latestOffset(end, ReadMaxRows(1))
 
 
+def test_a_query_that_begins_with_nothing_to_lease_reads_nothing(shared, queue) -> None:
+    """Spark makes a first batch of it all the same. The newest lease is of another query then, and not read again."""
+    shared.send(queue, "0")
+    generation = shared.client.open_consumer(queue, CONSUMER).generation
+    for acknowledged in (0, 1):
+        if acknowledged:
+            shared.client.lease(queue, CONSUMER, generation, 1)
+            shared.client.acknowledge(queue, CONSUMER, generation, 1)
+        reader = reader_of(ConsumeReader, shared, queue=queue, consumer=CONSUMER)
+        assert reader.partitions({"seq": acknowledged}, {"seq": acknowledged}) == []
+
+
 def test_a_loss_that_is_allowed_is_told(shared, queue, caplog) -> None:
     """A lease that was given back before and after its batch was written, and one of long ago."""
 
