@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import ProcessAfterTooFar as ProcessAfterTooFar
     from forq_trio.model.errors import ProduceToDeadLetterQueue as ProduceToDeadLetterQueue
     from forq_trio.model.errors import PublicationNotFound as PublicationNotFound
+    from forq_trio.model.errors import PublicationUnfinished as PublicationUnfinished
     from forq_trio.model.errors import QueueFull as QueueFull
     from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
     from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import StorageUnavailable as StorageUnavailable
     from forq_trio.model.errors import TokenExists as TokenExists
     from forq_trio.model.errors import TokenNotFound as TokenNotFound
+    from forq_trio.model.errors import TooManyApps as TooManyApps
     from forq_trio.model.errors import TooManyConsumers as TooManyConsumers
     from forq_trio.model.errors import TooManyRedrives as TooManyRedrives
     from forq_trio.model.errors import TooManyTokens as TooManyTokens
@@ -139,6 +141,7 @@ _NAMES = {
         "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
         "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
+        "PublicationUnfinished TooManyApps "
         "TooManyTokens TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",

@@ -38,8 +38,8 @@ from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
+from forq_trio.jobs.event_retention import EventRetention
 from forq_trio.jobs.history_retention import HistoryRetention
-from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
@@ -101,9 +101,9 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             sweep_seconds=_sweep_seconds(config),
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
             backup=_backup_settings(config),
-            retention=Retention(config.events_hours, config.events_max_mib),
             monitored=True,
             history=HistoryRetention(config.history_hours, config.history_max_mib),
+            events=EventRetention(config.events_hours, config.events_max_mib),
         ) as system:
             server = _build_server(config, system, listeners)
             system.counters.connections = lambda: server.connections

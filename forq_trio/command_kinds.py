@@ -38,10 +38,11 @@ from forq_trio.model.commands import (
     TrimHistory,
 )
 
-SENDS: Set[type[Command[Any]]] = frozenset(
+GROWING: Set[type[Command[Any]]] = frozenset(
     {Produce, ProduceMany, ProduceEach, Resubmit, StagePage, Publish, LeaseMessages}
 )
-LASTING: Set[type[Command[Any]]] = SENDS | {
+"""What makes the database grow, and is refused while the disk is full; all else goes on."""
+LASTING: Set[type[Command[Any]]] = GROWING | {
     Configure,
     Pause,
     Redrive,

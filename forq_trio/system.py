@@ -24,6 +24,7 @@ from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.consumers import consumers_job
 from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.event_retention import EventRetention, event_retention_job
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.history_retention import HistoryRetention, history_job
 from forq_trio.jobs.housekeeping import Housekeeping
@@ -32,7 +33,6 @@ from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
-from forq_trio.jobs.retention import Retention, retention_job
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
@@ -102,15 +102,15 @@ async def open_system(
     policy: CommitPolicy | None = None,
     disk_reserve_bytes: int = 0,
     backup: BackupSettings | None = None,
-    retention: Retention | None = None,
     monitored: bool = False,
     history: HistoryRetention | None = None,
+    events: EventRetention | None = None,
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
     reader_pool_size: None means two connections a core and one more. sweep_seconds: how often each sweep runs.
     policy: where commits run, None to measure and decide. disk_reserve_bytes: see `disk_guard`. backup: None for
-    backups only when asked, beside the database. history, retention: how much of the history and of events is kept.
+    backups only when asked, beside the database. history, events: how much of the two is kept.
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
@@ -129,7 +129,7 @@ async def open_system(
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
-    periodic += _retention_jobs(broker, clock, history or HistoryRetention(), retention or Retention())
+    periodic += _retention_jobs(broker, clock, history or HistoryRetention(), events or EventRetention())
     guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
@@ -184,10 +184,10 @@ def _periodic_jobs(
 
 
 def _retention_jobs(
-    broker: Broker, clock: Clock, history: HistoryRetention, events: Retention
+    broker: Broker, clock: Clock, history: HistoryRetention, events: EventRetention
 ) -> list[Periodic]:
     """The jobs that remove what was kept for long enough."""
-    return [history_job(broker, clock, history), retention_job(broker, clock, events)]
+    return [history_job(broker, clock, history), event_retention_job(broker, clock, events)]
 
 
 def _guards(
@@ -238,6 +238,8 @@ async def open_broker(
     history_hours: int = limits.HISTORY_HOURS_DEFAULT,
     history_max_mib: int = limits.HISTORY_MIB_DEFAULT,
     events: bool = False,
+    events_hours: int = limits.EVENTS_HOURS_DEFAULT,
+    events_max_mib: int = limits.EVENTS_MIB_DEFAULT,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
@@ -246,9 +248,8 @@ async def open_broker(
     before a send is answered; "normal" may lose the last commits at a power cut, never at a crash. Only one process at
     a time may open a file. disk_reserve_mb: MiB of disk that sends leave free, and as much again for the reserve
     file beside the database, so that all other calls go on when the disk is full; 0 for neither. history: keep
-    finished messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep
-    lifecycle events, for a week and up to 1 GiB. clock: the wall clock for messages,
-    None for the system's.
+    finished messages for `history_hours`, and `history_max_mib` MiB of them in all. events: keep lifecycle events for
+    `events_hours`, and `events_max_mib` MiB of them. clock: the wall clock for messages, None for the system's.
 
     Raises StorageOpenError, OutOfRange; RuntimeError where no trio runs. Leaving the block finishes what was sent.
     Cancelled, it finishes the running commit and refuses the rest with Stopping.
@@ -265,13 +266,21 @@ async def open_broker(
         history=history,
         events=events,
     )
-    retention = HistoryRetention(
+    of_history = HistoryRetention(
         check_range("history_hours", history_hours, 1, limits.TTL_HOURS_MAX),
         check_range("history_max_mib", history_max_mib, 1, limits.HISTORY_MIB_MAX),
+    )
+    of_events = EventRetention(
+        check_range("events_hours", events_hours, 1, limits.EVENTS_HOURS_MAX),
+        check_range("events_max_mib", events_max_mib, 1, limits.EVENTS_MIB_MAX),
     )
     reserve_mib = check_range("disk_reserve_mb", disk_reserve_mb, 0, limits.DISK_RESERVE_MIB_MAX)
     engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
     async with open_system(
-        engine, clock or SystemClock(), disk_reserve_bytes=reserve_mib * limits.MIB, history=retention
+        engine,
+        clock or SystemClock(),
+        disk_reserve_bytes=reserve_mib * limits.MIB,
+        history=of_history,
+        events=of_events,
     ) as system:
         yield system.broker

@@ -3,7 +3,8 @@
 A lease of 100,000 messages, or a publication, is many steps, each of which occupies the loop for a moment. Where others
 have calls in the same batch, the steps wait for the next one, but never twice in a row: so a call waits for one step at
 most, and long work goes on however many calls there are. While others call, steps are short (`Batch.shared`), and a
-batch has one of them.
+batch has one of them. Beside very many calls, which take longer themselves, a step has its full length: else long work
+would stand still where the writer is never idle.
 """
 
 from collections.abc import Sequence
@@ -20,10 +21,14 @@ class Turns:
 
     def __init__(self) -> None:
         self._others_at = -inf
+        self._others = 0
         self.put_off = False
 
     def shared(self, now: float) -> bool:
-        """True for some time after a call of others."""
+        """True if steps of this batch are short: for some time after a call of others, but not beside very many."""
+        return self._others < limits.STEP_SHARE_CALLS_MAX and self._called_lately(now)
+
+    def _called_lately(self, now: float) -> bool:
         return now < self._others_at + limits.STEP_SHARE_SECONDS
 
     def take(
@@ -31,12 +36,13 @@ class Turns:
     ) -> tuple[list[Call[Any]], list[Call[Any]]]:
         """The calls of this batch, and those that wait for the next one. moving: there are staged messages to move."""
         long_work = [call for call in calls if type(call.command) in LONG_WORK]
-        if len(long_work) < len(calls):
+        self._others = len(calls) - len(long_work)
+        if self._others:
             self._others_at = now
             self.put_off = not self.put_off and (moving or bool(long_work))
         else:
             self.put_off = False
-        if not long_work or not self.shared(now):
+        if not long_work or not self._called_lately(now):
             return list(calls), []
         turns = [] if self.put_off else long_work[:1]
         others = [call for call in calls if type(call.command) not in LONG_WORK]

@@ -12,13 +12,14 @@ A parked receiver belongs to one queue and waits in line, first come first serve
 messages or its wait is over. Waits are measured on trio's clock. A batch gets the receivers as values with ids: one
 that leaves while the batch runs changes nothing of the batch.
 
-A watch is woken when messages of a queue become ready, or when events are stored, and claims nothing.
+A watch is woken when messages of a queue become ready, another kind when lifecycle events of a queue (or of any) are
+stored; it claims nothing.
 
 An outcome travels in a slot, never in a channel: resolving an abandoned call must not fail.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import Any, Generic
@@ -30,6 +31,8 @@ from forq_trio.model.commands import Claim, Command, OutcomeT
 from forq_trio.storage.engine import Receiver
 
 _UNRESOLVED: Any = object()
+ALL_QUEUES = ""
+"""The queue of a watch that is woken for any."""
 
 
 class Call(Generic[OutcomeT]):
@@ -197,48 +200,8 @@ class _Watch:
         self.event = trio.Event()
 
 
-class EventWatch:
-    """Wakes tasks when lifecycle events were stored; while none waits it does nothing.
-
-    last: the newest event's id. waiting: how many tasks wait.
-    """
-
-    def __init__(self, last: Callable[[], int]) -> None:
-        self._last = last
-        self.waiting = 0
-        self._stored = trio.Event()
-        self._seen = 0
-        self._closed = False
-
-    async def behind(self, event_id: int) -> bool:
-        """Return True once there is an event behind this one; False where no other will come."""
-        self.waiting += 1
-        try:
-            while self._last() <= event_id and not self._closed:
-                await self._stored.wait()
-        finally:
-            self.waiting -= 1
-        await trio.lowlevel.checkpoint()
-        return not self._closed
-
-    def notify(self) -> None:
-        """A batch was committed: wake the tasks that wait, if it stored an event."""
-        if self.waiting and self._last() != self._seen:
-            self._seen = self._last()
-            self._wake()
-
-    def close(self) -> None:
-        """Let go all tasks."""
-        self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        stored, self._stored = self._stored, trio.Event()
-        stored.set()
-
-
 class Watches:
-    """The watches: tasks that wait until messages of a queue become ready, without claiming any."""
+    """The watches: tasks that wait until something happens in a queue."""
 
     def __init__(self) -> None:
         self._by_queue: dict[str, _Watch] = {}

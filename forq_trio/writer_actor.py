@@ -41,7 +41,7 @@ from typing import Any
 
 import trio
 
-from forq_trio.command_kinds import CHANGING_TOKENS, LASTING, NOTED, SENDS
+from forq_trio.command_kinds import CHANGING_TOKENS, GROWING, LASTING, NOTED
 from forq_trio.inbox import Inbox
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
@@ -77,7 +77,7 @@ from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.turns import Turns
-from forq_trio.waiters import Call, EventWatch, ParkedReceivers, Watches
+from forq_trio.waiters import ALL_QUEUES, Call, ParkedReceivers, Watches
 
 
 class WriterListener:
@@ -105,9 +105,9 @@ class _Tick(Command[None], frozen=True, gc=False):
 class WriterActor:
     """Executes all commands. `run` is its task; others call `execute` and `post`.
 
-    parked: the parked receivers. watches: wake tasks when messages become ready; event_watch: when
-    events are stored. sends_refused: sends are answered
-    StorageFull; set by the writer when the disk is full, by the disk guard before that, and reset by the guard.
+    parked: the parked receivers. watches: wake tasks when messages become ready; event_watches: when events
+    are stored. sends_refused: sends are answered StorageFull; set by the writer when the disk is full, by the disk
+    guard before that, and reset by the guard.
     files_problem: None, or what the file watch found; then what has to last is answered StorageLost.
     moved: is set, and replaced, when staged messages moved into their queues; set for good when the writer ends.
     token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.
@@ -141,7 +141,7 @@ class WriterActor:
         self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
         self.watches = Watches()
-        self.event_watch = EventWatch(lambda: store.snapshot().event_log.last)
+        self.event_watches = Watches()
         counters.event_log = lambda: store.snapshot().event_log
         self.token_changes = 0
         self.sends_refused = False
@@ -229,7 +229,7 @@ class WriterActor:
         self._draining = True
         self.parked.expire(inf)
         self.watches.close()
-        self.event_watch.close()
+        self.event_watches.close()
 
     def stop(self) -> None:
         """Refuse new calls, finish those that were sent, then let `run` return."""
@@ -297,8 +297,8 @@ class WriterActor:
                 calls.append(call)
         if self.files_problem is not None:
             calls = _without(LASTING, calls, StorageLost)
-        calls = _without(SENDS, calls, StorageFull) if self.sends_refused else calls
-        moving = self._store.snapshot().staging.waiting > 0
+        calls = _without(GROWING, calls, StorageFull) if self.sends_refused else calls
+        moving = self._store.snapshot().staging.in_progress > 0
         calls, later = self._turns.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
         return calls
@@ -324,14 +324,14 @@ class WriterActor:
             moves_staged=not (self._turns.put_off or self.sends_refused or self.files_problem),
             shared=self._turns.shared(trio.current_time()),
         )
-        place = self._store.snapshot().staging.place
+        turn = self._store.snapshot().staging.turn
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
-            has_sends = any(type(call.command) in SENDS for call in calls)
-            if self.note_storage_full() or has_sends or (place is not None and batch.moves_staged):
-                calls = _without(SENDS, calls, StorageFull)
+            has_sends = any(type(call.command) in GROWING for call in calls)
+            if self.note_storage_full() or has_sends or (turn is not None and batch.moves_staged):
+                calls = _without(GROWING, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
             else:
@@ -347,7 +347,7 @@ class WriterActor:
             raise
         else:
             self._answer_batch(calls, batch, result)
-            if place != self._store.snapshot().staging.place:
+            if turn != self._store.snapshot().staging.turn:
                 self.moved.set()
                 self.moved = trio.Event()
 
@@ -358,7 +358,7 @@ class WriterActor:
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)
         self.watches.notify(result.woken)
-        self.event_watch.notify()
+        self.event_watches.notify([*result.logged, ALL_QUEUES] if result.logged else ())
         if not NOTED.isdisjoint(map(type, batch.commands)):
             self._note(batch, result.outcomes)
         for receiver, deliveries in result.served:

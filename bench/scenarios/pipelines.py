@@ -38,7 +38,7 @@ def pipelines(context: Context) -> list[Row]:
 def _measure(context: Context, server: Server, work: str, queue: str, size: int, idle: Series | None) -> Row:
     count = context.settings.pipeline_messages
     with _client(server, work, queue, size, count) as child:
-        before = _cpu_seconds(server)
+        before = cpu_seconds(server)
         if idle is None:
             phases = _result(child)
             sends: Row = {"sends_per_second": 0}
@@ -47,7 +47,7 @@ def _measure(context: Context, server: Server, work: str, queue: str, size: int,
             with _paced(context, server, series) as load:
                 phases = _result(child, lambda: load.run(SLICE_SECONDS))
             sends = _sends(series, idle)
-        used = _cpu_seconds(server) - before
+        used = cpu_seconds(server) - before
     seconds = sum(phases.values())
     return {
         "work": work,
@@ -113,7 +113,8 @@ def _result(child: subprocess.Popen[str], meanwhile: Callable[[], object] | None
     return phases
 
 
-def _cpu_seconds(server: Server) -> float:
+def cpu_seconds(server: Server) -> float:
+    """What the server's process has used so far; 0 when it is not known."""
     if server.pid is None:
         return 0.0
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()

@@ -17,6 +17,7 @@ from bench.scenarios import (
     pipelines,
     protocols,
     restart,
+    spark,
     tail,
     writes,
 )
@@ -63,5 +64,6 @@ SCENARIOS: dict[str, Scenario] = {
     "writes": Scenario(writes.writes, needs_own=True),
     "events": Scenario(events.events, needs_own=True),
     "pipelines": Scenario(pipelines.pipelines, needs_own=True),
+    "spark": Scenario(spark.spark, needs_own=True),
     "peers": Scenario(peers.peers, needs_own=True, durability=BY_PEER),
 }

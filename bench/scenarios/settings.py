@@ -46,6 +46,7 @@ class Settings:
 
     pipeline_messages: int = 200_000
     pipeline_bytes: tuple[int, ...] = (100, 1_024)
+    spark_messages: int = 400_000
     feature_messages: int = 10_000
     writes_stored: int = 20_000
     writes_commits: int = 500
@@ -79,6 +80,7 @@ QUICK = Settings(
     embedded_messages=10_000,
     embedded_seconds=0.4,
     pipeline_messages=20_000,
+    spark_messages=100_000,
     feature_messages=1_000,
     writes_stored=2_000,
     writes_commits=100,
@@ -116,6 +118,8 @@ TINY = Settings(
     embedded_messages=200,
     embedded_seconds=2.0,
     pipeline_messages=200,
+    pipeline_bytes=(100,),
+    spark_messages=500,
     feature_messages=50,
     writes_stored=200,
     writes_commits=10,

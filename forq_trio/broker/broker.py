@@ -11,7 +11,6 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 import msgspec
 import trio
 
-from forq_trio.broker.consumers import Consumers
 from forq_trio.broker.events import Events
 from forq_trio.broker.history import History
 from forq_trio.broker.lists import Lists
@@ -24,7 +23,7 @@ from forq_trio.broker.tokens import KnownTokens, Tokens
 from forq_trio.broker.views import redrive_info
 from forq_trio.model import commands
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import SweepKind, Swept
+from forq_trio.model.commands import Removed, SweepKind
 from forq_trio.model.errors import RedriveNotFound
 from forq_trio.model.messages import MessageFilter
 from forq_trio.model.redrives import RedriveAction, RedriveTask
@@ -33,7 +32,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Receives, Consumers, Administration, Events, History, Lists, Tokens, Sessions):
+class Broker(Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.
@@ -166,7 +165,7 @@ class Broker(Publishing, Receives, Consumers, Administration, Events, History, L
         """Return if the write connection works; raise a ServiceError if not."""
         await self._writer.execute(commands.Ping())
 
-    async def sweep(self, kind: SweepKind) -> Swept:
+    async def sweep(self, kind: SweepKind) -> Removed:
         """Run one step of a sweep (contract F13), at most SWEEP_BATCH_MAX messages."""
         return await self._writer.execute(commands.Sweep(kind))
 

@@ -5,7 +5,8 @@ else. Each is durable alone, and repeating a call goes on where the one before w
 its client's disconnect. What was begun and is left alone is ended by a job (jobs/consumers.py).
 """
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Callable, Iterable
 from math import inf
 
 import msgspec
@@ -247,6 +248,19 @@ class Consumers:
         await trio.lowlevel.checkpoint()
         known = self._writer.snapshot().consumers.values()
         return self._infos(consumer for consumer in known if queue in (None, consumer.queue))
+
+    def consumers_page(
+        self, after: str, limit: int, may_see: Callable[[str], bool]
+    ) -> tuple[list[ConsumerInfo], str | None]:
+        """The consumers of queues that may be seen, by queue and name, behind the key `after`.
+
+        With the key of the last one if there are more.
+        """
+        known = self._writer.snapshot().consumers
+        behind = (key for key, each in known.items() if key > after and may_see(each.queue))
+        keys = heapq.nsmallest(limit + 1, behind)
+        page = keys[:limit]
+        return [self._consumer_info(known[key]) for key in page], page[-1] if len(keys) > limit else None
 
     async def consumer(self, queue: str, name: str) -> ConsumerInfo:
         """One consumer. Raises ConsumerNotFound."""

@@ -4,11 +4,12 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
-from forq_trio.model.commands import Swept, TrimEvents
+from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.errors import EventsGone, EventsOff, MessageNotFound
 from forq_trio.model.events import EventLines, EventLog
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.waiters import ALL_QUEUES
 from forq_trio.wire.events import EventPage, EventRange, MessageEvent, read_lines
 from forq_trio.writer_actor import WriterActor
 
@@ -61,13 +62,16 @@ class Events:
             raise EventsGone
         if page.lines or not wait_ms:
             return page
-        with trio.move_on_after(wait_ms / 1_000):
-            while not page.lines and (until is None or page.next < until):
-                if page.next >= page.last and not await self._writer.event_watch.behind(page.last):
-                    break
+        watches = self._writer.event_watches
+        with trio.move_on_after(wait_ms / 1_000), watches.on(ALL_QUEUES if queue is None else queue) as watch:
+            stored = watch.event
+            if self.event_log().last > page.last:
                 page = await self._read(page.next, until, limit, queue)
-                if not page.lines:  # of other queues: look again, but not at each commit
-                    await trio.sleep(limits.EVENTS_PACE_SECONDS)
+            while not (page.lines or watches.closed) and (until is None or page.next < until):
+                if page.next >= page.last:
+                    await stored.wait()
+                stored = watch.event
+                page = await self._read(page.next, until, limit, queue)
         return page
 
     async def _read(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
@@ -99,10 +103,10 @@ class Events:
             raise MessageNotFound
         return lines
 
-    async def trim_events(self, before_ms: int, bytes_max: int) -> Swept:
+    async def trim_events(self, before_ms: int, bytes_max: int) -> Removed:
         """Remove some of the oldest events: see `commands.TrimEvents`. Sends no command where one or none is kept."""
         log = self.event_log()
         if log.first >= log.last:
             await trio.lowlevel.checkpoint()
-            return Swept(0, more=False)
+            return Removed(0, more=False)
         return await self._writer.execute(TrimEvents(before_ms, bytes_max))

@@ -8,7 +8,7 @@ import trio
 from forq_trio.broker.dead_letters import DeadLetters, check_filter
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
-from forq_trio.model.commands import Trimmed
+from forq_trio.model.commands import Removed
 from forq_trio.model.errors import HistoryGone, HistoryOff, MessageNotFound
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryCounts, HistoryLines, Outcome
 from forq_trio.model.messages import MessageFilter, check_message_id, check_queue_name
@@ -132,6 +132,6 @@ class History(DeadLetters):
                 return removed
             purge = commands.PurgeHistory(queue, purged.up_to)
 
-    async def trim_history(self, finished_before: int, bytes_max: int) -> Trimmed:
+    async def trim_history(self, finished_before: int, bytes_max: int) -> Removed:
         """Run one step of retention."""
         return await self._writer.execute(commands.TrimHistory(finished_before, bytes_max))

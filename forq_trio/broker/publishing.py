@@ -9,14 +9,16 @@ import trio
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range
-from forq_trio.model.errors import CallerError, PublicationNotFound, Stopping
+from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
 from forq_trio.model.messages import ExportRows, NewMessage, check_queue_name
 from forq_trio.model.publishing import (
+    Published,
     PublishedVersion,
     Stage,
     Staged,
     StagedPart,
     Staging,
+    app_key,
     check_pipeline_name,
 )
 from forq_trio.readers.pool import ReaderPool
@@ -75,41 +77,77 @@ class Publishing(Sends):
         check_pipeline_name(stage, "stage")
         await self._writer.execute(commands.DiscardStage(queue, stage))
 
-    async def publish(self, app: str, version: int, stages: Sequence[Stage]) -> Publication:
-        """Publish these stages (1,000 at most) in this order and in one transaction; returns when all are in them.
+    async def publish(
+        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False
+    ) -> Publication:
+        """Publish these stages (1,000 at most) in this order and in one transaction; returns when all messages are in.
+
+        once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
 
         Nothing is done if the app has published this version, or a later one, before: so it can be repeated. Once it is
         committed, nothing loses or repeats a message, also if this call is cancelled or the process ends: the messages
         enter their queues all the same.
 
-        Raises InvalidName, OutOfRange, StageMissing, QueueFull, and what `produce` raises.
+        Raises InvalidName, OutOfRange, StageMissing, QueueFull, TooManyApps, and what `produce` raises: then nothing is
+        published. And PublicationUnfinished, after 30 seconds in which nothing can be stored: then it is published, its
+        messages enter when they can, and to repeat the call is to wait for that.
         """
+        outcome = await self._publish(app, version, stages, once)
+        while not await self._moved(outcome.turn):
+            pass
+        return Publication(outcome.published, outcome.messages if outcome.published else None)
+
+    async def publish_for_a_while(
+        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False, namespace: str = ""
+    ) -> Publication:
+        """`publish`, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`.
+
+        namespace: that of the app, "" for the one that `publish` uses; the same name in two of them is two apps.
+        """
+        outcome = await self._publish(app, version, stages, once, namespace)
+        moving = not await self._moved(outcome.turn)
+        return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
+
+    async def _publish(
+        self, app: str, version: int, stages: Sequence[Stage], once: bool, namespace: str = ""
+    ) -> Published:
         check_pipeline_name(app, "app")
         check_range("version", version, 0, limits.SEQUENCE_MAX)
-        check_range("number of stages", len(stages), 0, limits.PUBLISH_STAGES_MAX, "stages")
+        check_range("number of stages", len(stages), 1, limits.PUBLISH_STAGES_MAX, "stages")
         for each in stages:
             self.check_producible(each.queue)
             check_pipeline_name(each.stage, "stage")
             check_range("pages", each.pages, 1, limits.STAGE_PAGES_MAX)
-        outcome = await self._writer.execute(commands.Publish(app, version, tuple(stages)))
-        await self._wait_for_place(outcome.place)
-        return Publication(outcome.published, outcome.messages if outcome.published else None)
+        key = app_key(namespace, app)
+        return await self._writer.execute(commands.Publish(key, version, tuple(stages), once))
 
-    async def _wait_for_place(self, last: int) -> None:
-        """Wait until no published stage up to this place is left. Raises Stopping."""
-        while True:
-            moved = self._writer.moved
-            place = self._writer.snapshot().staging.place
-            if place is None or place > last:
-                return
-            if self._writer.finished:
-                raise Stopping
-            await moved.wait()
+    async def _moved(self, last: int) -> bool:
+        """Wait until no published stage up to this turn is left; False if that takes too long.
+
+        Raises Stopping, and PublicationUnfinished if it takes too long because nothing can be stored.
+        """
+        writer = self._writer
+        with trio.move_on_after(limits.PUBLISH_WAIT_SECONDS):
+            while True:
+                moved = writer.moved
+                turn = writer.snapshot().staging.turn
+                if turn is None or turn > last:
+                    return True
+                if writer.finished:
+                    raise Stopping
+                await moved.wait()
+        if writer.sends_refused or writer.files_problem is not None:
+            raise PublicationUnfinished
+        return False
 
     async def publication(self, app: str) -> PublishedVersion:
         """The last version that an app published. Raises InvalidName or PublicationNotFound."""
+        return await self.publication_in("", app)
+
+    async def publication_in(self, namespace: str, app: str) -> PublishedVersion:
+        """`publication`, of an app in a namespace (see `publish_for_a_while`)."""
         check_pipeline_name(app, "app")
-        found = await self._readers.run(lambda reader: reader.publication(app))
+        found = await self._readers.run(lambda reader: reader.publication(app_key(namespace, app)))
         if found is None:
             raise PublicationNotFound
         return found

@@ -4,12 +4,14 @@ Settings are read from the cache, as of the last commit, without a query.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Unpack
 
 import trio
 
+from forq_trio.broker.consumers import Consumers
 from forq_trio.model import commands
-from forq_trio.model.errors import QueueNotEmpty
+from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.queue_settings import (
     QueueSettings,
@@ -22,7 +24,7 @@ from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.writer_actor import WriterActor
 
 
-class Administration:
+class Administration(Consumers):
     """Changes of queues. Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     _writer: WriterActor
@@ -87,6 +89,13 @@ class Administration:
             purge = commands.Purge(queue, purged.up_to)
 
     async def delete_queue(self, queue: str) -> None:
-        """Forget an empty queue and its settings. Raises InvalidQueueName, QueueNotEmpty."""
+        """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotEmpty.
+
+        What an open lease of a consumer holds is stored. Stages are not of the queue until they are published: they end
+        by themselves.
+        """
         if not await self._writer.execute(commands.ForgetQueue(check_queue_name(queue))):
             raise QueueNotEmpty
+        for consumer in self.consumers_of(queue):
+            with suppress(ConsumerNotFound):  # somebody else deletes it, too
+                await self.delete_consumer(queue, consumer.name)

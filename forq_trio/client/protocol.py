@@ -50,7 +50,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
 ACCEPTED = 202  # there is more to do: the request is to be repeated
-PUBLISH_SECONDS = 600.0  # a publication is answered when all its messages are in their queues
+PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are in their queues
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 

@@ -55,17 +55,22 @@ class Pipelines(Connection):
         """End a stage that is not to be published, if it is there."""
         self._request("DELETE", protocol.stage_path(queue, stage))
 
-    def publish(self, app: str, version: int, stages: Sequence[Stage]) -> Publication:
+    def publish(self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False) -> Publication:
         """Publish up to 1,000 stages in this order, in one transaction; returns when all messages are in their queues.
 
         Nothing is done if the app published this version, or a later one, before: so it can be repeated until it is
-        answered. Raises StageMissing for a stage that has not exactly these pages.
+        answered. once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
+
+        Raises StageMissing for a stage that has not exactly these pages; PublicationUnfinished where it is published,
+        but nothing can be stored for 30 seconds: to repeat the call is to wait until all messages are in their queues.
         """
         named = [NamedStage(each.queue, each.stage, each.pages) for each in stages]
-        wanted = PublishRequest(app, version, named)
-        return self._ask(
-            "POST", protocol.PUBLICATIONS, Publication, wanted, wait_seconds=protocol.PUBLISH_SECONDS
-        )
+        wanted = PublishRequest(app, version, named, once)
+        waits = protocol.PUBLISH_SECONDS
+        first = answer = self._ask("POST", protocol.PUBLICATIONS, Publication, wanted, waits)
+        while answer.moving:
+            answer = self._ask("POST", protocol.PUBLICATIONS, Publication, wanted, waits)
+        return Publication(first.published, first.messages)
 
     def publication(self, app: str) -> PublishedVersion:
         """The last version that an app published. Raises PublicationNotFound."""

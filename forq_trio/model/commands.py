@@ -152,14 +152,14 @@ class SweepKind(Enum):
     STALE = "stale"
 
 
-class Swept(Struct, frozen=True, gc=False):
-    """How many messages a sweep dealt with, and whether its bound may have left more."""
+class Removed(Struct, frozen=True, gc=False):
+    """How many messages or events a step dealt with, and whether its bound may have left more."""
 
     count: int
     more: bool
 
 
-class Sweep(Command[Swept], frozen=True, gc=False):
+class Sweep(Command[Removed], frozen=True, gc=False):
     """Run one clean-up on at most SWEEP_BATCH_MAX messages."""
 
     kind: SweepKind
@@ -315,12 +315,14 @@ class Publish(Command[Published], frozen=True, gc=False):
     """Publish these stages in this order, all or none: from then on the batches move their messages into the queues.
 
     Nothing happens if the app published this version, or a later one, before. Fails with StageMissing for a stage that
-    has not exactly its pages, and with QueueFull, by what is in the queues now and on its way to them.
+    has not exactly its pages, with QueueFull, by what is in the queues now and on its way to them, and TooManyApps.
+    once: the app's name is used for one job only, and soon forgotten.
     """
 
     app: str
     version: int
     stages: tuple[Stage, ...]
+    once: bool = False
 
 
 class DiscardStage(Command[bool], frozen=True, gc=False):
@@ -345,14 +347,7 @@ class PurgeHistory(Command[Purged], frozen=True, gc=False):
     up_to: int | None = None
 
 
-class Trimmed(Struct, frozen=True, gc=False):
-    """One step of retention. count: how many finished messages were removed; more: whether others are to follow."""
-
-    count: int
-    more: bool
-
-
-class TrimHistory(Command[Trimmed], frozen=True, gc=False):
+class TrimHistory(Command[Removed], frozen=True, gc=False):
     """Remove the oldest finished messages, as many as one step takes: those that ended before `finished_before` (epoch
     ms), and those beyond `bytes_max` bytes of content and attributes in all.
     """
@@ -431,7 +426,7 @@ class NoteConsumerUse(Command[None], frozen=True, gc=False):
     name: str
 
 
-class TrimEvents(Command[Swept], frozen=True, gc=False):
+class TrimEvents(Command[Removed], frozen=True, gc=False):
     """Remove the oldest lifecycle events, at most EVENTS_TRIMMED_MAX and never the newest one.
 
     Those that happened before `before_ms` (epoch ms), and as many as are more than `bytes_max` bytes. Only a beginning

@@ -20,7 +20,7 @@ class Settling(Enum):
     EXPIRE = "expire"
 
 
-class PagedLease(Struct, frozen=True, gc=False):
+class NumberedLease(Struct, frozen=True, gc=False):
     """A lease of many messages, stored as pages 0 to `pages` - 1 of lines. bytes: of all lines."""
 
     number: int
@@ -47,12 +47,12 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     leased: int = 0
     acknowledged: int = 0
     released_before: int = 0
-    open: PagedLease | None = None
+    open: NumberedLease | None = None
     complete: bool = False
     settling: Settling | None = None
     settled_pages: int = 0
-    kept: tuple[PagedLease, ...] = ()
-    dropping: tuple[PagedLease, ...] = ()
+    kept: tuple[NumberedLease, ...] = ()
+    dropping: tuple[NumberedLease, ...] = ()
     opened_at: int
     used_at: int
 
@@ -79,7 +79,7 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
         """True for an idle one with an open lease."""
         return self.open is not None and self.is_idle(now_ms)
 
-    def readable(self, number: int) -> PagedLease | None:
+    def readable(self, number: int) -> NumberedLease | None:
         """The lease of this number if it can be read."""
         if self.open is not None and self.open.number == number:
             return None if self.being_given_back else self.open

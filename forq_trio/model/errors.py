@@ -329,6 +329,18 @@ class StagingFull(ServiceError):
     code = "forq.staging_full"
 
 
+class PublicationUnfinished(ServiceError):
+    """It is published and will be whole, but its messages cannot enter their queues now; repeat the call to wait on"""
+
+    code = "forq.publication_unfinished"
+
+
+class TooManyApps(ServiceError):
+    """As many apps have published as are remembered, none of them for one time only; nothing was published"""
+
+    code = "forq.too_many_apps"
+
+
 class TooManyRedrives(ServiceError):
     """As many redrive tasks run as may at once; try again when one has ended"""
 

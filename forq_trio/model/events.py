@@ -6,19 +6,20 @@ from typing import NamedTuple
 class EventLog(NamedTuple):
     """The lifecycle events that are kept: those with the ids `first` to `last`; none where first is last + 1.
 
-    enabled: new ones are added. begin, end: the bytes of all events before the first, and up to the last, ever.
+    enabled: new ones are added. bytes_before_first, bytes_to_last: the bytes of all events before the first, and up to
+    the last, ever.
     """
 
     enabled: bool = False
     first: int = 1
     last: int = 0
-    begin: int = 0
-    end: int = 0
+    bytes_before_first: int = 0
+    bytes_to_last: int = 0
 
     @property
     def bytes(self) -> int:
         """About how many bytes of a file they take."""
-        return self.end - self.begin
+        return self.bytes_to_last - self.bytes_before_first
 
 
 class EventLines(NamedTuple):

@@ -44,12 +44,12 @@ class Stage(Struct, frozen=True, gc=False):
 class Published(Struct, frozen=True, gc=False):
     """The outcome of a publication. published: False if the app had published this version, or a later one, before.
 
-    place: once no stage up to this place waits any more, all messages are in their queues.
+    turn: once no stage up to this turn is in progress any more, all messages are in their queues.
     """
 
     published: bool
     messages: int
-    place: int
+    turn: int
 
 
 class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
@@ -63,16 +63,16 @@ class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
 class Staging(Struct, frozen=True, gc=False):
     """What is staged in all.
 
-    stages, bytes: those that are not yet in a queue, nor removed; bytes of contents and attributes. waiting: how many
-    stages are published and move into their queues, or have ended and are removed. place: that of the first published
-    one, None for none. last_place: the last place that was given out. apps: how many have published.
+    stages, bytes: those that are not yet in a queue, nor removed; bytes of their parts as they are stored. in_progress:
+    how many stages are published and move into their queues, or have ended and are removed. turn: that of the first
+    published one, None for none. last_turn: the last turn that was given out. apps: how many have published.
     """
 
     stages: int = 0
     bytes: int = 0
-    waiting: int = 0
-    place: int | None = None
-    last_place: int = 0
+    in_progress: int = 0
+    turn: int | None = None
+    last_turn: int = 0
     apps: int = 0
 
 
@@ -81,3 +81,8 @@ def check_pipeline_name(name: str, field: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise InvalidName(field=field)
     return name
+
+
+def app_key(namespace: str, app: str) -> str:
+    """The name under which an app is stored. A namespace is a glob over queues, or "": so neither has a space."""
+    return f"{namespace} {app}" if namespace else app

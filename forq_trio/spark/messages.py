@@ -12,7 +12,7 @@ from forq_trio.model.limits import PRIORITY_DEFAULT
 from forq_trio.spark.errors import ForqSchemaError
 from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
 
-PAGE_BYTES = 2**20
+PAGE_BYTES = 2**19
 """Of JSON, unless a message alone has more. The server takes larger pages, and others wait longer beside them."""
 OPEN_BYTES_MAX = 16 * PAGE_BYTES
 """Of the pages that a task fills at a time, one for each of its queues."""

@@ -56,8 +56,13 @@ def stage(options: Options, batches: Iterable[pa.RecordBatch]) -> TaskStages:
     return TaskStages(query, context.partitionId(), stages)
 
 
-def publish(options: Options, app: str, version: int, staged: Sequence[TaskStages]) -> None:
-    """Publish what the tasks staged, in the order of their partitions; nothing, when that was done already."""
+def publish(
+    options: Options, app: str, version: int, staged: Sequence[TaskStages], *, once: bool = False
+) -> None:
+    """Publish what the tasks staged, in the order of their partitions; nothing, when that was done already.
+
+    once: the app is this write.
+    """
     in_order = sorted(staged, key=lambda each: each.partition)
     stages = [stage for each in in_order for stage in each.stages]
     if not stages:
@@ -65,7 +70,7 @@ def publish(options: Options, app: str, version: int, staged: Sequence[TaskStage
     if len(stages) > PUBLISH_STAGES_MAX:
         raise _too_many(len(in_order), stages)
     with in_our_words(options):
-        ask(options, ForqClient.publish, app, version, stages)
+        ask(options, ForqClient.publish, app, version, stages, once=once)
 
 
 def _too_many(partitions: int, stages: Sequence[Stage]) -> ForqDataSourceError:
@@ -112,7 +117,8 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Publish all partitions at once."""
-        publish(self._options, self._app, self._version, _present(messages))
+        is_own = self._options.txn_app_id is None
+        publish(self._options, self._app, self._version, _present(messages), once=is_own)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Give up what was staged."""

@@ -28,6 +28,7 @@ class Step:
     LEASE = "lease"
     SETTLE_LEASE = "settle_lease"
     DROP = "drop"
+    PUBLISH = "publish"
 
 
 _MESSAGES_MAX: dict[object, str] = {
@@ -40,8 +41,9 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.LEASE: "CONSUMER_STEP_MESSAGES_MAX",
     Step.SETTLE_LEASE: "CONSUMER_STEP_MESSAGES_MAX",
     Step.DROP: "CONSUMER_STEP_DROPPED_MAX",
+    Step.PUBLISH: "PUBLISH_STAGES_MAX",
 }
-"""By step, the limit of its messages (of DROP: pages); that of all others is COMMIT_MESSAGES_MAX."""
+"""By step, the limit of its messages (of DROP: pages; of PUBLISH: stages), else COMMIT_MESSAGES_MAX."""
 _BYTES_MAX: dict[object, str] = {Step.LEASE: "CONSUMER_STEP_BYTES_MAX"}
 """By step, the limit of its bytes; that of all others is STEP_BYTES_MAX."""
 _OF_LONG_WORK = frozenset({Step.LEASE, Step.SETTLE_LEASE})

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ForgetConsumer, LeaseMessages, OpenConsumer, SettleLease
-from forq_trio.model.consumers import Consumer, ConsumerTotals, PagedLease, Settling, consumer_key
+from forq_trio.model.consumers import Consumer, ConsumerTotals, NumberedLease, Settling, consumer_key
 from forq_trio.model.errors import (
     ConsumerFenced,
     ConsumerNotFound,
@@ -50,6 +50,16 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
 
 
 encode_lines = msgspec.json.Encoder().encode_lines
+
+
+def first_lines(body: bytes, size: int) -> bytes:
+    """The first of these lines, up to the one with which they have so many bytes."""
+    return body if len(body) <= size else body[: body.index(b"\n", max(size - 1, 0)) + 1]
+
+
+def line_bytes(line: Line) -> int:
+    """The bytes of a line: what a step is charged for a message, which JSON may write six times as long as it is."""
+    return len(encode_lines([line]))
 
 
 def page_token() -> int:
@@ -86,20 +96,19 @@ def consumer_of(known: Mapping[str, Consumer], queue: str, name: str, generation
     return found
 
 
-def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> PagedLease | None:
+def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> NumberedLease | None:
     """The lease that gets a page, None where it is complete. Raises what LeaseMessages fails with."""
     consumer = consumer_of(known, command.queue, command.name, command.generation)
     number, lease = command.number, consumer.open
     readable = consumer.readable(number)
     if readable is not None:
-        filling = readable is lease and not consumer.complete and consumer.settling is None
-        return readable if filling else None
+        return readable if readable is lease and filling(consumer) else None
     if number <= consumer.leased:
         raise LeaseGone
     if lease is not None or number != consumer.leased + 1:
         turn = consumer.leased + 1 if lease is None else lease.number
         raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {number}'s")
-    return PagedLease(number)
+    return NumberedLease(number)
 
 
 def filling(consumer: Consumer) -> bool:
@@ -126,7 +135,7 @@ def evicting(known: Mapping[str, Consumer]) -> Consumer | None:
 def with_page(
     known: Mapping[str, Consumer],
     command: LeaseMessages,
-    lease: PagedLease,
+    lease: NumberedLease,
     messages: int,
     size: int,
     now_ms: int,
@@ -137,7 +146,7 @@ def with_page(
     """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
-        lease = PagedLease(lease.number, lease.messages + messages, lease.bytes + size, lease.pages + 1)
+        lease = NumberedLease(lease.number, lease.messages + messages, lease.bytes + size, lease.pages + 1)
     elif not lease.pages:
         is_noted = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
         return consumer if is_noted else replace(consumer, used_at=now_ms)
@@ -195,7 +204,7 @@ def after_settled_page(consumer: Consumer) -> Consumer:
 
 def _trimmed(consumer: Consumer) -> Consumer:
     """The consumer with no more leases kept than may be."""
-    kept: list[PagedLease] = []
+    kept: list[NumberedLease] = []
     size = 0
     for lease in reversed(consumer.kept):
         size += lease.bytes

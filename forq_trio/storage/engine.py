@@ -42,11 +42,11 @@ The rules of every engine; the conformance suite checks them on each:
 12. Every step of a batch has an allowance of messages and bytes (allowance.py), and stops once it is used up: due
    messages, evictions, held messages that become ready, messages that claims hand out, those that they hold, move or
    delete, those that the settling and moving commands of one kind name, those that leases of consumers get, and those
-   that they settle. What is left is done in the next batch: a command that did not run has the outcome DEFERRED, as has
-   a claim or a lease that got nothing although messages are ready. The queues with claims begin, in name order, with
-   the first one that the batch before came to with an allowance used up. No batch makes more than COMMIT_CHANGES_MAX
-   changes.
-13. A publication gives stages their places, no more. While stages have places, each batch works on the first ones, as
+   that they settle; and stages that publications name. What is left is done in the next batch: a command that did not
+   run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready. The queues with
+   claims begin, in name order, with the first one that the batch before came to with an allowance used up. No batch
+   makes more than COMMIT_CHANGES_MAX changes.
+13. A publication gives stages their turns, no more. While stages have turns, each batch works on the first ones, as
    far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
    `next_due_ms` asks for the next batch at once.
@@ -189,6 +189,7 @@ class BatchResult(Struct, gc=False):
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
     set_aside: damaged messages that could not be settled, or not be handed out.
+    logged: the queues with new lifecycle events.
     commit_seconds: how long the commit waited for the disk; None where there was nothing to commit. Set by `Store`.
     """
 
@@ -200,6 +201,7 @@ class BatchResult(Struct, gc=False):
     woken: Set[str] = frozenset()
     durations: Mapping[tuple[str, str], Sequence[int]] = {}
     set_aside: Sequence[SetAside] = ()
+    logged: Set[str] = frozenset()
     commit_seconds: float | None = None
 
 

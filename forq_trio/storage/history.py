@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from forq_trio.model import limits
 from forq_trio.model.history import Outcome
 from forq_trio.storage.engine import ACKED
+from forq_trio.storage.rules import believable_until
 
 _OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted"}
 
@@ -44,13 +45,16 @@ def one_step(kept: Sequence[KeptT]) -> Sequence[KeptT]:
     return kept[: limits.HISTORY_STEP_MESSAGES]
 
 
-def outlived(kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int) -> Sequence[KeptT]:
+def outlived(
+    kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int, now_ms: int
+) -> Sequence[KeptT]:
     """The first of these messages that retention removes: too old, or too many bytes with the later ones.
 
     kept: the oldest messages, oldest first. size: the bytes of all that are kept.
     """
+    believable = believable_until(finished_before, now_ms)
     for index, message in enumerate(kept):
-        if message.finished_at >= finished_before and size <= bytes_max:
+        if finished_before <= message.finished_at <= believable and size <= bytes_max:
             return kept[:index]
         size -= message.bytes
     return kept

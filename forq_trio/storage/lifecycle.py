@@ -84,10 +84,10 @@ class LoggedEvent(NamedTuple):
     total: int
 
 
-def kind_and_reason(change: str, reason: str, note: str | None) -> tuple[int, str | None] | None:
+def kind_and_reason(change: str, reason: str, nack_reason: str | None) -> tuple[int, str | None] | None:
     """The kind of the event of a change, and its reason; None for a change without one.
 
-    reason: of the counted event, "" for none. note: what the consumer said of a nack.
+    reason: of the counted event, "" for none. nack_reason: what the consumer said of a nack.
     """
     kind = _KIND_OF.get(change)
     if kind is None:
@@ -96,7 +96,7 @@ def kind_and_reason(change: str, reason: str, note: str | None) -> tuple[int, st
         return _KIND_EXPIRED, None
     if change == SHORTENED:
         return kind, ENDED_BY_CONSUMER
-    return kind, note if change == NACKED else reason or None
+    return kind, nack_reason if change == NACKED else reason or None
 
 
 def event_bytes(queue: str, reason: str | None, target: str | None) -> int:

@@ -36,10 +36,21 @@ class Step:
         return is_first or (self._messages <= self._messages_max and self._bytes <= self._bytes_max)
 
 
+def stored_bytes(command: StagePage) -> int:
+    """The bytes of a page as it is stored."""
+    return sum(len(part.body) for part in command.parts)
+
+
+def is_forgettable(published_at: int, now_ms: int, *, once: bool, full: bool) -> bool:
+    """Whether an app may be forgotten. once: it published for one job; full: another one needs its place."""
+    life_ms = limits.APP_ONCE_LIFE_MS if once else limits.APP_LIFE_MS
+    return (full and once) or published_at + life_ms <= now_ms
+
+
 def check_staging(staging: Staging, command: StagePage, *, is_new: bool) -> StagingFull | None:
     """StagingFull if one more page would be too much. is_new: it begins a stage."""
-    size = sum(part.bytes for part in command.parts)
-    if staging.bytes + size > limits.STAGED_BYTES_MAX or (is_new and staging.stages >= limits.STAGES_MAX):
+    too_long = staging.bytes + stored_bytes(command) > limits.STAGED_BYTES_MAX
+    if too_long or (is_new and staging.stages >= limits.STAGES_MAX):
         return StagingFull()
     return None
 
@@ -52,12 +63,14 @@ def missing(stage: Stage, pages: int) -> StageMissing:
     )
 
 
-def check_space(counts: QueueCounts, waiting: Space, new: Space, rules: QueueRules) -> QueueFull | None:
-    """QueueFull if a queue does not take so many messages. waiting: those that are on their way to it.
+def check_space(counts: QueueCounts, on_the_way: Space, new: Space, rules: QueueRules) -> QueueFull | None:
+    """QueueFull if a queue does not take so many messages. on_the_way: those that are on their way to it.
 
     A queue that evicts takes what fits into an empty one: later sends evict, the publication does not.
     """
-    stored = Space(counts.total + waiting.messages + new.messages, counts.bytes + waiting.bytes + new.bytes)
+    stored = Space(
+        counts.total + on_the_way.messages + new.messages, counts.bytes + on_the_way.bytes + new.bytes
+    )
     asked = stored if rules.overflow is Overflow.REJECT else new
     return QueueFull() if max(above(asked, rules)) > 0 else None
 

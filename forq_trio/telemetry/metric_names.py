@@ -125,7 +125,7 @@ STAGED_BYTES = Family(
     "forq_staged_bytes",
     "gauge",
     (),
-    "Bytes of content and attributes that are staged and not yet in their queues, now.",
+    "Bytes that are staged and not yet in their queues, as they are stored, now.",
 )
 PUBLICATIONS = Family("forq_publications_total", "counter", (), "Publications of stages.")
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")

@@ -69,7 +69,7 @@ def parse_durations(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in re.split(r"[;,]\s+|;|,(?!\d{3}(?!\d))", text.strip()) if part.strip()]
     if not parts:
         raise ValueError("Type one duration or more, as 1 s, 5 s, 1 min.")
-    unit = re.search(r"([A-Za-z]+)\W*\Z", parts[-1])
+    unit = re.search(r"([A-Za-z]+)\W*\Z", parts[-1][-TEXT_LENGTH_MAX:])
     if unit is not None:
         parts = [part if not _WHOLE.fullmatch(part) else f"{part} {unit[1]}" for part in parts]
     return tuple(parse_duration(part) for part in parts)
@@ -86,12 +86,16 @@ def parse_size(text: str) -> int:
 
 def parse_count(text: str) -> int:
     """A whole number, with or without separators, or as "10k". Raises ValueError with a sentence."""
-    short = _SHORT_COUNT.fullmatch(_COMMA.sub(".", text.strip().lower())) if text.isascii() else None
+    short = (
+        _SHORT_COUNT.fullmatch(_COMMA.sub(".", text.strip().lower()))
+        if len(text) <= TEXT_LENGTH_MAX and text.isascii()
+        else None
+    )
     if short is not None:
         count = Fraction(short[1]) * _THOUSANDS[short[2]]
         if count.denominator == 1:
             return int(count)
-    if len(text) > TEXT_LENGTH_MAX or not _WHOLE.fullmatch(text.strip()) or not text.isascii():
+    if not _WHOLE.fullmatch(text.strip()) or not text.isascii():
         raise ValueError("Type a whole number.")
     return int(re.sub(r"\D", "", text))
 

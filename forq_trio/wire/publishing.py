@@ -28,17 +28,21 @@ class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
     app: Annotated[str, text_up_to(limits.PIPELINE_NAME_LENGTH_MAX, _NAME)]
     version: Annotated[int, Meta(description="Higher than all that the app published before.")]
     stages: Annotated[list[NamedStage], up_to(limits.PUBLISH_STAGES_MAX, "May be empty.")]
+    once: Annotated[
+        bool, Meta(description="The app's name is used for one job only; it is remembered for 7 days.")
+    ] = False
 
 
 class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     """What became of a publication.
 
     published: false if the app had published this version, or a later one, before: nothing was done then. messages: how
-    many are in their queues now.
+    many are in their queues. moving: not all of them are yet; the same call goes on to wait for that.
     """
 
     published: bool
     messages: Annotated[Count | None, LEFT_OUT] = None
+    moving: bool = False
 
 
 class ExportPage(Struct, frozen=True, gc=False):

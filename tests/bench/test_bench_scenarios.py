@@ -39,6 +39,9 @@ ROWS = {
     "features-stored": 4,
     "neighbours": 10,
     "writes": 18,
+    "pipelines": 5,
+    "spark": 1,
+    "events": None,
     "peers": None,
 }
 

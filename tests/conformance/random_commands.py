@@ -234,6 +234,7 @@ publishing = st.one_of(
             st.lists(st.builds(Stage, sent_to, stage_names, st.integers(1, 2)), min_size=1, max_size=2).map(
                 tuple
             ),
+            st.booleans(),
         )
     ]
     * 2,

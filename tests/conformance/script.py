@@ -14,9 +14,9 @@ from forq_trio.model.commands import (
     Pause,
     Produce,
     Redrive,
+    Removed,
     Sweep,
     SweepKind,
-    Swept,
 )
 from forq_trio.model.messages import (
     Delivery,
@@ -131,7 +131,7 @@ def drain(engine: Engine, *, queue: str = "q", now: int = T0) -> list[str]:
     return drained
 
 
-def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Swept:
+def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Removed:
     return do(engine, Sweep(kind), now)
 
 

@@ -181,7 +181,7 @@ class Side:
             [self.reader.publication(app) for app in "mno"],
             dict(engine.snapshot().consumers),
             [self._pages(consumer) for _, consumer in sorted(engine.snapshot().consumers.items())],
-            engine.snapshot().event_log._replace(begin=0),
+            engine.snapshot().event_log._replace(bytes_before_first=0),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
 

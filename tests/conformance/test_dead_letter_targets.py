@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.commands import Configure, ForgetQueue, Sweep, SweepKind, Swept
+from forq_trio.model.commands import Configure, ForgetQueue, Removed, Sweep, SweepKind
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts, Status
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
@@ -67,7 +67,7 @@ def test_without_one_messages_are_deleted(engine, own):
     send(engine, ttl_ms=1_000, **fields)
     fail(engine)
     result = run(engine, Sweep(SweepKind.FAILED))
-    assert result.outcomes == [Swept(1, more=False)]
+    assert result.outcomes == [Removed(1, more=False)]
     assert result.events == [Event(CLEANED_UP, "q", 1, "failed")]
     send(engine, ttl_ms=10, **fields)
     assert run(engine, now=T0 + 10).events == [Event(CLEANED_UP, "q", 1, "expired")]

@@ -17,9 +17,9 @@ from forq_trio.model.commands import (
     Purge,
     Redrive,
     Release,
+    Removed,
     Sweep,
     SweepKind,
-    Swept,
     TrimEvents,
 )
 from forq_trio.model.messages import NewMessage
@@ -27,7 +27,7 @@ from forq_trio.model.queue_settings import Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from support.batches import read_events
 
-from .script import T0, do, receipts, receive, run, send
+from .script import DAY_MS, T0, do, receipts, receive, run, send
 
 ON = EngineSettings(events=True, attempts_max=2)
 MEMBERS = ["id", "at", "kind", "queue", "messageId", "sequence", "attempt", "reason", "target"]
@@ -220,13 +220,23 @@ def kept(engine, reader) -> list[int]:
     return ids
 
 
+def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine, reader) -> None:
+    for at in (T0 + 365 * DAY_MS, T0, T0 + 2 * DAY_MS):
+        send(engine, "x", now=at)
+    now = T0 + 2 * DAY_MS
+    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Removed(2, more=False)
+    send(engine, "x", now=now + DAY_MS // 2)
+    assert do(engine, TrimEvents(now - DAY_MS, 10**9), now) == Removed(0, more=False)
+    assert kept(engine, reader) == [3, 4, 5]
+
+
 def test_old_events_are_removed_but_not_the_newest(engine, reader) -> None:
     for n in range(5):
         send(engine, "x", now=T0 + n)
-    assert do(engine, TrimEvents(T0 + 2, 10**9), T0 + 5) == Swept(2, more=False)
+    assert do(engine, TrimEvents(T0 + 2, 10**9), T0 + 5) == Removed(2, more=False)
     assert kept(engine, reader) == [3, 4, 5]
-    assert do(engine, TrimEvents(T0 + 99, 10**9), T0 + 5) == Swept(2, more=False)
-    assert do(engine, TrimEvents(T0 + 99, 0), T0 + 5) == Swept(0, more=False)
+    assert do(engine, TrimEvents(T0 + 99, 10**9), T0 + 5) == Removed(2, more=False)
+    assert do(engine, TrimEvents(T0 + 99, 0), T0 + 5) == Removed(0, more=False)
     assert kept(engine, reader) == [5]
     send(engine, "x")
     assert kept(engine, reader) == [5, 6]
@@ -235,7 +245,7 @@ def test_old_events_are_removed_but_not_the_newest(engine, reader) -> None:
 def test_the_oldest_are_removed_until_the_rest_is_small_enough(engine, reader) -> None:
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(10))))
     each = engine.snapshot().event_log.bytes // 10
-    assert do(engine, TrimEvents(0, 4 * each)) == Swept(6, more=False)
+    assert do(engine, TrimEvents(0, 4 * each)) == Removed(6, more=False)
     assert kept(engine, reader) == [7, 8, 9, 10]
     assert engine.snapshot().event_log.bytes == 4 * each
 
@@ -243,7 +253,7 @@ def test_the_oldest_are_removed_until_the_rest_is_small_enough(engine, reader) -
 def test_one_step_of_retention_removes_a_bounded_number(engine, reader, monkeypatch) -> None:
     monkeypatch.setattr(limits, "EVENTS_TRIMMED_MAX", 4)
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(10))))
-    assert do(engine, TrimEvents(T0 + 1, 0)) == Swept(4, more=True)
-    assert do(engine, TrimEvents(T0 + 1, 0)) == Swept(4, more=True)
-    assert do(engine, TrimEvents(T0 + 1, 0)) == Swept(1, more=False)
+    assert do(engine, TrimEvents(T0 + 1, 0)) == Removed(4, more=True)
+    assert do(engine, TrimEvents(T0 + 1, 0)) == Removed(4, more=True)
+    assert do(engine, TrimEvents(T0 + 1, 0)) == Removed(1, more=False)
     assert kept(engine, reader) == [10]

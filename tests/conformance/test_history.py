@@ -13,17 +13,30 @@ from forq_trio.model.commands import (
     ProduceMany,
     Purge,
     PurgeHistory,
+    Removed,
     Resubmit,
     SweepKind,
     TrimHistory,
-    Trimmed,
 )
 from forq_trio.model.history import HistoryCounts, HistoryEnds
 from forq_trio.model.messages import MessageFilter, NewMessage
 from forq_trio.model.queue_settings import Overflow
 from forq_trio.storage.engine import EngineSettings
 
-from .script import T0, ack, configure, do, drain, fail, receive_one, run, send, send_dead_letter, sweep
+from .script import (
+    DAY_MS,
+    T0,
+    ack,
+    configure,
+    do,
+    drain,
+    fail,
+    receive_one,
+    run,
+    send,
+    send_dead_letter,
+    sweep,
+)
 
 EVERYTHING = 10**12
 
@@ -152,6 +165,17 @@ def test_a_page_has_a_bound_in_bytes(engine, monkeypatch):
     assert [message.content[0] for message in found(engine).messages] == ["v"]
 
 
+def test_a_page_is_bounded_in_the_bytes_that_it_writes(engine, monkeypatch):
+    finish(engine, *["\u0001" * 400] * 5)
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 6_000)
+    for queue in (None, "q"):
+        found, after = [], 0
+        while page := lines(engine, after, queue=queue):
+            found.append([line["historyId"] for line in page])
+            after = next_after(engine, after, queue=queue)
+        assert found == [[1, 2], [3, 4], [5]]
+
+
 def test_searches_go_from_the_newest_down(engine):
     configure(engine, "q", dead_letter_queue="")
     finish(engine, "one", "two", "three")
@@ -174,17 +198,29 @@ def test_it_is_trimmed_by_age_oldest_first(engine):
     finish(engine, "a", "b")
     finish(engine, "c", queue="r", now=T0 + 10)
     finish(engine, "d", now=T0 + 20)
-    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Trimmed(2, more=False)
+    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(2, more=False)
     assert [line["content"] for line in lines(engine)] == ["c", "d"]
     assert engine.snapshot().history_ends == HistoryEnds(3, 4)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
-    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Trimmed(0, more=False)
+    assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(0, more=False)
+
+
+def test_dates_of_a_clock_that_was_far_ahead_do_not_keep_others(engine):
+    year = 365 * DAY_MS
+    finish(engine, "a", now=T0 + year)
+    finish(engine, "b", now=T0)
+    finish(engine, "c", now=T0 + 2 * DAY_MS)
+    now = T0 + 2 * DAY_MS
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Removed(2, more=False)
+    assert [line["content"] for line in lines(engine)] == ["c"]
+    finish(engine, "d", now=now + DAY_MS // 2)
+    assert do(engine, TrimHistory(now - DAY_MS, EVERYTHING), now) == Removed(0, more=False)
 
 
 def test_it_is_trimmed_by_bytes(engine):
     finish(engine, "aaaa", "bbb", "cc")
-    assert do(engine, TrimHistory(0, 5)) == Trimmed(1, more=False)
-    assert do(engine, TrimHistory(0, 4)) == Trimmed(1, more=False)
+    assert do(engine, TrimHistory(0, 5)) == Removed(1, more=False)
+    assert do(engine, TrimHistory(0, 4)) == Removed(1, more=False)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 2)}
 
 
@@ -203,9 +239,9 @@ def test_a_step_takes_so_many_messages_and_bytes(engine, monkeypatch):
     monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 3)
     monkeypatch.setattr(limits, "HISTORY_STEP_BYTES", 4)
     finish(engine, "a", "b", "c", "dddd", "e")
-    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Trimmed(3, more=True)
-    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Trimmed(1, more=True)
-    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Trimmed(1, more=False)
+    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(3, more=True)
+    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(1, more=True)
+    assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(1, more=False)
 
 
 def test_a_purge_leaves_other_queues_and_what_ends_later(engine, monkeypatch):

@@ -5,11 +5,11 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import QueueFull, StageMissing, StagingFull
+from forq_trio.model.errors import QueueFull, StageMissing, StagingFull, TooManyApps
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.publishing import Published, PublishedVersion, Stage, Staged, StagedPart
 from forq_trio.model.queue_settings import Overflow
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import DEFERRED, Batch, Deferred
 
 from .script import DAY_MS, T0, claim, configure, contents, do, drain, run, send
 
@@ -24,20 +24,25 @@ def stage(engine, *parts, name="s", page=0, queue="q", now=T0):
     return do(engine, StagePage(queue, name, page, tuple(part(*each) for each in parts)), now)
 
 
-def publish(engine, *stages, app="app", version=1, now=T0):
+def publish(engine, *stages, app="app", version=1, now=T0, once=False):
     named = [each if isinstance(each, Stage) else Stage("q", each, 1) for each in stages]
-    return do(engine, Publish(app, version, tuple(named)), now)
+    return do(engine, Publish(app, version, tuple(named), once), now)
 
 
 def advance(engine, now=T0):
     """Run batches until nothing is on its way; returns how many there were."""
     batches = 0
-    while engine.snapshot().staging.waiting:
+    while engine.snapshot().staging.in_progress:
         result = run(engine, now=now)
         batches += 1
-        assert not engine.snapshot().staging.waiting or result.next_due_ms <= now
+        assert not engine.snapshot().staging.in_progress or result.next_due_ms <= now
         assert batches < 1_000
     return batches
+
+
+def size(*parts):
+    """The bytes of these parts as they are stored."""
+    return sum(len(part(*each).body) for each in parts)
 
 
 def staged(engine):
@@ -49,7 +54,7 @@ def test_pages_enter_the_queue_in_order_once_they_are_published(engine):
     assert stage(engine, ["c", "d"], ["e"], page=1) == Staged(3, 3)
     assert stage(engine, ["a"], ["b"]) == Staged(2, 2)
     assert stage(engine, ["y"], name="t") == Staged(1, 1)
-    assert staged(engine) == (2, 6)
+    assert staged(engine) == (2, size(["c", "d"], ["e"], ["a"], ["b"], ["y"]))
     assert "q" not in engine.snapshot().counts
     assert publish(engine, "t", Stage("q", "s", 2)) == Published(True, 6, 2)
     advance(engine)
@@ -75,7 +80,7 @@ def test_a_version_is_published_once(engine):
     assert publish(engine, "u", version=5, app="other").published
     advance(engine)
     assert drain(engine) == ["1", "3"]
-    assert staged(engine) == (1, 1)
+    assert staged(engine) == (1, size(["2"]))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +99,7 @@ def test_nothing_is_published_where_a_stage_is_not_as_it_was_named(engine, stage
     stage(engine, ["a"], name="gap", page=0)
     stage(engine, ["c"], name="gap", page=2)
     assert isinstance(publish(engine, *stages), StageMissing)
-    assert engine.snapshot().staging.waiting == 0
+    assert engine.snapshot().staging.in_progress == 0
     assert publish(engine, "s").published
 
 
@@ -180,7 +185,7 @@ def test_a_discarded_stage_is_gone_and_its_name_free(engine):
     assert isinstance(publish(engine, "s"), StageMissing)
     assert stage(engine, ["b", "c"]) == Staged(2, 2)
     advance(engine)
-    assert staged(engine) == (1, 2)
+    assert staged(engine) == (1, size(["b", "c"]))
     assert publish(engine, "s").published
     advance(engine)
     assert drain(engine) == ["b", "c"]
@@ -197,33 +202,66 @@ def test_a_stage_ends_a_day_after_its_last_page(engine, monkeypatch):
     assert do(engine, EndStages(), T0 + DAY_MS + 1) == 1
     assert do(engine, EndStages(), T0 + DAY_MS + 1) == 0
     advance(engine, T0 + DAY_MS + 1)
-    assert staged(engine) == (1, 2)
+    assert staged(engine) == (1, size(["b"], ["c"]))
     assert publish(engine, Stage("q", "t", 2), now=T0 + DAY_MS).published
 
 
-def test_what_is_staged_is_bounded(engine, monkeypatch):
-    monkeypatch.setattr(limits, "STAGED_BYTES_MAX", 4)
+def test_what_is_staged_is_bounded_as_it_is_stored(engine, monkeypatch):
+    page = size(["aaa"])
+    assert page > 3
+    monkeypatch.setattr(limits, "STAGED_BYTES_MAX", 2 * page)
     monkeypatch.setattr(limits, "STAGES_MAX", 2)
     assert stage(engine, ["aaa"]) == Staged(1, 3)
-    assert isinstance(stage(engine, ["bb"], page=1), StagingFull)
+    assert staged(engine) == (1, page)
+    assert isinstance(stage(engine, ["bbb"], ["c"], page=1), StagingFull)
     assert stage(engine, ["aaa", "whatever"]) == Staged(1, 3)
-    assert stage(engine, [""], name="t") == Staged(1, 0)
-    assert isinstance(stage(engine, [""], name="u"), StagingFull)
+    assert stage(engine, ["ccc"], name="t") == Staged(1, 3)
+    assert isinstance(stage(engine, [], name="u"), StagingFull)
     publish(engine, "s")
     advance(engine)
-    assert stage(engine, ["bbbb"], name="u") == Staged(1, 4)
+    assert staged(engine) == (1, page)
+    assert stage(engine, ["bbb"], name="u") == Staged(1, 3)
 
 
-def test_the_last_version_of_an_app_is_remembered(engine, reader, monkeypatch):
-    monkeypatch.setattr(limits, "PUBLICATIONS_REMEMBERED_MAX", 2)
-    for version, app in enumerate("abac", 1):
-        stage(engine, [], name=app)
-        assert publish(engine, app, app=app, version=version, now=T0 + version).published
-        advance(engine)
-    assert reader.publication("a") == PublishedVersion("a", 3, T0 + 3)
+def test_the_last_version_of_an_app_is_remembered_for_a_year(engine, reader):
+    year = limits.APP_LIFE_MS
+    assert publish(engine, app="a", version=1).published
+    assert publish(engine, app="b", version=4, now=T0 + 1).published
+    assert publish(engine, app="a", version=2, now=T0 + 2).published
+    assert reader.publication("a") == PublishedVersion("a", 2, T0 + 2)
+    assert publish(engine, app="c", now=T0 + year).published
+    assert not publish(engine, app="b", version=4, now=T0 + year).published
+    assert publish(engine, app="c", version=2, now=T0 + year + 1).published
     assert reader.publication("b") is None
-    assert reader.publication("c") == PublishedVersion("c", 4, T0 + 4)
-    assert engine.snapshot().staging.apps == 2
+    assert publish(engine, app="c", version=3, now=T0 + year + 2).published
+    assert reader.publication("a") is None
+    assert engine.snapshot().staging.apps == 1
+
+
+def test_an_app_of_one_job_is_forgotten_after_a_week(engine, reader):
+    publish(engine, app="stays", version=9)
+    publish(engine, app="job", once=True)
+    publish(engine, app="other", now=T0 + 7 * DAY_MS - 1)
+    assert reader.publication("job") is not None
+    publish(engine, app="other", version=2, now=T0 + 7 * DAY_MS)
+    assert reader.publication("job") is None
+    assert reader.publication("stays").version == 9
+
+
+def test_many_jobs_do_not_make_an_app_forgotten(engine, reader, monkeypatch):
+    monkeypatch.setattr(limits, "APPS_MAX", 3)
+    publish(engine, app="query", version=5)
+    for number in range(5):
+        assert publish(engine, app=f"job-{number}", now=T0 + number, once=True).published
+    assert reader.publication("query").version == 5
+    assert [reader.publication(f"job-{number}") is None for number in range(5)] == [True] * 3 + [False] * 2
+    assert publish(engine, app="second").published
+    assert publish(engine, app="third").published
+    stage(engine, ["a"])
+    assert isinstance(publish(engine, "s", app="fourth"), TooManyApps)
+    assert isinstance(publish(engine, "s", app="job", once=True), TooManyApps)
+    assert publish(engine, "s", app="third", version=2).published
+    assert engine.snapshot().staging.apps == 3
 
 
 def test_an_empty_page_is_a_page(engine):
@@ -232,3 +270,16 @@ def test_an_empty_page_is_a_page(engine):
     assert publish(engine, "s") == Published(True, 0, 1)
     advance(engine)
     assert staged(engine) == (0, 0)
+
+
+def test_publications_of_one_batch_name_a_bounded_number_of_stages(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PUBLISH_STAGES_MAX", 3)
+    for name in "abc":
+        stage(engine, [name], name=name)
+    missing = (Stage("q", "a", 1), Stage("q", "b", 1), Stage("q", "missing", 1))
+    first, second, third = (Publish(f"app {number}", 1, missing) for number in range(3))
+    result = run(engine, first, second, third)
+    assert isinstance(result.outcomes[0], StageMissing)
+    assert result.outcomes[1:] == [DEFERRED, DEFERRED]
+    result = run(engine, second, Publish("other", 1, (Stage("q", "c", 1),)))
+    assert [type(outcome) for outcome in result.outcomes] == [StageMissing, Deferred]

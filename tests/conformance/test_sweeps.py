@@ -4,7 +4,7 @@ expired and stale messages normally find nothing; here a small bound on settling
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import ProduceMany, Sweep, SweepKind, Swept
+from forq_trio.model.commands import ProduceMany, Removed, Sweep, SweepKind
 from forq_trio.model.messages import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED, EngineSettings, Event
 
@@ -20,7 +20,7 @@ def one_at_a_time(monkeypatch):
 @pytest.mark.parametrize("kind", SweepKind)
 def test_f13_an_empty_store_has_nothing_to_sweep(engine, kind):
     result = run(engine, Sweep(kind))
-    assert result.outcomes == [Swept(0, more=False)]
+    assert result.outcomes == [Removed(0, more=False)]
     assert result.events == []
 
 
@@ -28,7 +28,7 @@ def test_f7_failed_messages_move_to_the_dead_letter_queue(engine):
     produced = send(engine, "body")
     fail(engine)
     result = run(engine, Sweep(SweepKind.FAILED), now=T0 + 5)
-    assert result.outcomes == [Swept(1, more=False)]
+    assert result.outcomes == [Removed(1, more=False)]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
     message = look(engine, produced.id, "q-dlq")
     assert (message.status, message.attempts, message.content) == (Status.READY, 0, "body")
@@ -43,9 +43,9 @@ def test_f7_failed_in_a_dead_letter_queue_is_deleted(engine):
     fail(engine)
     sweep(engine, SweepKind.FAILED)
     fail(engine, queue="q-dlq")
-    assert sweep(engine, SweepKind.FAILED) == Swept(0, more=False)
+    assert sweep(engine, SweepKind.FAILED) == Removed(0, more=False)
     result = run(engine, Sweep(SweepKind.FAILED_DLQ))
-    assert result.outcomes == [Swept(1, more=False)]
+    assert result.outcomes == [Removed(1, more=False)]
     assert result.events == [Event(CLEANED_UP, "q-dlq", 1, "failed")]
     assert look(engine, produced.id, "q-dlq") is None
     assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts()}
@@ -57,7 +57,7 @@ def test_f7_other_messages_are_left_alone(engine):
     send(engine)
     receive(engine)
     for kind in SweepKind:
-        assert sweep(engine, kind) == Swept(0, more=False)
+        assert sweep(engine, kind) == Removed(0, more=False)
     assert counted(engine) == {"q": QueueCounts(ready=1, delayed=1, processing=1)}
 
 
@@ -68,8 +68,8 @@ def test_f13_a_sweep_is_bounded_and_says_that_there_is_more(make_engine, monkeyp
     receive(engine, 6, lease_ms=0)
     run(engine)
     assert counted(engine) == {"q": QueueCounts(failed=6)}
-    assert sweep(engine, SweepKind.FAILED) == Swept(4, more=True)
-    assert sweep(engine, SweepKind.FAILED) == Swept(2, more=False)
+    assert sweep(engine, SweepKind.FAILED) == Removed(4, more=True)
+    assert sweep(engine, SweepKind.FAILED) == Removed(2, more=False)
     assert contents(receive(engine, 9, queue="q-dlq")) == [str(n) for n in range(6)]
 
 
@@ -77,7 +77,7 @@ def test_f13_expired(engine, one_at_a_time):
     for _ in range(3):
         send(engine)
     result = run(engine, Sweep(SweepKind.EXPIRED_DLQ), Sweep(SweepKind.EXPIRED), now=T0 + DAY_MS)
-    assert result.outcomes == [Swept(0, more=False), Swept(2, more=False)]
+    assert result.outcomes == [Removed(0, more=False), Removed(2, more=False)]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 3, "expired")]
 
 
@@ -87,7 +87,7 @@ def test_f13_expired_in_a_dead_letter_queue(make_engine, one_at_a_time):
         send(engine)
     sweep(engine, SweepKind.EXPIRED, now=T0 + 5)
     result = run(engine, Sweep(SweepKind.EXPIRED), Sweep(SweepKind.EXPIRED_DLQ), now=T0 + 10)
-    assert result.outcomes == [Swept(0, more=False), Swept(2, more=False)]
+    assert result.outcomes == [Removed(0, more=False), Removed(2, more=False)]
     assert result.events == [Event(CLEANED_UP, "q-dlq", 3, "expired")]
 
 
@@ -96,7 +96,7 @@ def test_f13_expired_takes_delayed_messages_too(make_engine, one_at_a_time):
     for _ in range(2):
         send(engine, process_after=T0 + 10)
     result = run(engine, Sweep(SweepKind.EXPIRED), now=T0 + 15)
-    assert result.outcomes == [Swept(1, more=False)]
+    assert result.outcomes == [Removed(1, more=False)]
     assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}
 
 
@@ -105,7 +105,7 @@ def test_f13_stale(engine, one_at_a_time):
         send(engine)
     receive(engine, 3, lease_ms=10)
     result = run(engine, Sweep(SweepKind.STALE), now=T0 + 10)
-    assert result.outcomes == [Swept(2, more=False)]
+    assert result.outcomes == [Removed(2, more=False)]
     assert result.events == [Event(STALE_RECOVERED, "q", 3)]
     assert counted(engine) == {"q": QueueCounts(ready=3)}
 
@@ -117,5 +117,5 @@ def test_f13_stale_at_the_last_attempt_fails(make_engine, one_at_a_time):
     receive(engine, 2, lease_ms=10)
     result = run(engine, Sweep(SweepKind.STALE), Sweep(SweepKind.FAILED), now=T0 + 10)
     assert result.failed_queued
-    assert result.outcomes == [Swept(1, more=False), Swept(2, more=False)]
+    assert result.outcomes == [Removed(1, more=False), Removed(2, more=False)]
     assert counted(engine) == {"q": QueueCounts(), "q-dlq": QueueCounts(ready=2)}

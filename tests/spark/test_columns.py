@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+import forq_trio.spark
 from forq_trio.client.types import NewMessage, Stage
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 from forq_trio.spark.columns import check_columns
@@ -125,13 +126,13 @@ def test_a_row_without_content_or_queue_is_refused(name) -> None:
         list(messages_of([rows], None))
 
 
-def test_pages_have_about_a_mebibyte_and_as_many_messages_as_the_server_takes() -> None:
+def test_pages_have_about_half_a_mebibyte_and_as_many_messages_as_the_server_takes() -> None:
     few_large = [("q", NewMessage("x" * CONTENT_BYTES_MAX))] * 20
     many_small = [("r", NewMessage(str(number))) for number in range(STAGE_PAGE_MESSAGES_MAX + 1)]
     one_huge = [("s", NewMessage("\0" * CONTENT_BYTES_MAX))] * 2  # \u0000 in JSON
     pages = list(pages_of([*few_large, *many_small, *one_huge]))
     assert [len(page) for queue, page in pages if queue == "r"] == [STAGE_PAGE_MESSAGES_MAX, 1]
-    assert [len(page) for queue, page in pages if queue == "q"] == [3] * 6 + [2]
+    assert [len(page) for queue, page in pages if queue == "q"] == [1] * 20
     assert [len(page) for queue, page in pages if queue == "s"] == [1, 1]
     assert [message for queue, page in pages if queue == "r" for message in page] == [
         message for _, message in many_small
@@ -216,3 +217,9 @@ def test_our_words_are_found_in_what_spark_says() -> None:
     said = "[ERROR] Failed: Traceback\n  File x\nforq_trio.spark.errors.ForqSchemaError: our words\n SQLSTATE: 38000"
     assert reason_of(ForqDataSourceError(said)) == "our words"
     assert reason_of(ValueError("another")) is None
+
+
+def test_the_package_has_the_pipelines_as_functions() -> None:
+    names = {"archive", "archived", "compact", "load", "reason_of", "replay", "report", "session"}
+    assert names < set(forq_trio.spark.__all__)
+    assert all(callable(getattr(forq_trio.spark, name)) for name in forq_trio.spark.__all__)

@@ -1,19 +1,27 @@
 """What we rely on in how Spark calls a data source, on the real Spark, so that a version that changes it is seen.
 
-`probe` writes down how it is called.
+`probe` writes down how it is called. One fact has no test here, because it takes a machine with a second Python: where
+PYSPARK_PYTHON is unset, workers run the python3 of the PATH, and what Spark says then is not the reason. That our
+session sets it has one.
 """
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
 from spark.probe import LIMIT, Probe
 
 ROWS = 2 * LIMIT
+
+# Spark's processes cannot import the tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 @pytest.fixture(scope="module")
@@ -203,3 +211,13 @@ def test_a_module_with_our_prefix_is_found_without_being_registered(spark) -> No
     other = spark.newSession()
     with pytest.raises(PySparkException, match="did you mean 'queue'"):
         other.read.format("forq").option("que", "q").load()
+
+
+def test_workers_run_the_python_of_this_process(spark) -> None:
+    workers = spark.range(1).mapInArrow(its_python, "python string").collect()
+    assert [row.python for row in workers] == [sys.executable]
+
+
+def its_python(batches):
+    for _ in batches:
+        yield pa.RecordBatch.from_pydict({"python": [sys.executable]})

@@ -3,13 +3,11 @@
 from itertools import chain
 
 import pytest
-from pyspark.errors import PySparkException
 
-from forq_trio.spark import reason_of
 from spark.queries import drained, stream, uncommit
 from spark.support import Server, running
 
-MODES = ["events", "history"]
+MODES = ["events", pytest.param("history", marks=pytest.mark.tier2)]
 
 
 def log(spark, server: Server, mode: str, **options: object):
@@ -110,17 +108,3 @@ def test_the_latest_is_where_the_query_began_first(spark, alone, tmp_path) -> No
     again, new = drained(latest, tmp_path)
     assert sorted(again) == sorted(later)
     assert len(new) == 1
-
-
-def test_what_the_server_has_not_kept(spark, tmp_path) -> None:
-    with running(tmp_path / "one.db") as one, running(tmp_path / "two.db") as two:
-        finish(one, "q", 3)
-        folder = tmp_path / "checkpoint"
-        (batch,) = drained(follow(spark, one, "history"), folder)
-        assert len(batch) == 3
-        finish(two, "q", 1)
-        with pytest.raises(PySparkException) as raised:
-            drained(follow(spark, two, "history"), folder)
-        assert "the checkpoint is at 3 and the server's history end at 1" in (reason_of(raised.value) or "")
-        (batch,) = drained(follow(spark, two, "history", failOnDataLoss="false"), folder)
-        assert ids(batch) == [1]

@@ -83,7 +83,7 @@ def test_open_days_and_batches_that_may_be_written_again_are_left_alone(archive)
     assert {path.name for path in today.iterdir()} == {"batch=5"}
 
 
-@pytest.mark.parametrize("where", ["written", "linked", "exchanged"])
+@pytest.mark.parametrize("where", ["written", pytest.param("linked", marks=pytest.mark.tier2), "exchanged"])
 def test_a_kill_at_any_step_loses_and_repeats_nothing(archive, where) -> None:
     add_batch(archive, 4, committed=False)
     before = read(archive)

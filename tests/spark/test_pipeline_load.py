@@ -26,19 +26,13 @@ def test_files_are_loaded_once_and_later_ones_after_them(spark, shared, queue, t
     assert messages[0].attributes == {"k": "ü"}
 
 
+@pytest.mark.tier2
 def test_without_a_content_a_message_is_the_row_as_json(spark, shared, queue, tmp_path) -> None:
     spark.range(3).selectExpr("id", "named_struct('x', id * 2) as deep").write.parquet(str(tmp_path / "rows"))
     assert load(spark, tmp_path / "rows", queue, **shared.options).published == 3
     assert sorted(shared.contents(queue)) == [
         json.dumps({"id": n, "deep": {"x": 2 * n}}, separators=(",", ":")) for n in range(3)
     ]
-
-
-def test_lines_of_one_file(spark, shared, queue, tmp_path) -> None:
-    (tmp_path / "other.txt").write_text("not this\n")
-    (tmp_path / "lines [1], {2}.txt").write_text("one\ntwo\n")
-    assert load(spark, tmp_path / "lines [1], {2}.txt", queue, **shared.options).published == 2
-    assert shared.contents(queue) == ["one", "two"]
 
 
 def test_wrong_columns_and_formats_are_told(spark, shared, queue, tmp_path) -> None:
@@ -53,19 +47,23 @@ def test_wrong_columns_and_formats_are_told(spark, shared, queue, tmp_path) -> N
         load(spark, tmp_path / "odd.bin", queue, **shared.options)
 
 
-def test_a_checkpoint_is_of_one_load(spark, shared, queue, tmp_path) -> None:
+def test_a_load_of_one_file_has_its_checkpoint_for_itself(spark, shared, queue, tmp_path) -> None:
     """As when it went into a server for tests first: nothing would be sent to the other one, and nothing said."""
-    (tmp_path / "lines.txt").write_text("one\n")
-    asked = {**shared.options, "checkpoint": tmp_path / "checkpoint"}
-    assert load(spark, tmp_path / "lines.txt", queue, **asked).published == 1
-    elsewhere = asked | {"url": "http://production:8080"}
+    (tmp_path / "other.txt").write_text("not this\n")
+    file = tmp_path / "lines [1], {2}.txt"
+    file.write_text("one\ntwo\n")
+    assert load(spark, file, queue, **shared.options).published == 2
+    assert shared.contents(queue) == ["one", "two"]
+    place = f"{file}.forq-load/{queue}"
+    elsewhere = shared.options | {"url": "http://production:8080", "checkpoint": place}
     with pytest.raises(
         InvalidRequest, match=f"url {shared.url}, not http://production:8080: use another one"
     ):
-        load(spark, tmp_path / "lines.txt", queue, **elsewhere)
+        load(spark, file, queue, **elsewhere)
     with pytest.raises(InvalidRequest, match=f"queue {queue}, not another: use another one"):
-        load(spark, tmp_path / "lines.txt", "another", **asked)
-    assert load(spark, tmp_path / "lines.txt", queue, **asked | {"url": f"{shared.url}/"}).read == 0
+        load(spark, file, "another", **shared.options, checkpoint=place)
+    with pytest.raises(InvalidRequest, match=r"dataset .*: use another one"):
+        load(spark, tmp_path / "other.txt", queue, **shared.options, checkpoint=place)
 
 
 def test_a_checkpoint_without_a_batch_is_anybodys(spark, tmp_path) -> None:

@@ -30,10 +30,6 @@ def finish(server: Server, queue: str, contents: list[str]) -> list[str]:
 
 def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -> None:
     finish(server, "done", ["a", "b", "c"])
-    found = replay(
-        spark, "again", **server.options, source_queue="done", where="content <> 'b'", dry_run=True
-    )
-    assert (found.matched, found.published) == ({"done": 2}, 0)
     asked = dict(server.options, source_queue="done", where="content <> 'b'")
     first = replay(spark, "again", **asked)
     assert (first.published, first.already_done) == (2, False)
@@ -43,8 +39,9 @@ def test_history_goes_into_a_queue_once_with_what_belongs_to_it(spark, server) -
     assert [message.content for message in messages] == ["a", "c"]
     assert messages[0].attributes == {"kind": "ä"}
     assert messages[0].priority == 7
-    assert replay(spark, "again", **asked, name="once-more").published == 2
-    assert server.contents("again") == ["a", "c", "a", "c"]
+    named = replay(spark, "again", **asked, name="once-more", dry_run=True)
+    assert (named.app, named.matched) == ("replay:once-more", {"done": 2})
+    assert first.app != named.app
 
 
 def test_an_archive_is_replayed_by_ids_and_outcome(spark, server, tmp_path) -> None:
@@ -54,7 +51,6 @@ def test_an_archive_is_replayed_by_ids_and_outcome(spark, server, tmp_path) -> N
     with pytest.raises(InvalidRequest, match="queue kept, not unset"):
         archive(spark, tmp_path, **server.options, tables=["history"])
     asked = dict(server.options, archive=tmp_path)
-    assert replay(spark, "from-archive", **asked, outcomes=["expired"]).published == 0
     assert replay(spark, "from-archive", **asked, ids=ids[1:], outcomes=["acked"]).published == 2
     assert len(server.contents("from-archive")) == 2
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from forq_trio import ForqClient
@@ -15,6 +16,7 @@ from forq_trio.spark.logs import LogReader, LogStreamReader
 from forq_trio.spark.options import parsed
 from forq_trio.spark.ranges import Range
 from forq_trio.spark.schemas import schema_of
+from forq_trio.spark.source import ForqDataSource
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import SQLITE_PREFIX, open_engine
 from forq_trio.system import open_system
@@ -96,6 +98,68 @@ def test_a_lease_that_is_given_back_while_it_is_read(url, client, queue) -> None
     with pytest.raises(ForqDataLoss, match=r"lease 1 .* is gone"):
         rows(reader, *pages)
     assert rows(lenient, *pages) == 0
+
+
+def test_a_lease_that_was_given_back_cannot_be_repeated(url, client, queue) -> None:
+    """Nor acknowledged; where that is allowed its batch is empty, and its messages come again."""
+    client.produce(queue, "one")
+    consumer(url, queue).latestOffset({"seq": 0}, ReadMaxRows(10))
+    client.release_consumer(queue, "spark")
+    strict = consumer(url, queue)
+    with pytest.raises(ForqDataLoss, match=r"lease 1 of consumer 'spark' .* is gone"):
+        strict.partitions({"seq": 0}, {"seq": 1})
+    with pytest.raises(ForqDataLoss, match="lease 1 of consumer 'spark' was given back after its batch"):
+        strict.latestOffset({"seq": 1}, ReadMaxRows(10))
+    lenient = consumer(url, queue, failOnDataLoss="false")
+    assert lenient.partitions({"seq": 0}, {"seq": 1}) == []
+    assert lenient.latestOffset({"seq": 1}, ReadMaxRows(10)) == {"seq": 2}
+    assert rows(lenient, *lenient.partitions({"seq": 1}, {"seq": 2})) == 1
+
+
+def test_a_lease_that_no_batch_had_is_left_out_when_it_is_given_back(url, client, queue) -> None:
+    client.produce(queue, "one")
+    consumer(url, queue).latestOffset({"seq": 0}, ReadMaxRows(10))
+    client.release_consumer(queue, "spark")
+    assert consumer(url, queue).latestOffset({"seq": 0}, ReadMaxRows(10)) == {"seq": 2}
+
+
+def test_an_older_checkpoint_has_the_leases_that_are_kept(url, client, queue) -> None:
+    reader = consumer(url, queue)
+    for number in range(6):
+        client.produce(queue, str(number))
+        assert reader.latestOffset({"seq": number}, ReadMaxRows(1)) == {"seq": number + 1}
+    assert reader.latestOffset({"seq": 6}, ReadMaxRows(1)) == {"seq": 6}
+    assert consumer(url, queue).latestOffset({"seq": 4}, ReadMaxRows(1)) == {"seq": 5}
+    with pytest.raises(ForqDataLoss, match="has acknowledged lease 2 long ago and is at 6"):
+        consumer(url, queue).latestOffset({"seq": 1}, ReadMaxRows(1))
+    lenient = consumer(url, queue, failOnDataLoss="false")
+    assert lenient.latestOffset({"seq": 1}, ReadMaxRows(1)) == {"seq": 4}
+
+
+def test_a_consumer_that_was_deleted_does_not_take_the_checkpoint(url, client, queue) -> None:
+    with pytest.raises(ForqDataSourceError, match="Start with a new checkpoint"):
+        consumer(url, queue).latestOffset({"seq": 3}, ReadMaxRows(1))
+
+
+def test_a_stream_that_cannot_be_says_so_in_its_first_call(url) -> None:
+    """Spark shows what is raised there, and hides what streamReader raises."""
+    given = CaseInsensitiveDict({"url": url, "token": SECRET, "queue": "q"})
+    refused = ForqDataSource(given).streamReader(schema_of(parsed(given, "read")))
+    for call in (refused.initialOffset, refused.getDefaultReadLimit):
+        with pytest.raises(ForqDataSourceError, match="option 'consumer' has to name who reads"):
+            call()
+
+
+def test_a_log_that_ends_before_the_checkpoint_is_another(url) -> None:
+    with ForqClient(url, SECRET) as client:
+        last = client.event_range().last
+    strict, lenient = (
+        made(LogStreamReader, url, "stream", mode="events", failOnDataLoss=fail) for fail in ("true", "false")
+    )
+    ahead = {"after": last, "until": last + 9}
+    with pytest.raises(ForqDataLoss, match=f"the checkpoint is at .* and the server's events end at {last}"):
+        strict.latestOffset(ahead, ReadMaxRows(10**6))
+    assert lenient.latestOffset(ahead, ReadMaxRows(10**6)) == {"after": 0, "until": last}
 
 
 @pytest.mark.parametrize("mode", ["events", "history"])

@@ -57,9 +57,8 @@ def test_the_module_registers_the_source_by_itself(spark, shared, queue) -> None
             "no server can be reached at http://127.0.0.1:1",
         ),
         ({"token": "wrong"}, "refused: "),
-        ({"consumer": "c"}, "option 'consumer' means nothing for spark.read"),
     ],
-    ids=["mode", "url", "token", "consumer"],
+    ids=["mode", "url", "token"],
 )
 def test_what_a_person_is_told(spark, shared, options, reason) -> None:
     given = shared.options | {"queue": "q"} | options

@@ -93,13 +93,8 @@ def test_from_queue_to_queues(spark, shared, queue, tmp_path) -> None:
     [
         (lambda rows: rows.select("priority"), {"queue": "q"}, "column 'content' is missing"),
         (lambda rows: rows, {}, "where do the messages go?"),
-        (
-            lambda rows: rows,
-            {"queue": "q", "txnAppId": "a", "txnVersion": "1"},
-            "means nothing for a stream's",
-        ),
     ],
-    ids=["column", "queue", "transaction"],
+    ids=["column", "queue"],
 )
 def test_what_a_person_is_told(spark, shared, tmp_path, change, options, reason) -> None:
     files = tmp_path / "files"

@@ -54,6 +54,8 @@ FOR_DIALECTS = {
         ),
         "over HTTP a request ends after a while",
     ),
+    "consumers_page": "a page as it goes over HTTP",
+    "publication_in": "over HTTP the key's glob is the namespace of an app",
     "lease_lines": "the lines of a page as they are stored",
     "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",

@@ -67,6 +67,6 @@ def test_sqlite_refuses_a_change_that_is_not_in_the_table() -> None:
 
 
 def test_the_reference_engine_refuses_it_too() -> None:
-    tx = MemoryTransaction(MemoryEngine(EngineSettings())._committed, 0, 0)
+    tx = MemoryTransaction(MemoryEngine(EngineSettings())._committed, 0, 0, 0)
     with pytest.raises(AssertionError, match="acked"):
         tx.transition(engine.ACKED, None, None)

@@ -90,7 +90,7 @@ PURGE = Operation(
 REMOVE = Operation(
     name="removeQueue",
     tag=_TAG,
-    summary="Forget an empty queue and its settings",
+    summary="Forget an empty queue, its settings and its consumers",
     answers=(Answer(204, "The queue is forgotten."),),
     codes=(*_WRITER, codes.QUEUE_NOT_EMPTY),
 )

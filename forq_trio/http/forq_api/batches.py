@@ -38,7 +38,7 @@ class BatchEndpoints:
     async def send(self, request: Request, queue: str) -> Response:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         self._broker.check_producible(queue)
-        entries = read_messages(request.body)
+        entries = await read_messages(request.body)
         check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", codes.TOO_MANY_MESSAGES)
         messages = [entry for entry in entries if isinstance(entry, NewMessage)]
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):

@@ -3,7 +3,7 @@
 The last of a repeated member counts. Ranges are checked by the endpoints, because each has its own code.
 """
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -21,8 +21,9 @@ class BodyReader(Generic[BodyT]):
 
     __slots__ = ("_body", "_decode")
 
-    def __init__(self, body: type[BodyT]) -> None:
-        self._body = body
+    def __init__(self, body: type[BodyT], shown: type[Any] | None = None) -> None:
+        """shown: the type by which refusals are explained, None for `body`."""
+        self._body = shown or body
         self._decode = msgspec.json.Decoder(body).decode
 
     def __call__(self, raw: bytes | msgspec.Raw) -> BodyT:

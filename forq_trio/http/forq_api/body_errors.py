@@ -10,6 +10,7 @@ from msgspec import inspect
 
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.refusals import Refused, shortened
+from forq_trio.model import limits
 
 _AT = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
@@ -19,6 +20,8 @@ _MISSING = re.compile(r"Object missing required field `(.*)`")
 _CHOICE = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
 _FORM = re.compile(rb"[\w.%+\[\]-]+=[^\r\n]*")
 _TRUNCATED = "Input data was truncated"
+_END_LENGTH = 2 * limits.ERROR_MESSAGE_LENGTH_MAX
+"""Of a text that repeats what a client sent, so much of each end is looked at: the path of a member is at its end."""
 _ANY = "[...]"
 """What msgspec writes for a value of an object that may have members of any name."""
 
@@ -42,12 +45,12 @@ def refusal(body: type[Any], raw: bytes, error: Exception) -> Refused:
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """A hint at the known name that is nearest to `name`, to be put behind a sentence; "" without one."""
-    nearest = get_close_matches(name, known, n=1)
+    nearest = get_close_matches(name, known, n=1) if len(name) <= limits.ERROR_FIELD_LENGTH_MAX else None
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def _wrong_value(body: type[Any], raw: bytes, error: msgspec.ValidationError) -> Refused:
-    found = _AT.fullmatch(str(error))
+    found = _AT.fullmatch(_ends(str(error)))
     assert found is not None  # the pattern takes any text
     problem, path = found[1], found[2] or ""
     if unknown := _UNKNOWN.fullmatch(problem):
@@ -60,6 +63,10 @@ def _wrong_value(body: type[Any], raw: bytes, error: msgspec.ValidationError) ->
         words = ", ".join(_choices(body, path))
         return _invalid(path, f"must be one of {words}, not '{shortened(choice[1])}'")
     return _invalid(path, f"is not valid: {problem}")
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _END_LENGTH else text[:_END_LENGTH] + text[-_END_LENGTH:]
 
 
 def _unknown_member(body: type[Any], raw: bytes, path: str, name: str) -> Refused:
@@ -93,15 +100,15 @@ def _wanted(types: str) -> str:
 
 def _not_json(raw: bytes, error: Exception) -> str:
     """Why a body is no JSON that can be read."""
-    if not raw.strip():
+    if not raw or raw.isspace():
         return "the body is empty; it must be JSON"
     if isinstance(error, UnicodeDecodeError):
         return f"the body is not UTF-8 (at byte {error.start})"
     if isinstance(error, RecursionError):
         return "the body is nested too deeply"
-    if _FORM.fullmatch(raw):
+    if _FORM.fullmatch(raw[:_END_LENGTH]):
         return "the body is form data; it must be JSON"
-    problem = str(error).removeprefix("JSON is malformed: ")
+    problem = _ends(str(error)).removeprefix("JSON is malformed: ")
     if problem == _TRUNCATED:
         problem = "it ends too early, or has half of a surrogate pair (\\ud800 to \\udfff)"
     return f"the body is not JSON: {problem}"

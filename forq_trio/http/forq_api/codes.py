@@ -30,6 +30,8 @@ LEASE_GONE = "forq.lease_gone"
 TOO_MANY_CONSUMERS = "conflict.too_many_consumers"
 TOO_MANY_REDRIVES = "forq.too_many_redrives"
 STAGING_FULL = "forq.staging_full"
+PUBLICATION_UNFINISHED = "forq.publication_unfinished"
+TOO_MANY_APPS = "forq.too_many_apps"
 STAGE_MISSING = "forq.stage_missing"
 PUBLICATION_NOT_FOUND = "not_found.publication"
 NAME_INVALID = "bad_request.name.invalid"
@@ -215,6 +217,10 @@ CODES = {
     STAGING_FULL: Code(
         503, "As many stages, or bytes in them, wait to be published as may at once; nothing was staged."
     ),
+    PUBLICATION_UNFINISHED: Code(
+        504, "It is published, but its messages cannot enter their queues now; repeat the request to wait on."
+    ),
+    TOO_MANY_APPS: Code(503, "As many apps have published as are remembered; nothing was published."),
     LEASES_FULL: Code(503, "The leases of all consumers have as many bytes as they may; nothing was leased."),
     TOO_MANY_REDRIVES: Code(503, "As many redrives run as may at once; try again when one has ended."),
 }
@@ -228,10 +234,14 @@ RETRY_SECONDS = {
     READ_TIMEOUT: 1,
     QUEUE_FULL: limits.QUEUE_FULL_RETRY_SECONDS,
     STAGING_FULL: 1,
+    TOO_MANY_APPS: 1,
     LEASES_FULL: 1,
     TOO_MANY_REDRIVES: 1,
 }
 """What Retry-After says, by code."""
+
+READER = (INTERNAL, UNHEALTHY, STOPPING, STORAGE_LOST, READ_TIMEOUT)
+"""What every read may answer."""
 
 TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
     400: ("bad_request.http.malformed", "The request is no valid HTTP."),

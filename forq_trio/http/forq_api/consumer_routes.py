@@ -3,6 +3,7 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.consumers import ConsumerEndpoints
+from forq_trio.http.forq_api.ndjson import NDJSON
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -97,7 +98,7 @@ READ = Operation(
     description="As often as wanted, while it is open and until three later leases are acknowledged. The header "
     "`X-Forq-Next` has the page to go on with; without it that was the end.",
     parameters=_PAGES,
-    answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, "application/x-ndjson"),),
+    answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, NDJSON),),
     codes=(
         *_HERE,
         *(codes.LEASE_OUT_OF_ORDER, codes.LEASE_GONE, codes.UNHEALTHY, codes.STORAGE_LOST),

@@ -1,20 +1,20 @@
 """Consumers of pipelines. Our additions to Forq's API."""
 
 import msgspec
+import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.ndjson import NDJSON_BYTES
 from forq_trio.http.forq_api.reading import number_of_path, query_number, query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.consumers import consumer_key
 from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
 from forq_trio.wire.errors import NEXT_HEADER
 
-NDJSON = b"application/x-ndjson"
 _NEXT = NEXT_HEADER.lower().encode()
 
 _read_open = BodyReader(OpenConsumer)
@@ -33,14 +33,10 @@ class ConsumerEndpoints:
     async def list_all(self, request: Request) -> Response:
         """A page of the consumers of all queues that the key covers, by queue and name."""
         after, limit = query_page(request.query)
-        covered = [
-            consumer
-            for consumer in await self._broker.consumers()
-            if consumer_key(consumer.queue, consumer.name) > after
-            and request.principal.may(Scope.BROWSE, consumer.queue)
-        ]
-        page = covered[:limit]
-        last = consumer_key(page[-1].queue, page[-1].name) if len(covered) > limit else None
+        await trio.lowlevel.checkpoint()
+        page, last = self._broker.consumers_page(
+            after, limit, lambda queue: request.principal.may(Scope.BROWSE, queue)
+        )
         return Response(200, _encode(ConsumerList(page, last)))
 
     async def list(self, request: Request, queue: str) -> Response:
@@ -82,7 +78,7 @@ class ConsumerEndpoints:
         pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX, codes.OUT_OF_RANGE)
         body, after = await self._broker.lease_lines(queue, name, number_of_path(number), page, pages)
         headers = () if after is None else ((_NEXT, str(after).encode()),)
-        return Response(200, body, NDJSON, headers)
+        return Response(200, body, NDJSON_BYTES, headers)
 
     async def acknowledge(self, request: Request, queue: str, name: str) -> Response:
         """The consumer, once the messages of the lease are removed, or after a second."""

@@ -4,6 +4,7 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
 from forq_trio.http.forq_api.reading import query_number, query_text
 from forq_trio.http.long_poll import wait_for_events
 from forq_trio.http.message import Request, Response
@@ -14,9 +15,7 @@ from forq_trio.model.events import EventLines
 from forq_trio.wire import events as wire
 from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 
-NDJSON = "application/x-ndjson"
 _TAG = "Events"
-_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST, codes.READ_TIMEOUT)
 _ID = {"type": "integer", "minimum": 0}
 _encode = msgspec.json.Encoder().encode
 
@@ -56,7 +55,7 @@ LIST_EVENTS = Operation(
         codes.WAIT_OUT_OF_RANGE,
         codes.EVENTS_OFF,
         codes.EVENTS_GONE,
-        *_READER,
+        *codes.READER,
     ),
 )
 SHOW_RANGE = Operation(
@@ -70,9 +69,9 @@ LIST_OF_MESSAGE = Operation(
     name="listMessageEvents",
     tag=_TAG,
     summary="What happened to one message, also to one that has gone",
-    description="The latest 1,000, oldest first.",
+    description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
     answers=(Answer(200, "The events.", list[wire.MessageEvent]),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
+    codes=(codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
 )
 
 
@@ -104,16 +103,19 @@ class EventEndpoints:
             queue=queue,
             wait_ms=wait_ms,
         )
-        return Response(200, page.lines, NDJSON.encode(), headers=_headers(page))
+        return Response(200, page.lines, NDJSON_BYTES, headers=_headers(page))
 
     async def range(self, request: Request) -> Response:
         """Which events are kept."""
         return Response(200, _encode(await self._broker.event_range()))
 
     async def of_message(self, request: Request, queue: str, message_id: str) -> Response:
-        """The events of one message."""
-        lines = await self._broker.message_event_lines(queue, message_id)
-        return Response(200, wire.json_list(lines.splitlines()))
+        """The events of one message, in the queues that the key covers."""
+        lines = (await self._broker.message_event_lines(queue, message_id)).splitlines(keepends=True)
+        principal = request.principal
+        if principal.token is not None:
+            lines = [line for line in lines if principal.may(Scope.BROWSE, wire.read_lines(line)[0].queue)]
+        return Response(200, wire.json_list(lines))
 
 
 def _headers(page: EventLines) -> tuple[tuple[bytes, bytes], ...]:

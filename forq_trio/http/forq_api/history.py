@@ -9,6 +9,7 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.dead_letter_routes import FILTER
 from forq_trio.http.forq_api.dead_letters import filter_in_query
+from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
 from forq_trio.http.forq_api.reading import query_choice, query_number
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
@@ -20,10 +21,8 @@ from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.queues import Purged
 
-NDJSON = "application/x-ndjson"
 _TAG = "History"
 _HERE = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST)
-_READER = (*_HERE, codes.READ_TIMEOUT)
 _HISTORY_ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 _encode = msgspec.json.Encoder().encode
 
@@ -47,7 +46,7 @@ PAGE = Operation(
     ),
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
     codes=(
-        *_READER,
+        *codes.READER,
         codes.QUEUE_NAME_INVALID,
         codes.OUT_OF_RANGE,
         codes.LIMIT_OUT_OF_RANGE,
@@ -78,7 +77,7 @@ SEARCH = Operation(
     ),
     answers=(Answer(200, "Those that match.", wire.FinishedPage),),
     codes=(
-        *_READER,
+        *codes.READER,
         codes.QUEUE_NAME_INVALID,
         codes.OUT_OF_RANGE,
         codes.LIMIT_OUT_OF_RANGE,
@@ -93,7 +92,7 @@ SHOW = Operation(
     tag=_TAG,
     summary="One finished message, with its content and how it ended",
     answers=(Answer(200, "The message.", FinishedMessage),),
-    codes=(*_READER, codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
+    codes=(*codes.READER, codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
 )
 PURGE = Operation(
     name="purgeHistory",
@@ -120,7 +119,7 @@ class HistoryEndpoints:
         )
         numbers = ((NEXT_HEADER, page.next), (FIRST_HEADER, page.ends.first), (LAST_HEADER, page.ends.last))
         headers = tuple((name.lower().encode(), str(number).encode()) for name, number in numbers)
-        return Response(200, page.lines, NDJSON.encode(), headers)
+        return Response(200, page.lines, NDJSON_BYTES, headers)
 
     async def range(self, request: Request) -> Response:
         """Which ids are kept."""

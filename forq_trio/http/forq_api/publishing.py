@@ -1,5 +1,6 @@
 """Stages, publications, and exports of a queue. Our additions to Forq's API."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -8,23 +9,21 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
 from forq_trio.http.forq_api.reading import check_length, query_number
 from forq_trio.http.forq_api.refusals import Refused, shortened
+from forq_trio.http.forq_api.sends import Turn, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
-from forq_trio.model.access import Scope
+from forq_trio.model.access import ALL_QUEUES, Scope
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import messages as message_wire
 from forq_trio.wire import publishing as wire
 from forq_trio.wire.export import ExportedMessage
 
-NDJSON = b"application/x-ndjson"
-
 _TAG = "Pipelines"
-_LINES_A_SLICE = 100
 _WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
-_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST, codes.READ_TIMEOUT)
 _MESSAGES = (
     *(codes.PROCESS_AFTER_IN_PAST, codes.PROCESS_AFTER_TOO_FAR, codes.PROCESS_AFTER_WITH_DELAY),
     *(codes.PRIORITY_OUT_OF_RANGE, codes.DELAY_OUT_OF_RANGE, codes.TTL_OUT_OF_RANGE),
@@ -41,7 +40,7 @@ STAGE_PAGE = Operation(
     "that is there already is ignored, and answered like the first time. A stage ends by itself a day after its last "
     "page.",
     body=message_wire.NewMessage,
-    body_type=NDJSON.decode(),
+    body_type=NDJSON,
     answers=(Answer(200, "The page is stored durably.", wire.Staged),),
     codes=(
         *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
@@ -61,12 +60,14 @@ PUBLISH = Operation(
     tag=_TAG,
     summary="Publish stages in one transaction, as a version of an app",
     description="From the commit on nothing can lose or repeat the messages; the answer comes when all are in their "
-    "queues. A version that the app published before, or an earlier one, is not published again.",
+    "queues, or after 30 seconds as `moving`: repeat the request then. A version that the app published before, or an "
+    "earlier one, is not published again.",
     body=wire.PublishRequest,
-    answers=(Answer(200, "All messages are in their queues, or were before.", wire.Publication),),
+    answers=(Answer(200, "All messages are in their queues, unless it is `moving`.", wire.Publication),),
     codes=(
         *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
         *(codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.STAGE_MISSING, codes.QUEUE_FULL, codes.STORAGE_FULL),
+        *(codes.TOO_MANY_APPS, codes.PUBLICATION_UNFINISHED),
         *_WRITER,
     ),
 )
@@ -75,7 +76,7 @@ SHOW_PUBLICATION = Operation(
     tag=_TAG,
     summary="The last version that an app published",
     answers=(Answer(200, "The version.", wire.PublishedVersion),),
-    codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *_READER),
+    codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *codes.READER),
 )
 EXPORT = Operation(
     name="exportQueue",
@@ -98,8 +99,8 @@ EXPORT = Operation(
             },
         ),
     ),
-    answers=(Answer(200, "The messages.", ExportedMessage, NDJSON.decode()),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *_READER),
+    answers=(Answer(200, "The messages.", ExportedMessage, NDJSON),),
+    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *codes.READER),
 )
 EXPORT_PARTITIONS = Operation(
     name="exportPartitions",
@@ -120,27 +121,31 @@ EXPORT_PARTITIONS = Operation(
         ),
     ),
     answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, *_READER),
+    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, *codes.READER),
 )
 
-_read_message = BodyReader(message_wire.NewMessage)
 _read_publish = BodyReader(wire.PublishRequest)
 _encode = msgspec.json.Encoder().encode
 
 
 class PublishingEndpoints:
-    """Pages are read in slices, between which others have their turn."""
+    """Pages are read in slices, between which others have their turn; long ones a few at a time: decoded they are many
+    times as large.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._reading = trio.CapacityLimiter(limits.STAGE_PAGES_READ_MAX)
 
     async def stage(self, request: Request, queue: str, stage: str, page: str) -> Response:
         """Store a page, all or nothing."""
         self._broker.check_producible(queue)
-        messages = await _read_page(request.body)
-        for target in {message.dead_letter_queue for message in messages} - {None, ""}:
-            request.principal.check(Scope.PRODUCE, target)
-        return _json(await self._broker.stage(queue, stage, _number(page, "page"), messages))
+        number = _number(page, "page")
+        async with self._reading if len(request.body) > limits.READ_SLICE_BYTES else nullcontext():
+            messages = await _read_page(request.body)
+            for target in {message.dead_letter_queue for message in messages} - {None, ""}:
+                request.principal.check(Scope.PRODUCE, target)
+            return _json(await self._broker.stage(queue, stage, number, messages))
 
     async def discard(self, request: Request, queue: str, stage: str) -> Response:
         """204, whether or not it was there."""
@@ -148,15 +153,18 @@ class PublishingEndpoints:
         return NO_CONTENT
 
     async def publish(self, request: Request) -> Response:
-        """Answered when all messages are in their queues."""
+        """Answered when all messages are in their queues, or after a while."""
         wanted = _read_publish(request.body)
         for queue in {stage.queue for stage in wanted.stages}:
             request.principal.check(Scope.PRODUCE, queue)
-        return _json(await self._broker.publish(wanted.app, wanted.version, wanted.stages))
+        published = await self._broker.publish_for_a_while(
+            *(wanted.app, wanted.version, wanted.stages), once=wanted.once, namespace=_namespace(request)
+        )
+        return _json(published)
 
     async def show(self, request: Request, app: str) -> Response:
         """The last version of an app."""
-        return _json(await self._broker.publication(app))
+        return _json(await self._broker.publication_in(_namespace(request), app))
 
     async def export(self, request: Request, queue: str) -> Response:
         """A page of messages, as the reader made its lines."""
@@ -167,7 +175,7 @@ class PublishingEndpoints:
         limit = query_number(query, "limit", most, 1, most, codes.LIMIT_OUT_OF_RANGE)
         rows = await self._broker.export_lines(queue, after=after, until=until, limit=limit)
         headers = () if rows.next is None else ((b"x-forq-next", b"%d" % rows.next),)
-        return Response(200, rows.lines, NDJSON, headers)
+        return Response(200, rows.lines, NDJSON_BYTES, headers)
 
     async def partitions(self, request: Request, queue: str) -> Response:
         """Ranges for exports side by side."""
@@ -176,20 +184,31 @@ class PublishingEndpoints:
         return _json(await self._broker.export_partitions(queue, count))
 
 
+def _namespace(request: Request) -> str:
+    """Apps of a key that is limited to some queues are apart from all others: the limit is their namespace."""
+    token = request.principal.token
+    return "" if token is None or token.queues == ALL_QUEUES else token.queues
+
+
 async def _read_page(body: bytes) -> list[NewMessage]:
     """The messages of a page, a line each. Raises Refused, with the number of the line (from 0) in `field`."""
     if len(body) > limits.STAGE_PAGE_BYTES_MAX:
         bytes_max = limits.STAGE_PAGE_BYTES_MAX
         raise Refused(codes.BODY_TOO_LARGE, f"a page has at most {bytes_max} bytes", status=413)
-    lines = body.removesuffix(b"\n").split(b"\n") if body else []
-    most = limits.STAGE_PAGE_MESSAGES_MAX
-    check_length("$.lines", len(lines), most, "lines", codes.TOO_MANY_MESSAGES)
+    if not body:
+        return []
+    body = body.removesuffix(b"\n")
+    count = body.count(b"\n") + 1
+    check_length("$.lines", count, limits.STAGE_PAGE_MESSAGES_MAX, "lines", codes.TOO_MANY_MESSAGES)
     messages: list[NewMessage] = []
-    for index, line in enumerate(lines):
-        if index % _LINES_A_SLICE == 0:
-            await trio.lowlevel.checkpoint()
+    turn = Turn()
+    for index, line in enumerate(body.split(b"\n")):
+        await turn.read(len(line))
         try:
-            messages.append(_read_message(line))
+            if len(line) > limits.SEND_BODY_BYTES_MAX:
+                bytes_max = limits.SEND_BODY_BYTES_MAX
+                raise Refused(codes.BODY_TOO_LARGE, f"a line has at most {bytes_max} bytes", status=413)
+            messages.append(read_our_message(line))
         except Refused as refusal:
             raise _of_line(index, refusal) from None
     return messages

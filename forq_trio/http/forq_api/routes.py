@@ -40,7 +40,6 @@ PREFIX = "/api/v1"
 _QUEUE = (codes.QUEUE_NAME_INVALID,)
 _BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
 _WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
-_READER = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST, codes.READ_TIMEOUT)
 _SENDING = (
     *_QUEUE,
     codes.PRODUCE_TO_DLQ,
@@ -237,7 +236,7 @@ SHOW_QUEUE = Operation(
     summary="One queue",
     description="A queue that is not known has zeros: a queue exists from its first message on.",
     answers=(Answer(200, "The queue.", QueueInfo),),
-    codes=(*_QUEUE, *_READER),
+    codes=(*_QUEUE, *codes.READER),
 )
 SHOW_HEALTH = Operation(
     name="showHealth",
@@ -253,7 +252,7 @@ SHOW_MESSAGE = Operation(
     tag="Queues",
     summary="Show a message without changing it",
     answers=(Answer(200, "The message.", MessageInfo),),
-    codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *_READER),
+    codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
 )
 PEEK = Operation(
     name="peekMessages",
@@ -261,7 +260,7 @@ PEEK = Operation(
     summary="Peek at the next ready messages",
     parameters=(_LIMIT, _ORDER),
     answers=(Answer(200, "The messages.", MessageList),),
-    codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *_READER),
+    codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *codes.READER),
 )
 
 

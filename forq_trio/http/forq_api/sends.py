@@ -3,24 +3,46 @@
 Forq ignores unknown members, and so does a send of one message that has only Forq's own members. A message with any of
 our members comes from a client that knows us: an unknown member is a mistake and refused by name. Batches are ours
 alone, so there an unknown member is always refused.
+
+Decoding holds the interpreter lock, so a long body is read in slices, between which others have their turn; and what no
+message can have is refused before it is decoded: too many entries, and attributes that are too long.
 """
 
-import msgspec
-from msgspec import Struct
+from typing import Any
 
+import msgspec
+import trio
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import astuple
+
+from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.model import limits
 from forq_trio.model import messages as model
 from forq_trio.wire.messages import NewMessage, NewMessages, SendResult
 
 FORQS_MEMBERS = frozenset({"content", "processAfter"})
+_TOO_LONG = "of at most length"
 OUR_MEMBERS = frozenset(NewMessage.__struct_encode_fields__) - FORQS_MEMBERS
+
+
+def _at_most(count: int) -> Any:
+    """A list of up to so many values that are not decoded yet. Reading a longer one ends where it gets too long."""
+    members = [(f"value_{index}", Raw, Raw()) for index in range(count)]
+    return msgspec.defstruct("AtMost", members, array_like=True, forbid_unknown_fields=True)
 
 
 class _RawMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """NewMessages whose messages are not decoded yet."""
 
-    messages: list[msgspec.Raw]
+    messages: _at_most(limits.PRODUCE_BATCH_MAX)  # type: ignore[valid-type]
+
+
+class _RawAttributes(Struct, frozen=True):
+    """The attributes of a message."""
+
+    attributes: Raw = Raw()
 
 
 class _ForqsMessage(Struct, frozen=True, rename="camel"):
@@ -30,33 +52,76 @@ class _ForqsMessage(Struct, frozen=True, rename="camel"):
     process_after: int | None = None
 
 
+_OurMembers = msgspec.defstruct(
+    "_OurMembers", [(name, Raw | UnsetType, UNSET) for name in sorted(OUR_MEMBERS)], frozen=True
+)
 _read_message = BodyReader(NewMessage)
 _read_messages = BodyReader(NewMessages)
-_read_raw_messages = BodyReader(_RawMessages)
+_read_raw_messages = BodyReader(_RawMessages, NewMessages)
+_read_attributes = msgspec.json.Decoder(_RawAttributes).decode
 _read_forqs_message = BodyReader(_ForqsMessage)
-_read_members = BodyReader(dict[str, msgspec.Raw])
+_read_our_members = BodyReader(_OurMembers)
 
 
 def read_message(body: bytes) -> model.NewMessage:
     """The message of a body. Raises Refused."""
     try:
-        return _read_message(body)
+        return read_our_message(body)
     except Refused:
-        if OUR_MEMBERS.isdisjoint(_read_members(body)):
+        if all(value is UNSET for value in astuple(_read_our_members(body))):
             sent = _read_forqs_message(body)
             return model.NewMessage(sent.content, sent.process_after)
         raise
 
 
-def read_messages(body: bytes) -> list[model.NewMessage | SendResult]:
-    """The messages of a batch; for an invalid one its result. A batch without any is decoded at once.
+def read_our_message(raw: bytes | Raw) -> model.NewMessage:
+    """The message, which may have our members and no others. Raises Refused."""
+    if len(raw) > limits.READ_SLICE_BYTES:
+        _check_attributes(raw)
+    return _read_message(raw)
+
+
+async def read_messages(body: bytes) -> list[model.NewMessage | SendResult]:
+    """The messages of a batch; for an invalid one its result. A short batch without any is decoded at once.
 
     Raises Refused for a body that is no batch.
     """
+    if len(body) <= limits.READ_SLICE_BYTES:
+        try:
+            return list(_read_messages(body).messages)
+        except Refused:
+            pass  # each entry is read alone
+    entries: list[model.NewMessage | SendResult] = []
+    turn = Turn()
+    for raw in split_messages(body):
+        await turn.read(len(raw))
+        entries.append(_read_entry(raw))
+    return entries
+
+
+def split_messages(body: bytes) -> list[Raw]:
+    """The entries of a batch, none of them decoded yet. Raises Refused for a body that is no batch of at most 1,000."""
     try:
-        return list(_read_messages(body).messages)
-    except Refused:
-        return [_read_entry(raw) for raw in _read_raw_messages(body).messages]
+        return [raw for raw in astuple(_read_raw_messages(body).messages) if raw]
+    except Refused as refusal:
+        if _TOO_LONG not in (refusal.view.message or ""):
+            raise
+    most = limits.PRODUCE_BATCH_MAX
+    raise Refused(codes.TOO_MANY_MESSAGES, f"messages has at most {most} entries", field="$.messages")
+
+
+class Turn:
+    """Lets others have their turn whenever a slice of JSON, or a hundred values, are read."""
+
+    def __init__(self) -> None:
+        self._left = float(limits.READ_SLICE_BYTES)
+
+    async def read(self, size: int) -> None:
+        """A value of so many bytes is to be read."""
+        self._left -= size + limits.READ_SLICE_BYTES / 100
+        if self._left < 0:
+            self._left = float(limits.READ_SLICE_BYTES)
+            await trio.lowlevel.checkpoint()
 
 
 def refused_result(refusal: Refused) -> SendResult:
@@ -65,8 +130,23 @@ def refused_result(refusal: Refused) -> SendResult:
     return SendResult(code=view.code, field=view.field, message=view.message)
 
 
-def _read_entry(raw: msgspec.Raw) -> model.NewMessage | SendResult:
+def _read_entry(raw: Raw) -> model.NewMessage | SendResult:
     try:
-        return _read_message(raw)
+        return read_our_message(raw)
     except Refused as refusal:
         return refused_result(refusal)
+
+
+def _check_attributes(raw: bytes | Raw) -> None:
+    """Raise Refused for attributes that are longer than ten can be."""
+    try:
+        attributes = _read_attributes(raw).attributes
+    except (msgspec.DecodeError, RecursionError):
+        return  # whoever decodes all of it says why
+    if len(attributes) > limits.ATTRIBUTES_JSON_BYTES_MAX:
+        most = limits.ATTRIBUTES_MAX
+        raise Refused(
+            codes.ATTRIBUTES_INVALID,
+            f"the attributes are longer than {most} can be, which is how many are allowed",
+            field="$.attributes",
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Sweep, SweepKind, Swept
+from forq_trio.model.commands import Removed, Sweep, SweepKind
 from forq_trio.model.messages import (
     LEASE_ENDED,
     REASON_EXPIRED,
@@ -57,7 +57,7 @@ def _dead_letter_failed(tx: Transaction, row: Row) -> None:
     tx.dead_letter_or_delete(row, "failed", REASON_MAX_ATTEMPTS)
 
 
-def sweep(tx: Transaction, command: Sweep) -> Swept:
+def sweep(tx: Transaction, command: Sweep) -> Removed:
     match command.kind:
         case SweepKind.EXPIRED:
             _forget_first_sends(tx)
@@ -72,11 +72,11 @@ def sweep(tx: Transaction, command: Sweep) -> Swept:
             return _sweep_rows(tx, _due(tx, Status.PROCESSING), _recover)
 
 
-def _sweep_rows(tx: Transaction, rows: list[Row], deal_with: Callable[[Transaction, Row], None]) -> Swept:
+def _sweep_rows(tx: Transaction, rows: list[Row], deal_with: Callable[[Transaction, Row], None]) -> Removed:
     swept = within(Allowance(limits.SWEEP_BATCH_MAX), rows)
     for row in swept:
         deal_with(tx, row)
-    return Swept(len(swept), more=len(rows) > len(swept))
+    return Removed(len(swept), more=len(rows) > len(swept))
 
 
 def _expired(tx: Transaction, *, in_dlq: bool) -> list[Row]:

@@ -5,27 +5,29 @@ from collections.abc import Sequence
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Swept, TrimEvents
+from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.events import EventLines
 from forq_trio.storage.lifecycle import KINDS, LoggedEvent
 from forq_trio.storage.memory.state import State
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.rules import believable_until
 
 
-def trim(tx: Transaction, command: TrimEvents) -> Swept:
+def trim(tx: Transaction, command: TrimEvents) -> Removed:
     """Events of this batch are written at its end: they neither count nor go."""
     written = [event for event in tx.state.events if event.id <= tx.last_event_before]
     new = tx.state.events[len(written) :]
     end = new[0].total if new else tx.state.events_end
     removed = 0
+    believable = believable_until(command.before_ms, tx.now_ms)
     for event in written[:-1]:
         if removed == limits.EVENTS_TRIMMED_MAX or not (
-            event.at < command.before_ms or end - event.total > command.bytes_max
+            not command.before_ms <= event.at <= believable or end - event.total > command.bytes_max
         ):
             break
         removed += 1
     tx.state.events = written[removed:] + new
-    return Swept(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
+    return Removed(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
 
 
 def page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:

@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 
-from forq_trio.model.commands import Purged, PurgeHistory, TrimHistory, Trimmed
+from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.model.history import FinishedMessage
 from forq_trio.storage.history import one_step, outlived
 from forq_trio.storage.memory.transaction import Transaction
 
 
-def trim(tx: Transaction, command: TrimHistory) -> Trimmed:
+def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.values())
     size = sum(message.bytes for message in oldest)
-    wanted = outlived(oldest, command.finished_before, size, command.bytes_max)
+    wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
     removed = one_step(wanted)
     if removed:
         tx.state.history_gone = removed[-1].history_id
         _forget(tx, removed)
-    return Trimmed(len(removed), len(removed) < len(wanted))
+    return Removed(len(removed), len(removed) < len(wanted))
 
 
 def purge(tx: Transaction, command: PurgeHistory) -> Purged:

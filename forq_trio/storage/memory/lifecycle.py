@@ -6,10 +6,10 @@ from forq_trio.storage.memory.state import Row, State
 
 
 def log(
-    state: State, at: int, change: str, old: Row | None, new: Row | None, reason: str, said: str | None
+    state: State, at: int, change: str, old: Row | None, new: Row | None, reason: str, nack_reason: str | None
 ) -> None:
     """Add the event of a change, if it has one; the arguments are those of `Transaction.transition`."""
-    found = kind_and_reason(change, reason, said)
+    found = kind_and_reason(change, reason, nack_reason)
     if found is None:
         return
     kind, why = found

@@ -4,17 +4,27 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import Overloaded
+from forq_trio.model.errors import Overloaded, TooManyApps
 from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
+from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.send import store
 from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.memory.transaction import Transaction
-from forq_trio.storage.publishing import Step, check_space, check_staging, missing, read_part, repeated
+from forq_trio.storage.publishing import (
+    Step,
+    check_space,
+    check_staging,
+    is_forgettable,
+    missing,
+    read_part,
+    repeated,
+)
 from forq_trio.storage.rules import Space
 
 
 def staging(tx: Transaction) -> Staging:
-    return staging_of(tx.state.stages, tx.state.last_place, len(tx.state.publications))
+    return staging_of(tx.state.stages, tx.state.last_turn, len(tx.state.publications))
 
 
 def _find(tx: Transaction, queue: str, name: str) -> int | None:
@@ -43,13 +53,18 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged:
     return Staged(sum(part.messages for part in command.parts), sum(part.bytes for part in command.parts))
 
 
-def publish(tx: Transaction, command: Publish) -> Published:
+def publish(tx: Transaction, command: Publish) -> Published | Deferred:
+    if tx.allowances.used_up(Allowed.PUBLISH):
+        return DEFERRED
     last = tx.state.publications.get(command.app)
     if last is not None and last.version >= command.version:
-        return Published(False, 0, tx.state.last_place)
+        return Published(False, 0, tx.state.last_turn)
+    if last is None and len(tx.state.publications) >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
+        raise TooManyApps
     twice = repeated(command.stages)
     if twice is not None:
         raise missing(twice, 0)
+    tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
     numbers = []
     for stage in command.stages:
         number = _find(tx, stage.queue, stage.stage)
@@ -69,25 +84,40 @@ def publish(tx: Transaction, command: Publish) -> Published:
         _queue_stage(tx, number, published=True)
     tx.state.publications.pop(command.app, None)
     tx.state.publications[command.app] = PublishedVersion(command.app, command.version, tx.now_ms)
-    if len(tx.state.publications) > limits.PUBLICATIONS_REMEMBERED_MAX:
-        del tx.state.publications[next(iter(tx.state.publications))]
-    return Published(True, messages, tx.state.last_place)
+    (tx.state.apps_once.add if command.once else tx.state.apps_once.discard)(command.app)
+    forgotten = _to_forget(tx, full=len(tx.state.publications) > limits.APPS_MAX)
+    if forgotten is not None:
+        del tx.state.publications[forgotten]
+        tx.state.apps_once.discard(forgotten)
+    return Published(True, messages, tx.state.last_turn)
+
+
+def _to_forget(tx: Transaction, *, full: bool) -> str | None:
+    """The app to forget next, None for none. full: another one needs its place."""
+    for once in (True, False):
+        of_kind = [
+            each for each in tx.state.publications.values() if (each.app in tx.state.apps_once) == once
+        ]
+        for oldest in of_kind[:1]:
+            if is_forgettable(oldest.published_at, tx.now_ms, once=once, full=full):
+                return oldest.app
+    return None
 
 
 def _check_queue(tx: Transaction, queue: str, new: Space) -> None:
     if queue not in tx.state.queues and len(tx.state.queues) >= limits.QUEUES_MAX:
         raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
-    waiting = [stage.space for stage in tx.state.stages.values() if stage.published and stage.queue == queue]
-    on_the_way = Space(sum(space.messages for space in waiting), sum(space.bytes for space in waiting))
+    moving = [stage.space for stage in tx.state.stages.values() if stage.published and stage.queue == queue]
+    on_the_way = Space(sum(space.messages for space in moving), sum(space.bytes for space in moving))
     refusal = check_space(tx.state.counts(queue), on_the_way, new, tx.rules(queue))
     if refusal is not None:
         raise refusal
 
 
 def _queue_stage(tx: Transaction, number: int, *, published: bool) -> None:
-    """Give a stage its place, behind all others."""
-    place = tx.state.last_place = tx.state.last_place + 1
-    tx.state.stages[number] = replace(tx.state.stages[number], name=None, place=place, published=published)
+    """Give a stage its turn, behind all others."""
+    turn = tx.state.last_turn = tx.state.last_turn + 1
+    tx.state.stages[number] = replace(tx.state.stages[number], name=None, turn=turn, published=published)
 
 
 def discard(tx: Transaction, command: DiscardStage) -> bool:
@@ -111,9 +141,9 @@ def advance(tx: Transaction) -> None:
     """Move the next parts of published stages into their queues, or remove some of ended ones."""
     step = Step(shared=tx.allowances.shared)
     taken = 0
-    placed = [(number, stage) for number, stage in tx.state.stages.items() if stage.place is not None]
-    placed.sort(key=lambda each: (not each[1].published, each[1].place))
-    for number, stage in placed:
+    in_turn = [(number, stage) for number, stage in tx.state.stages.items() if stage.turn is not None]
+    in_turn.sort(key=lambda each: (not each[1].published, each[1].turn))
+    for number, stage in in_turn:
         left = stage.parts
         while left:
             _, _, part = left[0]

@@ -96,7 +96,7 @@ def _nack(tx: Transaction, row: Row | None, delay_ms: int | None, reason: str | 
     returned = rules.after_nack(row.seq, row.attempts, row.max_attempts, delay_ms, tx.now_ms, queue_rules)
     last_error = row.last_error if reason is None else reason
     failures = tx.failures_with(row, reason)
-    tx.give_back(engine.NACKED, row, returned, said=reason, last_error=last_error, failures=failures)
+    tx.give_back(engine.NACKED, row, returned, nack_reason=reason, last_error=last_error, failures=failures)
     return True
 
 

@@ -9,13 +9,13 @@ from forq_trio.storage.rules import Space
 
 
 class StoredStage(Struct, frozen=True, gc=False):
-    """A stage. name: None once it has a place. parts: what is left of it, by page and part."""
+    """A stage. name: None once it has a turn. parts: what is left of it, by page and part."""
 
     queue: str
     name: str | None
     parts: tuple[tuple[int, int, StagedPart], ...]
     expires_at: int
-    place: int | None = None
+    turn: int | None = None
     published: bool = False
 
     @property
@@ -23,21 +23,25 @@ class StoredStage(Struct, frozen=True, gc=False):
         return sorted({page for page, _, _ in self.parts})
 
     @property
+    def stored_bytes(self) -> int:
+        return sum(len(part.body) for _, _, part in self.parts)
+
+    @property
     def space(self) -> Space:
         parts = [part for _, _, part in self.parts]
         return Space(sum(part.messages for part in parts), sum(part.bytes for part in parts))
 
 
-def staging_of(stages: Mapping[int, StoredStage], last_place: int, apps: int) -> Staging:
+def staging_of(stages: Mapping[int, StoredStage], last_turn: int, apps: int) -> Staging:
     """What is staged in all."""
-    placed = [stage for stage in stages.values() if stage.place is not None]
+    in_turn = [stage for stage in stages.values() if stage.turn is not None]
     return Staging(
         stages=len(stages),
-        bytes=sum(stage.space.bytes for stage in stages.values()),
-        waiting=len(placed),
-        place=min(
-            [stage.place for stage in placed if stage.place is not None and stage.published], default=None
+        bytes=sum(stage.stored_bytes for stage in stages.values()),
+        in_progress=len(in_turn),
+        turn=min(
+            [stage.turn for stage in in_turn if stage.turn is not None and stage.published], default=None
         ),
-        last_place=last_place,
+        last_turn=last_turn,
         apps=apps,
     )

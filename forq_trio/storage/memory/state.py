@@ -153,9 +153,10 @@ class State:
     were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
-    by name. stages: by number, of which stages_begun is the last; last_place: the last place that one was given.
-    publications: by app, the latest last. wake: queues that count as woken in the next batch. history: finished
-    messages by id; history_gone, history_last: the last id that retention removed, and the highest that was given.
+    by name. stages: by number, of which stages_begun is the last; last_turn: the last turn that one was given.
+    publications: by app, the latest last; apps_once: those whose names are used for one job.
+    wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
+    the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. pages: of leases, by queue, consumer,
     number and page.
     events: those that are kept; events_end: the bytes of all that ever were.
@@ -171,8 +172,9 @@ class State:
     redrives: dict[str, RedriveTask] = field(default_factory=dict)
     stages: dict[int, StoredStage] = field(default_factory=dict)
     stages_begun: int = 0
-    last_place: int = 0
+    last_turn: int = 0
     publications: dict[str, PublishedVersion] = field(default_factory=dict)
+    apps_once: set[str] = field(default_factory=set)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     forgotten_generation: int = 0
     pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
@@ -316,7 +318,7 @@ class Committed:
     @property
     def staging(self) -> Staging:
         state = self._state
-        return staging_of(state.stages, state.last_place, len(state.publications))
+        return staging_of(state.stages, state.last_turn, len(state.publications))
 
     def rules(self, queue: str) -> QueueRules:
         return self._state.rules(queue)

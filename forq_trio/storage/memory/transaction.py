@@ -67,7 +67,7 @@ class Transaction:
         if self.state.unhold_cursors or self.state.freed or self.freed or self.state.wake:
             return self.now_ms
         due = [row.due_at for row in self.state.rows.values()]
-        if any(stage.place is not None for stage in self.state.stages.values()):
+        if any(stage.turn is not None for stage in self.state.stages.values()):
             due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
         return min([at for at in due if at is not None], default=None)
 
@@ -78,12 +78,12 @@ class Transaction:
         self.durations.setdefault((kind, queue), []).append(ms)
 
     def transition(
-        self, change: str, old: Row | None, new: Row | None, reason: str = "", said: str | None = None
+        self, change: str, old: Row | None, new: Row | None, reason: str = "", nack_reason: str | None = None
     ) -> None:
         """Store a message in its new state. Every change of a message is made here.
 
         change: one of transitions.TRANSITIONS. old: None for one that was not stored; new: None for one that goes.
-        reason: for the event that is counted. said: the consumer's own reason.
+        reason: for the event that is counted. nack_reason: the consumer's own reason.
         """
         source = None if old is None else int(old.status)
         target = None if new is None else int(new.status)
@@ -107,7 +107,7 @@ class Transaction:
             assert named is not None
             self.counted[change, named.queue, reason] += 1
         if self.state.defaults.events:
-            log(self.state, self.now_ms, change, old, new, reason, said)
+            log(self.state, self.now_ms, change, old, new, reason, nack_reason)
 
     def _free_group(self, old: Row, target: int | None, *, moved: bool) -> None:
         """Note the group of a message that is no longer processing, or no longer ready."""
@@ -115,10 +115,10 @@ class Transaction:
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.freed.add((old.queue, old.group))
 
-    def change(self, change: str, row: Row, said: str | None = None, **changes: Any) -> Row:
+    def change(self, change: str, row: Row, nack_reason: str | None = None, **changes: Any) -> Row:
         """Store a message with these members changed."""
         changed = msgspec.structs.replace(row, updated_at=self.now_ms, **changes)
-        self.transition(change, row, changed, said=said)
+        self.transition(change, row, changed, nack_reason=nack_reason)
         return changed
 
     # Changes that several commands, and due times, make

@@ -74,7 +74,7 @@ class Cache:
     @property
     def unfinished(self) -> bool:
         """True if the next batch has work even without commands."""
-        return bool(self.wake_next or self.freed or self.unhold_cursors or self.staging.waiting)
+        return bool(self.wake_next or self.freed or self.unhold_cursors or self.staging.in_progress)
 
     @property
     def history_ends(self) -> HistoryEnds:

@@ -272,7 +272,7 @@ class SqliteEngine:
         self._open_transaction = tx
         if self._is_due(batch.now_ms):
             due.settle_due(tx)
-        if batch.moves_staged and tx.staging.waiting:
+        if batch.moves_staged and tx.staging.in_progress:
             publishing.advance(tx)
         outcomes: list[Any] = [None] * len(batch.commands)
         kinds: dict[type[Command[Any]], list[int]] = {}
@@ -305,6 +305,7 @@ class SqliteEngine:
             tx.woken,
             tx.durations,
             tx.set_aside,
+            tx.logged(),
         )
 
     def _find_next_due(self, tx: Transaction, batch: Batch) -> int | None:
@@ -316,7 +317,7 @@ class SqliteEngine:
             times.append(
                 tx.now_ms
             )  # not instead of an earlier one, which would be forgotten if the clock is set back
-        if tx.staging.waiting:
+        if tx.staging.in_progress:
             times.append(tx.now_ms if batch.moves_staged else tx.now_ms + limits.DUE_RETRY_MS)
         return min([time for time in times if time is not None], default=None)
 

@@ -20,13 +20,13 @@ def note(
     messages: Sequence[Any],
     target: str | None,
     reason: str,
-    said: str | None,
+    nack_reason: str | None,
 ) -> None:
     """Note the events of a change; the arguments are those of `transition`.
 
     messages: of a send the bindings of its INSERT, of a claim the rows of `select_ready`, else each a `Row`.
     """
-    found = kind_and_reason(change, reason, said)
+    found = kind_and_reason(change, reason, nack_reason)
     if found is None:
         return
     kind, why = found
@@ -41,6 +41,8 @@ def note(
         noted += [_changed(at, kind, queue, row, why, target, is_timed) for row in messages]
 
 
+LOGGED_QUEUE = 2
+"""Where an event that is noted has its queue."""
 _SENT_BYTES = 8
 """Where the INSERT of a message has its bytes, the plain one and the other."""
 
@@ -65,10 +67,10 @@ def _changed(
 def write(run: Callable[[str, Noted], None], noted: Noted, log: EventLog) -> EventLog:
     """Write the events of a batch behind those of `log`; returns the log with them. run: of the transaction."""
     rows = []
-    event_id, total = log.last, log.end
+    event_id, total = log.last, log.bytes_to_last
     for event in noted:
         event_id += 1
         rows.append((event_id, *event, total))
         total += event_bytes(event[2], event[6], event[7])
     run("insert_event", rows)
-    return log._replace(last=event_id, end=total)
+    return log._replace(last=event_id, bytes_to_last=total)

@@ -52,8 +52,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.redrives = {
         task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
     }
-    stages, size, waiting, place, last_place, apps = next(connection.execute(SQL["load_staging"]))
-    cache.staging = Staging(stages, size, waiting, place, last_place, apps)
+    stages, size, in_progress, turn, last_turn, apps = next(connection.execute(SQL["load_staging"]))
+    cache.staging = Staging(stages, size, in_progress, turn, last_turn, apps)
     for queue, number, total, *kept in connection.execute(SQL["load_history"]):
         cache.history[queue] = QueueHistory(number, total, HistoryCounts(*kept))
     cache.history_bytes = sum(each.kept.bytes for each in cache.history.values())
@@ -81,7 +81,10 @@ def _event_log(connection: apsw.Connection, log: EventLog) -> EventLog:
     (first, begin), (last, end, queue, reason, target) = rows
     begin, end = (total if type(total) is int else 0 for total in (begin, end))
     return log._replace(
-        first=first, last=last, begin=begin, end=max(begin, end + event_bytes(queue or "", reason, target))
+        first=first,
+        last=last,
+        bytes_before_first=begin,
+        bytes_to_last=max(begin, end + event_bytes(queue or "", reason, target)),
     )
 
 

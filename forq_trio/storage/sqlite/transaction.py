@@ -6,7 +6,7 @@ settings live in memory: a Transaction is what this batch changes of them, looke
 `adopt` is how a commit takes it over. Its counts are in counts.py, its savepoints in isolation.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import chain, islice
 from math import inf
 from typing import Any
@@ -30,7 +30,7 @@ from forq_trio.storage.sqlite.counts import Counts
 from forq_trio.storage.sqlite.history import HistoryChanges
 from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.isolation import Isolation
-from forq_trio.storage.sqlite.lifecycle import Noted, note, write
+from forq_trio.storage.sqlite.lifecycle import LOGGED_QUEUE, Noted, note, write
 from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
@@ -276,14 +276,14 @@ class Transaction(Isolation, Counts):
         due_ms: int | None = None,
         to: str | None = None,
         reason: str = "",
-        said: str | None = None,
+        nack_reason: str | None = None,
     ) -> None:
         """Note that `messages` of `queue` go from one status to another. Every change of a message is noted here.
 
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
         messages: their rows, each beginning with its sequence number; a `Row` where it may free its group's limit.
         size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
-        queue they move to, None for the same. reason: for the event that is counted. said: the consumer's
+        queue they move to, None for the same. reason: for the event that is counted. nack_reason: the consumer's
         own reason.
         """
         assert (change, source, target) in TRANSITIONS, (change, source, target)
@@ -304,7 +304,7 @@ class Transaction(Isolation, Counts):
             key = (change, to or queue if change == REQUEUED else queue, reason)
             self._events[key] = self._events.get(key, 0) + count
         if self._lifecycle is not None:
-            note(self._lifecycle, self.now_ms, change, queue, messages, to, reason, said)
+            note(self._lifecycle, self.now_ms, change, queue, messages, to, reason, nack_reason)
 
     def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
         """The groups of these messages may be below their limit again."""
@@ -329,6 +329,9 @@ class Transaction(Isolation, Counts):
 
     def events(self) -> list[Event]:
         return [Event(kind, queue, n, reason) for (kind, queue, reason), n in sorted(self._events.items())]
+
+    def logged(self) -> Set[str]:
+        return {event[LOGGED_QUEUE] for event in self._lifecycle} if self._lifecycle else frozenset()
 
     # The end of the batch
 

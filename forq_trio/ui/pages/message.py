@@ -99,12 +99,13 @@ def message_context(
     }
 
 
-async def events_of(site: Site, queue: str, message_id: str) -> list[MessageEvent]:
-    """The events of a message; none where none are kept, without a query."""
+async def events_of(site: Site, viewer: Viewer, queue: str, message_id: str) -> list[MessageEvent]:
+    """The events of a message in queues that the viewer may see; none where none are kept, without a query."""
     if not site.broker.event_log().last:
         return []
     try:
-        return await site.broker.message_events(queue, message_id)
+        found = await site.broker.message_events(queue, message_id)
+        return [event for event in found if viewer.may_see(event.queue)]
     except MessageNotFound:
         return []
 
@@ -173,7 +174,7 @@ def message_routes(site: Site) -> Blueprint:
             found = await find(queue, message_id)
         except MessageNotFound:
             return await gone(queue, message_id, part)
-        events = await events_of(site, queue, message_id)
+        events = await events_of(site, site.viewer, queue, message_id)
         context = message_context(site, site.viewer, found, request.args, events)
         if part:
             in_place = part == "1" or request.args.get("in") == "place"
@@ -207,7 +208,7 @@ def message_routes(site: Site) -> Blueprint:
             "message_id": message_id,
             "moved_to": moved_to,
             "is_dead": is_dead,
-            "steps": event_timeline(await events_of(site, queue, message_id)),
+            "steps": event_timeline(await events_of(site, site.viewer, queue, message_id)),
             "in_history": await is_in_history(queue, message_id),
             "forgotten": False,
             "visible": content.visible,

@@ -19,6 +19,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.ui import format
+from forq_trio.ui.durations import TEXT_LENGTH_MAX
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -67,11 +68,13 @@ def read_selection(form: Parameters, now_ms: int) -> Selection:
 
 def read_rate(text: str) -> int | None:
     """How many a second, None for no limit. Raises ValueError with what to say."""
-    text = _A_SECOND.sub("", text.strip().lower()).replace(",", "")
+    typed = text.strip().lower()
+    text = _A_SECOND.sub("", typed[:TEXT_LENGTH_MAX]).replace(",", "")
     if not text:
         return None
     if (
-        not (text.isascii() and text.isdigit())
+        len(typed) > TEXT_LENGTH_MAX
+        or not (text.isascii() and text.isdigit())
         or len(text) > 9
         or not 1 <= int(text) <= limits.REDRIVE_RATE_MAX
     ):

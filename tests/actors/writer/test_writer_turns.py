@@ -53,6 +53,14 @@ async def test_beside_others_a_batch_has_one_short_step(engine, autojump_clock) 
         assert not engine.batches[0].shared
 
 
+async def test_beside_very_many_calls_a_step_is_long(engine, autojump_clock) -> None:
+    async with running_writer(engine) as writer, trio.open_nursery() as nursery:
+        for _ in range(limits.STEP_SHARE_CALLS_MAX):
+            Pending(nursery, writer, send())
+        await Pending(nursery, writer, STEP).finished()
+        assert [(len(batch.commands), batch.shared) for batch in engine.batches] == [(64, False), (1, True)]
+
+
 async def test_what_is_published_moves_in_every_second_batch_beside_others(engine, autojump_clock) -> None:
     parts = [StagedPart(msgspec.msgpack.encode([NewMessage("x")] * 50), 50, 50)] * 3
     async with running_writer(engine) as writer:
@@ -61,7 +69,7 @@ async def test_what_is_published_moves_in_every_second_batch_beside_others(engin
         engine.batches.clear()
         engine.after_answers = lambda: writer.post(send(queue="other"))
         await writer.execute(Publish("app", 1, (Stage("q", "s", 1),)))
-        while writer.snapshot().staging.waiting:
+        while writer.snapshot().staging.in_progress:
             await writer.moved.wait()
         engine.after_answers = lambda: None
         assert writer.snapshot().counts["q"].ready == 150

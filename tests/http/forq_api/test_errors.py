@@ -77,6 +77,8 @@ ANSWERS = {
     errors.StagingFull: (503, "forq.staging_full"),
     errors.Overloaded: (503, "forq.overloaded"),
     errors.QueueFull: (503, "forq.queue_full"),
+    errors.PublicationUnfinished: (504, "forq.publication_unfinished"),
+    errors.TooManyApps: (503, "forq.too_many_apps"),
     errors.TooManyRedrives: (503, "forq.too_many_redrives"),
     errors.Stopping: (503, "forq.stopping"),
     errors.StorageUnavailable: (503, "forq.unhealthy"),

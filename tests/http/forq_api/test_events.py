@@ -7,9 +7,12 @@ import httpx
 import msgspec
 import pytest
 import trio
+import trio.testing
 
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
 from forq_trio.http.message import Response
+from forq_trio.model.commands import SweepKind
+from forq_trio.model.events import EventLines
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -89,6 +92,27 @@ async def test_a_token_for_some_queues_names_one(api: Api) -> None:
     assert (response.status, response.body.count(b"\n")) == (200, 1)
 
 
+async def test_a_token_sees_no_life_of_a_message_in_queues_that_it_does_not_cover(api: Api) -> None:
+    sent = {"content": "m", "deadLetterQueue": "a-dead", "maxAttempts": 1}
+    assert (await api.call("POST", "secret/messages", sent)).status == 204
+    message = await api.receive("secret")
+    assert (await api.call("POST", f"secret/messages/{message['id']}/nack")).status == 204
+    await api.broker.sweep(SweepKind.FAILED)
+    path = f"a-dead/messages/{message['id']}/events"
+    kinds = [event["kind"] for event in json_of(await api.call("GET", path))]
+    assert kinds == ["produced", "delivered", "nacked", "dead_lettered"]
+    made = await api.broker.create_token("reader", [Scope.BROWSE], "a*")
+    key = {b"x-api-key": made.token.encode()}
+    assert json_of(await api.call("GET", path, headers=key)) == []
+    leased = await api.receive("a-dead")
+    assert (await api.call("POST", f"a-dead/messages/{leased['id']}/ack")).status == 204
+    seen = json_of(await api.call("GET", path, headers=key))
+    assert [(event["kind"], event["queue"]) for event in seen] == [
+        ("delivered", "a-dead"),
+        ("acked", "a-dead"),
+    ]
+
+
 async def test_the_timeline_of_a_message_that_has_gone(api: Api) -> None:
     await api.send("m")
     message = await api.receive()
@@ -114,7 +138,7 @@ async def waiting(nursery: trio.Nursery, api: Api, query: str) -> list[Response]
         answers.append(await api.call("GET", EVENTS + query))
 
     nursery.start_soon(ask)
-    while not api.writer.event_watch.waiting:
+    while not api.writer.event_watches._by_queue:
         await trio.lowlevel.checkpoint()
     assert answers == []
     return answers
@@ -132,6 +156,27 @@ async def test_a_wait_for_a_queue_passes_others_by(api: Api) -> None:
     async with trio.open_nursery() as nursery:
         answers = await waiting(nursery, api, f"?queue=b&waitMs={WAIT_MS_MAX}")
         await api.send("m", queue="a")
+        await api.send("m", queue="b")
+    assert msgspec.json.decode(answers[0].body)["queue"] == "b"
+
+
+async def test_events_of_other_queues_wake_no_reader(api: Api, monkeypatch) -> None:
+    reads = 0
+    read = api.broker._read
+
+    async def counted(*wanted: object) -> EventLines:
+        nonlocal reads
+        reads += 1
+        return await read(*wanted)
+
+    monkeypatch.setattr(api.broker, "_read", counted)
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            answers = await waiting(nursery, api, f"?queue=b&waitMs={WAIT_MS_MAX}")
+        for _ in range(20):
+            await api.send("m", queue="a")
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        assert reads <= 3 * 10
         await api.send("m", queue="b")
     assert msgspec.json.decode(answers[0].body)["queue"] == "b"
 

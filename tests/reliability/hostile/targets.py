@@ -165,7 +165,7 @@ SASQUATCH = [each for each in ROUTES if each.operation.tag == "Sasquatch"]
 READERS: dict[str, Target] = {
     **{f"Forq {name}": _body_reader(body) for name, body in BODIES.items()},
     "Forq send": lambda raw: sends.read_message(raw) and None,
-    "Forq batch": lambda raw: sends.read_messages(raw) and None,
+    "Forq batch": lambda raw: [sends.read_our_message(each) for each in sends.split_messages(raw)] and None,
     "Sasquatch send": _sasquatch_reader(sasquatch_bodies.SendRequest),
     "Sasquatch batch": _sasquatch_reader(sasquatch_bodies.SendBatchRequest),
     "Sasquatch receive": _sasquatch_reader(sasquatch_bodies.ReceiveRequest),

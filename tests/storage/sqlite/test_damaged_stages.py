@@ -27,8 +27,8 @@ def test_a_damaged_stage_hides_no_others(tmp_path) -> None:
         for _ in range(9):
             set_aside += run(engine).set_aside
         assert [(message.queue, message.sequence) for message in set_aside] == [("q", 0)]
-        assert engine.snapshot().staging.place is None
-        assert engine.snapshot().staging.waiting == 0
+        assert engine.snapshot().staging.turn is None
+        assert engine.snapshot().staging.in_progress == 0
         with closing(engine.open_reader()) as reader:
             contents = [message.content for message in reader.browse("q", None, 10)]
         assert contents[::-1] == ["a1", "a2", "b1", "c1", "c2"]
@@ -45,14 +45,14 @@ def test_a_restart_goes_on_where_it_was(tmp_path) -> None:
         before = engine.snapshot().staging
     with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
         assert engine.snapshot().staging == before
-        assert (before.stages, before.bytes, before.waiting, before.place, before.last_place) == (
+        assert (before.stages, before.bytes, before.waiting, before.turn, before.last_turn) == (
             2,
-            750,
+            3 * len(part.body),
             1,
             1,
             1,
         )
         run(engine)
         run(engine)
-        assert engine.snapshot().staging.place is None
+        assert engine.snapshot().staging.turn is None
         assert engine.snapshot().counts["q"].ready == 750

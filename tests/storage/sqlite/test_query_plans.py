@@ -144,6 +144,7 @@ EXPECTED = {
     "queues_of": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "load_staging": "SCAN stages",
     "find_stage": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?)",
+    "find_stages": "SEARCH stages USING INDEX stages_name (queue=? AND stage=?) LEFT-JOIN",
     "begin_stage": "",
     "find_staged_page": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=? AND page=?)",
     "add_part": "",
@@ -152,7 +153,7 @@ EXPECTED = {
     "find_expired_stages": "SEARCH stages USING INDEX stages_expire (expires_at<?)",
     "on_the_way": "SEARCH stages USING INDEX stages_on_the_way (queue=?)",
     "next_stage": "SCAN stages USING INDEX stages_work",
-    "first_place": "SEARCH stages USING COVERING INDEX stages_work (published=? AND place>?)",
+    "first_turn": "SEARCH stages USING COVERING INDEX stages_work (published=? AND turn>?)",
     "next_part": "SEARCH staged_parts USING INDEX staged_parts_order (stage_id=?)",
     "part_body": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
     "remove_part": "SEARCH staged_parts USING INTEGER PRIMARY KEY (rowid=?)",
@@ -161,6 +162,7 @@ EXPECTED = {
     "set_stage_aside": "SEARCH stages USING INTEGER PRIMARY KEY (rowid=?)",
     "find_publication": "SEARCH publications USING INDEX sqlite_autoindex_publications_1 (app=?)",
     "save_publication": "",
+    "oldest_publication": "SEARCH publications USING INDEX publications_once (once=?)",
     "forget_publication": "SEARCH publications USING INTEGER PRIMARY KEY (rowid=?)",
     "export_end": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "export_lines": "SEARCH messages USING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
@@ -179,7 +181,7 @@ EXPECTED = {
     "delete_events": "SEARCH events USING INTEGER PRIMARY KEY (rowid<?)",
     "event_range": "SEARCH events",
     "event_lines": "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
-    "message_events": "SEARCH events USING INDEX events_message (message_id=?)",
+    "message_events": "SEARCH events USING INDEX events_message (message_id=? AND rowid>?)",
 }
 
 # Scans that are meant: of the one row about forgotten queues, of one small row per queue at start (or to list the
@@ -202,6 +204,7 @@ ALLOWED_SCANS = (
     "groups",
     "SUBQUERY",
     "(subquery-1)",
+    "(subquery-3)",
     "(subquery-4)",
     "(subquery-2)",
     "CONSTANT ROW",

@@ -4,13 +4,15 @@ from contextlib import closing
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.commands import Ack, ProduceMany, TrimEvents
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.lifecycle import KINDS
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, read_events
-from support.words import claim, receipts
+from support.vm_steps import Steps
+from support.words import claim, receipts, release, send
 
 ON = EngineSettings(events=True)
 
@@ -71,3 +73,18 @@ def test_what_a_damaged_message_says_does_not_stop_the_events(path) -> None:
     with closing(open_it(path)) as engine:
         do(engine, some(1))
         assert engine.snapshot().event_log.last >= 2
+
+
+def test_the_latest_events_of_a_message_are_found_without_reading_the_older_ones(path, monkeypatch):
+    monkeypatch.setattr(limits, "MESSAGE_EVENTS_MAX", 3)
+    counts = []
+    with closing(open_it(path)) as engine:
+        sent = do(engine, send())
+        for releases in (10, 100):
+            for _ in range(releases):
+                do(engine, release(*do(engine, claim())))
+            with closing(engine.open_reader()) as reader:
+                steps = Steps(reader._connection)
+                assert reader.message_events("q", sent.id).count(b"\n") == 3
+                counts.append(steps.count)
+    assert counts[1] == counts[0]

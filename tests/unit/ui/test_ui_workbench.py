@@ -182,3 +182,8 @@ async def test_groups_are_counted_in_steps_and_kept_for_a_while():
     seconds[0] += GROUPS_SECONDS + 1
     await groups.next("q")
     assert broker.asked == 4
+
+
+def test_a_long_rate_is_refused_without_a_search_in_it():
+    with pytest.raises(ValueError, match="A whole number from 1"):
+        read_rate("1" + " " * 1_000_000 + "x")  # a search would look at each blank once for every blank

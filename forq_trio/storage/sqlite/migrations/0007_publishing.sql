@@ -3,7 +3,8 @@
 -- stage          the client's name for it; NULL once it is published or has ended, so that the name is free again
 -- pages          how many it has; last_page: the highest of their numbers, which begin with 0
 -- messages, bytes   what of it is not yet in the queue; bytes of contents and attributes
--- place          the order in which stages enter their queues or are removed; NULL while it only waits
+-- stored_bytes   of its parts as they are stored
+-- turn          the order in which stages enter their queues or are removed; NULL while it only waits
 -- published      1: it enters its queue, 0: it is removed
 CREATE TABLE stages (
     id         INTEGER PRIMARY KEY,
@@ -13,8 +14,9 @@ CREATE TABLE stages (
     last_page  INTEGER NOT NULL,
     messages   INTEGER NOT NULL,
     bytes      INTEGER NOT NULL,
+    stored_bytes INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    place      INTEGER,
+    turn      INTEGER,
     published  INTEGER NOT NULL DEFAULT 0
 );
 
@@ -24,7 +26,7 @@ CREATE UNIQUE INDEX stages_name ON stages (queue, stage) WHERE stage IS NOT NULL
 CREATE INDEX stages_expire ON stages (expires_at) WHERE stage IS NOT NULL;
 
 -- What the next batches work on.
-CREATE INDEX stages_work ON stages (published DESC, place) WHERE place IS NOT NULL;
+CREATE INDEX stages_work ON stages (published DESC, turn) WHERE turn IS NOT NULL;
 
 -- What is on its way to a queue counts against its bounds.
 CREATE INDEX stages_on_the_way ON stages (queue) WHERE published = 1;
@@ -42,10 +44,15 @@ CREATE TABLE staged_parts (
 
 CREATE UNIQUE INDEX staged_parts_order ON staged_parts (stage_id, page, part);
 
--- The last version that each app published. number: grows with every publication.
+-- The last version that each app published. number: grows with every publication. once: 1 for a name that is used for one
+-- job only, and forgotten before the others.
 CREATE TABLE publications (
     number       INTEGER PRIMARY KEY,
     app          TEXT    NOT NULL UNIQUE,
     version      INTEGER NOT NULL,
-    published_at INTEGER NOT NULL
+    published_at INTEGER NOT NULL,
+    once         INTEGER NOT NULL
 );
+
+-- Those of each kind that published longest ago are forgotten first.
+CREATE INDEX publications_once ON publications (once);

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Sweep, SweepKind, Swept
+from forq_trio.model.commands import Removed, Sweep, SweepKind
 from forq_trio.model.messages import (
     LEASE_ENDED,
     REASON_EXPIRED,
@@ -76,12 +76,12 @@ def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
     tx.run("give_back", returned)
 
 
-def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Swept]:
+def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Removed]:
     tx.due_settled = True
     return [_sweep(tx, command.kind) for command in commands]
 
 
-def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
+def _sweep(tx: Transaction, kind: SweepKind) -> Removed:
     bound = limits.SWEEP_BATCH_MAX
     settle: Callable[[Transaction, Sequence[Row]], None] = _settle
     if kind is SweepKind.FAILED or kind is SweepKind.FAILED_DLQ:
@@ -95,7 +95,7 @@ def _sweep(tx: Transaction, kind: SweepKind) -> Swept:
     if kind is SweepKind.EXPIRED:
         tx.query("expire_dedup", tx.now_ms, bound)
         more = more or tx.connection.changes() == bound
-    return Swept(settled, more)
+    return Removed(settled, more)
 
 
 def _dead_letter_failed(tx: Transaction, failed: Sequence[Row]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Purged, PurgeHistory, TrimHistory, Trimmed
+from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.storage.history import one_step, outcome_of, outlived
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -29,18 +29,18 @@ def keep(tx: Transaction, messages: Sequence[Row], change: str, event_reason: st
     tx.run("keep_finished", rows)
 
 
-def trim(tx: Transaction, commands: Sequence[TrimHistory]) -> list[Trimmed]:
+def trim(tx: Transaction, commands: Sequence[TrimHistory]) -> list[Removed]:
     return [_trim(tx, command) for command in commands]
 
 
-def _trim(tx: Transaction, command: TrimHistory) -> Trimmed:
+def _trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = [_Kept(*row) for row in tx.query("oldest_finished", limits.HISTORY_STEP_MESSAGES + 1)]
-    wanted = outlived(oldest, command.finished_before, tx.history.bytes, command.bytes_max)
+    wanted = outlived(oldest, command.finished_before, tx.history.bytes, command.bytes_max, tx.now_ms)
     removed = one_step(wanted)
     if removed:
         tx.history.gone = removed[-1].id
         _forget(tx, removed)
-    return Trimmed(len(removed), len(removed) < len(wanted))
+    return Removed(len(removed), len(removed) < len(wanted))
 
 
 def purge(tx: Transaction, commands: Sequence[PurgeHistory]) -> list[Purged]:

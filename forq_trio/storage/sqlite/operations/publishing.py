@@ -1,22 +1,35 @@
 """Stages and publications.
 
-A publication only gives its stages their places; `advance` moves their messages into the queues, so many in each batch,
+A publication only gives its stages their turns; `advance` moves their messages into the queues, so many in each batch,
 and removes stages that have ended. A part is read, stored and deleted in one transaction.
 """
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import ServiceError, StageMissing
+from forq_trio.model.errors import ServiceError, StageMissing, TooManyApps
 from forq_trio.model.publishing import Published, Staged
-from forq_trio.storage.engine import SetAside
-from forq_trio.storage.publishing import Step, check_space, check_staging, missing, read_part, repeated
+from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
+from forq_trio.storage.publishing import (
+    Step,
+    check_space,
+    check_staging,
+    is_forgettable,
+    missing,
+    read_part,
+    repeated,
+    stored_bytes,
+)
 from forq_trio.storage.rules import Space
 from forq_trio.storage.sqlite.operations.send import store
 from forq_trio.storage.sqlite.transaction import Transaction
+
+_encode = msgspec.json.Encoder().encode
 
 
 def stage_page(tx: Transaction, commands: Sequence[StagePage]) -> list[Staged | ServiceError]:
@@ -41,59 +54,78 @@ def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     )
     messages = sum(part.messages for part in command.parts)
     size = sum(part.bytes for part in command.parts)
-    tx.query("grow_stage", stage_id, page, messages, size, expires_at)
+    stored = stored_bytes(command)
+    tx.query("grow_stage", stage_id, page, messages, size, expires_at, stored)
     staging = tx.staging
-    tx.staging = replace(staging, stages=staging.stages + (not found), bytes=staging.bytes + size)
+    tx.staging = replace(staging, stages=staging.stages + (not found), bytes=staging.bytes + stored)
     return Staged(messages, size)
 
 
-def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | ServiceError | StageMissing]:
+def publish(
+    tx: Transaction, commands: Sequence[Publish]
+) -> list[Published | ServiceError | StageMissing | Deferred]:
     return [_publish(tx, command) for command in commands]
 
 
-def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | StageMissing:
+def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | StageMissing | Deferred:
+    if tx.allowances.used_up(Allowed.PUBLISH):
+        return DEFERRED
     last = tx.query("find_publication", command.app)
     if last and last[0][0] >= command.version:
-        return Published(False, 0, tx.staging.last_place)
+        return Published(False, 0, tx.staging.last_turn)
+    if not last and tx.staging.apps >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
+        return TooManyApps()
     ids = []
     new: dict[str, Space] = {}
     twice = repeated(command.stages)
     if twice is not None:
         return missing(twice, 0)
-    for stage in command.stages:
-        found = tx.query("find_stage", stage.queue, stage.stage)
-        stage_id, pages, last_page, messages, size = found[0] if found else (0, 0, -1, 0, 0)
+    tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
+    named = _encode([(stage.queue, stage.stage) for stage in command.stages]).decode()
+    found = tx.query("find_stages", named) if command.stages else []
+    for stage, (stage_id, pages, last_page, messages, size) in zip(command.stages, found, strict=True):
         if pages != stage.pages or last_page != stage.pages - 1:
             return missing(stage, pages)
         ids.append(stage_id)
         before = new.get(stage.queue, Space(0, 0))
         new[stage.queue] = Space(before.messages + messages, before.bytes + size)
     for queue, space in new.items():
-        waiting = Space(*tx.query("on_the_way", queue)[0])
-        refusal = tx.admit(queue) or check_space(tx.counted(queue), waiting, space, tx.rules(queue))
+        on_the_way = Space(*tx.query("on_the_way", queue)[0])
+        refusal = tx.admit(queue) or check_space(tx.counted(queue), on_the_way, space, tx.rules(queue))
         if refusal is not None:
             return refusal
     _queue_stages(tx, ids, published=True)
     _note_version(tx, command, is_new=not last)
-    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_place)
+    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_turn)
 
 
 def _note_version(tx: Transaction, command: Publish, *, is_new: bool) -> None:
-    tx.query("save_publication", command.app, command.version, tx.now_ms)
+    tx.query("save_publication", command.app, command.version, tx.now_ms, command.once)
     apps = tx.staging.apps + is_new
-    if apps > limits.PUBLICATIONS_REMEMBERED_MAX:
-        tx.query("forget_publication")
+    number = _to_forget(tx, full=apps > limits.APPS_MAX)
+    if number is not None:
+        tx.query("forget_publication", number)
         apps -= 1
     tx.staging = replace(tx.staging, apps=apps)
 
 
+def _to_forget(tx: Transaction, *, full: bool) -> int | None:
+    """The app to forget next, None for none. full: another one needs its place."""
+    for once in (True, False):
+        for number, published_at in tx.query("oldest_publication", once):
+            if is_forgettable(published_at, tx.now_ms, once=once, full=full):
+                found: int = number
+                return found
+    return None
+
+
 def _queue_stages(tx: Transaction, ids: Sequence[int], *, published: bool) -> None:
-    """Give these stages their places, behind all others."""
-    place = tx.staging.last_place
-    tx.run("queue_stage", [(stage_id, place + 1 + i, published) for i, stage_id in enumerate(ids)])
-    staging = replace(tx.staging, last_place=place + len(ids), waiting=tx.staging.waiting + len(ids))
-    if published and ids and staging.place is None:
-        staging = replace(staging, place=place + 1)
+    """Give these stages their turns, behind all others."""
+    turn = tx.staging.last_turn
+    tx.run("queue_stage", [(stage_id, turn + 1 + i, published) for i, stage_id in enumerate(ids)])
+    staging = replace(tx.staging, last_turn=turn + len(ids), in_progress=tx.staging.in_progress + len(ids))
+    if published and ids and staging.turn is None:
+        staging = replace(staging, turn=turn + 1)
     tx.staging = staging
 
 
@@ -125,8 +157,8 @@ def advance(tx: Transaction) -> None:
         if error is not None:
             stage_id, queue, _, size = tx.query("next_stage")[0]
             tx.query("set_stage_aside", stage_id)
-            waiting, place = tx.staging.waiting - 1, tx.query("first_place")[0][0]
-            tx.staging = replace(tx.staging, waiting=waiting, place=place)
+            in_progress, turn = tx.staging.in_progress - 1, tx.query("first_turn")[0][0]
+            tx.staging = replace(tx.staging, in_progress=in_progress, turn=turn)
             tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
     else:
         _take_step(tx, parts_max=limits.PUBLISH_STEP_MESSAGES_MAX)
@@ -137,11 +169,11 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
     taken = 0
     while taken < parts_max and (found := tx.query("next_stage")):
         stage_id, queue, published, _ = found[0]
-        messages = size = 0
+        messages = size = stored = 0
         while parts := tx.query("next_part", stage_id):
-            rowid, part_messages, part_bytes = parts[0]
+            rowid, part_messages, part_bytes, body_bytes = parts[0]
             if taken == parts_max or not step.takes(part_messages, part_bytes):
-                tx.query("shrink_stage", stage_id, messages, size)
+                tx.query("shrink_stage", stage_id, messages, size, stored)
                 break
             if published:
                 store(tx, queue, read_part(tx.query("part_body", rowid)[0][0]), tx.rules(queue))
@@ -149,14 +181,15 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
             taken += 1
             messages += part_messages
             size += part_bytes
-        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - size)
+            stored += body_bytes
+        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - stored)
         if parts:
             break
         tx.query("forget_stage", stage_id)
         tx.staging = replace(
             tx.staging,
             stages=tx.staging.stages - 1,
-            waiting=tx.staging.waiting - 1,
-            place=tx.query("first_place")[0][0],
+            in_progress=tx.staging.in_progress - 1,
+            turn=tx.query("first_turn")[0][0],
         )
     tx.write_inserts()

@@ -107,7 +107,9 @@ class _Messages:
         due_ms: int | None = None if status is Status.FAILED else found.expires_after
         if status is Status.DELAYED and process_after is not None:
             due_ms = min(found.expires_after, process_after)
-        tx.transition(change, found.queue, found.status, int(status), (found,), due_ms=due_ms, said=reason)
+        tx.transition(
+            change, found.queue, found.status, int(status), (found,), due_ms=due_ms, nack_reason=reason
+        )
 
     def write_returned(self) -> None:
         self._tx.run("give_back", self.returned)

@@ -31,6 +31,6 @@ SELECT CAST(group_concat(json_object(
         'attempt', CAST(attempt AS INTEGER), 'reason', CAST(reason AS TEXT), 'target', CAST(target AS TEXT),
         'receivedAt', CAST(received_at AS INTEGER), 'durationMs', CAST(duration_ms AS INTEGER),
         'bytes', CAST(bytes AS INTEGER)) || char(10), '') AS BLOB)
-FROM (SELECT * FROM events WHERE message_id = ?1 ORDER BY id LIMIT -1 OFFSET max(0,
-    (SELECT count(*) FROM events WHERE message_id = ?1) - ?3))
+FROM (SELECT * FROM events WHERE message_id = ?1 AND id >= (SELECT min(id) FROM (
+    SELECT id FROM events WHERE message_id = ?1 ORDER BY id DESC LIMIT ?3)) ORDER BY id)
 WHERE EXISTS (SELECT 1 FROM events WHERE message_id = ?1 AND ?2 IN (queue, target));

@@ -16,7 +16,7 @@ SELECT id, total, queue, reason, target FROM events WHERE id > 0 ORDER BY id DES
 -- name: first_event_to_keep
 -- Of the oldest events, the first that is new enough while those from it on are not too many bytes.
 SELECT id FROM (SELECT id, at, total FROM events WHERE id > 0 ORDER BY id LIMIT ?1)
-WHERE (at >= ?2 AND total >= ?3) OR id = ?4 LIMIT 1;
+WHERE (at BETWEEN ?2 AND ?5 AND total >= ?3) OR id = ?4 LIMIT 1;
 
 -- name: delete_events
 -- Remove the events before this one.

@@ -2,17 +2,23 @@
 
 -- name: load_staging
 -- What is staged in all, and how many apps have published.
-SELECT count(*), coalesce(sum(bytes), 0), count(place), min(place) FILTER (WHERE published = 1),
-       coalesce(max(place), 0), (SELECT count(*) FROM publications)
+SELECT count(*), coalesce(sum(stored_bytes), 0), count(turn), min(turn) FILTER (WHERE published = 1),
+       coalesce(max(turn), 0), (SELECT count(*) FROM publications)
 FROM stages;
 
 -- name: find_stage
--- A stage that waits to be published.
+-- An unpublished stage.
 SELECT id, pages, last_page, messages, bytes FROM stages WHERE queue = ? AND stage = ?;
+
+-- name: find_stages
+-- Stages that wait to be published, in the order of these queues and names; one that is not there has no pages.
+SELECT stages.id, coalesce(pages, 0), coalesce(last_page, -1), coalesce(messages, 0), coalesce(bytes, 0)
+FROM json_each(?) AS wanted LEFT JOIN stages ON queue = wanted.value ->> 0 AND stage = wanted.value ->> 1;
 
 -- name: begin_stage
 -- A new stage, without pages.
-INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, expires_at) VALUES (?, ?, 0, -1, 0, 0, ?)
+INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, stored_bytes, expires_at)
+VALUES (?, ?, 0, -1, 0, 0, 0, ?)
 RETURNING id;
 
 -- name: find_staged_page
@@ -26,12 +32,12 @@ INSERT INTO staged_parts (stage_id, page, part, messages, bytes, body) VALUES (?
 -- name: grow_stage
 -- One more page.
 UPDATE stages SET pages = pages + 1, last_page = max(last_page, ?2), messages = messages + ?3, bytes = bytes + ?4,
-                  expires_at = ?5
+                  expires_at = ?5, stored_bytes = stored_bytes + ?6
 WHERE id = ?1;
 
 -- name: queue_stage
--- Give a stage its place: published, or to be removed. Its name is free again.
-UPDATE stages SET stage = NULL, place = ?2, published = ?3 WHERE id = ?1;
+-- Give a stage its turn: published, or to be removed. Its name is free again.
+UPDATE stages SET stage = NULL, turn = ?2, published = ?3 WHERE id = ?1;
 
 -- name: find_expired_stages
 -- Stages whose life is over.
@@ -44,15 +50,15 @@ WHERE queue = ? AND published = 1;
 
 -- name: next_stage
 -- The stage to work on: published ones first, in order.
-SELECT id, queue, published, bytes FROM stages WHERE place IS NOT NULL ORDER BY published DESC, place LIMIT 1;
+SELECT id, queue, published, bytes FROM stages WHERE turn IS NOT NULL ORDER BY published DESC, turn LIMIT 1;
 
--- name: first_place
--- The place of the first published stage.
-SELECT min(place) FROM stages WHERE published = 1 AND place IS NOT NULL;
+-- name: first_turn
+-- The turn of the first published stage.
+SELECT min(turn) FROM stages WHERE published = 1 AND turn IS NOT NULL;
 
 -- name: next_part
--- The next part of a stage, without its body.
-SELECT rowid, messages, bytes FROM staged_parts WHERE stage_id = ? ORDER BY page, part LIMIT 1;
+-- The next part of a stage, and the length of its body, which is not read.
+SELECT rowid, messages, bytes, length(body) FROM staged_parts WHERE stage_id = ? ORDER BY page, part LIMIT 1;
 
 -- name: part_body
 -- The messages of a part.
@@ -64,7 +70,8 @@ DELETE FROM staged_parts WHERE rowid = ?;
 
 -- name: shrink_stage
 -- A part of a stage is in its queue, or removed.
-UPDATE stages SET messages = messages - ?2, bytes = bytes - ?3 WHERE id = ?1;
+UPDATE stages SET messages = messages - ?2, bytes = bytes - ?3, stored_bytes = stored_bytes - ?4
+WHERE id = ?1;
 
 -- name: forget_stage
 -- Remove a stage without parts.
@@ -72,7 +79,7 @@ DELETE FROM stages WHERE id = ?;
 
 -- name: set_stage_aside
 -- Leave a damaged stage where it is: nothing works on it any more.
-UPDATE stages SET place = NULL, published = 0 WHERE id = ?;
+UPDATE stages SET turn = NULL, published = 0 WHERE id = ?;
 
 -- name: find_publication
 -- The last version that an app published.
@@ -80,8 +87,12 @@ SELECT version FROM publications WHERE app = ?;
 
 -- name: save_publication
 -- An app published a version.
-REPLACE INTO publications (app, version, published_at) VALUES (?, ?, ?);
+REPLACE INTO publications (app, version, published_at, once) VALUES (?, ?, ?, ?);
+
+-- name: oldest_publication
+-- The app of a kind that published longest ago.
+SELECT number, published_at FROM publications WHERE once = ? ORDER BY number LIMIT 1;
 
 -- name: forget_publication
--- Forget the app that published longest ago.
-DELETE FROM publications WHERE number = (SELECT min(number) FROM publications);
+-- Forget what an app published.
+DELETE FROM publications WHERE number = ?;

@@ -1,6 +1,6 @@
 """The retention job: old events go by age and by size, step by step, and only where there are any."""
 
-from forq_trio.jobs.retention import Retention, retention_job
+from forq_trio.jobs.event_retention import EventRetention, event_retention_job
 from forq_trio.model.limits import HOUR_MS
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -10,7 +10,7 @@ from support.forq_api import open_api
 async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
     monkeypatch.setattr("forq_trio.model.limits.EVENTS_TRIMMED_MAX", 2)
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
-        job = retention_job(api.broker, api.clock, Retention(events_hours=2))
+        job = event_retention_job(api.broker, api.clock, EventRetention(hours=2))
         await api.send(*"abcde")
         api.clock.ms += HOUR_MS
         await api.send(*"fg")
@@ -26,5 +26,5 @@ async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
 async def test_events_go_by_size() -> None:
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
         await api.send(*"abcde")
-        await retention_job(api.broker, api.clock, Retention(events_mib=0))._work()
+        await event_retention_job(api.broker, api.clock, EventRetention(mib_max=0))._work()
         assert api.broker.event_log()[:3] == (True, 5, 5)
