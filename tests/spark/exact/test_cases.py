@@ -104,7 +104,7 @@ def test_odd_messages_go_from_queue_to_queue_as_they_are(spark, shared, queue, t
 def test_nothing_is_read_and_nothing_is_written(spark, shared, queue, tmp_path) -> None:
     """Of a queue without messages, and where a filter leaves no row of a batch."""
     source = consume(spark, shared, queue)
-    assert drained(source, tmp_path / "empty") == []
+    assert not any(drained(source, tmp_path / "empty"))
     filtered = source.where("content = 'wanted'").select("content")
     shared.send(queue, ["unwanted"])
     write(filtered, shared, f"{queue}-there", tmp_path / "filtered")
