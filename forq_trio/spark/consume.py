@@ -111,7 +111,9 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"seq": lease.number}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        """Pages of the lease `end`, in about equal parts."""
+        """Pages of the lease `end`, in about equal parts; none when a query begins and there is nothing to lease."""
+        if end == start:
+            return []
         lease = self._lease
         if lease is None or lease.number != end["seq"]:
             with in_our_words(self._options):
