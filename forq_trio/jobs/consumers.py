@@ -1,4 +1,4 @@
-"""Ends the leases of consumers that are no longer used, and what an interrupted call has left of others."""
+"""Ends the leases of consumers that are idle, drops the pages that they keep, and ends what interrupted calls left."""
 
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic

@@ -52,6 +52,16 @@ class Line(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=
 encode_lines = msgspec.json.Encoder().encode_lines
 
 
+def first_lines(body: bytes, size: int) -> bytes:
+    """The first of these lines, up to the one with which they have so many bytes."""
+    return body if len(body) <= size else body[: body.index(b"\n", max(size - 1, 0)) + 1]
+
+
+def line_bytes(line: Line) -> int:
+    """The bytes of a line: what a step is charged for a message, which JSON may write six times as long as it is."""
+    return len(encode_lines([line]))
+
+
 def page_token() -> int:
     """The token of the receipts of a page's messages."""
     return randbits(_TOKEN_BITS)

@@ -374,3 +374,20 @@ def redrive_to_forget(tasks: Collection[RedriveTask]) -> str | TooManyRedrives |
         return None
     ended = (task.id for task in tasks if task.ended)
     return next(ended, None) or TooManyRedrives()
+
+
+def lines_within(lines: bytes) -> bytes:
+    """The first of these lines, as many as a page may have; at least one.
+
+    JSON may write a byte as six, so the bytes of messages do not bound those of their lines.
+    """
+    size = limits.BROWSE_PAGE_BYTES_MAX
+    if len(lines) <= size:
+        return lines
+    return lines[: lines.rfind(b"\n", 0, size) + 1 or lines.find(b"\n") + 1]
+
+
+def number_of_last(lines: bytes, member: str) -> int:
+    """The number that the last of these lines of JSON has as `member`."""
+    number: int = msgspec.json.decode(lines[lines.rfind(b"\n", 0, -1) + 1 :])[member]
+    return number

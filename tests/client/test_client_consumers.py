@@ -11,6 +11,7 @@ from forq_trio import (
     NewMessage,
     OutOfRange,
 )
+from forq_trio.model import limits
 
 from .conftest import Call
 
@@ -140,3 +141,19 @@ def test_what_is_refused(call: Call, queue: str):
     for page, pages in ((-1, 1), (0, 0), (0, 1_001)):
         with pytest.raises(OutOfRange):
             call("lease_page", queue, "k", 1, page, pages)
+
+
+def test_clients_repeat_what_takes_several_requests(call: Call, queue: str, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_REQUEST_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "CONSUMER_PAGE_MESSAGES_MAX", 10)
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 10)
+    generation = call("open_consumer", queue, "k").generation
+    send_each(call, queue, 60)
+    assert call("lease", queue, "k", generation, 1, max_messages=30).messages == 30
+    assert call("acknowledge", queue, "k", generation, 1).acknowledged == 1
+    assert call("lease", queue, "k", generation, 2).messages == 30
+    released = call("release_consumer", queue, "k")
+    assert (released.open_messages, released.settling, released.ready) == (0, False, 30)
+    assert call("lease", queue, "k", released.generation, 3, wait_ms=30_000).messages == 30
+    call("delete_consumer", queue, "k")
+    assert call("queue_stats", queue).ready == 30

@@ -14,6 +14,7 @@ from forq_trio import (
     StageMissing,
 )
 from forq_trio.client.pages import get_page
+from forq_trio.model import limits
 from support.real_server import SECRET
 
 from .conftest import Call
@@ -71,3 +72,12 @@ def test_a_page_as_it_came(url: str, queue: str):
         rest = get_page(client, f"/api/v1/queues/{queue}/export?after={first.next}")
         assert rest.next is None
         assert b'"content":"b"' in rest.lines
+
+
+def test_clients_repeat_a_publication_that_is_moving(call: Call, queue: str, monkeypatch):
+    monkeypatch.setattr(limits, "PUBLISH_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "PUBLISH_STEP_MESSAGES_MAX", 10)
+    call("stage", queue, "s", 0, [NewMessage(f"{number}") for number in range(100)])
+    published = call("publish", queue, 1, [Stage(queue, "s", 1)], once=True)
+    assert (published.published, published.messages, published.moving) == (True, 100, False)
+    assert call("queue_stats", queue).ready == 100

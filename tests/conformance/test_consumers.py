@@ -469,3 +469,19 @@ def test_only_what_is_committed_is_told(engine):
     assert stored(engine).open is None
     engine.commit()
     assert stored(engine).open is not None
+
+
+@pytest.mark.parametrize("group_limit", [None, 10])
+def test_a_page_is_bounded_in_the_bytes_of_its_lines(engine, monkeypatch, group_limit):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 100)
+    monkeypatch.setattr(limits, "CONSUMER_STEP_BYTES_MAX", 5_000)
+    configure(engine, group_in_flight_max=group_limit)
+    for number in range(5):
+        send(engine, f"{number}" + "\u0001" * 400, group="g" if group_limit else None)
+    open_k(engine)
+    assert [stored_after.open.messages for stored_after in (step(engine), step(engine), step(engine))] == [
+        2,
+        4,
+        5,
+    ]
+    assert [[content[0] for content in page] for page in read(engine)] == [["0", "1"], ["2", "3"], ["4"]]

@@ -39,14 +39,14 @@ def test_states(engine, reader):
 
 
 def test_pages_of_a_range(engine, reader, monkeypatch):
-    sent = [send(engine, "x" * size).sequence for size in (0, 5, 1, 2, 9, 0, 1)]
+    sent = [send(engine, 1_000 * size * "x").sequence for size in (0, 5, 1, 2, 9, 0, 1)]
     found, after = [], sent[0] - 1
-    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 4)
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 4_000)
     while after is not None:
         rows = reader.export("q", after, sent[-2], 2)
         found.append([line.sequence for line in lines(rows)])
         after = rows.next
-    assert found == [sent[0:2], sent[2:4], sent[4:5], sent[5:6]]
+    assert found == [sent[0:1], sent[1:2], sent[2:4], sent[4:5], sent[5:6]]
     assert reader.export("q", sent[-1], END, 2).lines == b""
     assert reader.export("nothing", 0, END, 2).next is None
 
@@ -64,3 +64,17 @@ def test_partitions_cover_everything_once(engine, reader):
         assert len(parts) <= count
         assert all(0 < len(part) <= -(-9 // count) for part in parts)
     run(engine)
+
+
+def test_a_page_is_bounded_in_the_bytes_that_it_writes(engine, reader, monkeypatch):
+    sent = [send(engine, "\u0001" * 400).sequence for _ in range(5)]
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 6_000)
+    found, after = [], 0
+    while after is not None:
+        rows = reader.export("q", after, END, 10)
+        assert len(rows.lines) <= 6_000
+        found.append([line.sequence for line in lines(rows)])
+        after = rows.next
+    assert found == [sent[0:2], sent[2:4], sent[4:]]
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 100)
+    assert [line.sequence for line in lines(reader.export("q", 0, END, 10))] == sent[:1]

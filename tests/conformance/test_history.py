@@ -152,6 +152,17 @@ def test_a_page_has_a_bound_in_bytes(engine, monkeypatch):
     assert [message.content[0] for message in found(engine).messages] == ["v"]
 
 
+def test_a_page_is_bounded_in_the_bytes_that_it_writes(engine, monkeypatch):
+    finish(engine, *["\u0001" * 400] * 5)
+    monkeypatch.setattr(limits, "BROWSE_PAGE_BYTES_MAX", 6_000)
+    for queue in (None, "q"):
+        found, after = [], 0
+        while page := lines(engine, after, queue=queue):
+            found.append([line["historyId"] for line in page])
+            after = next_after(engine, after, queue=queue)
+        assert found == [[1, 2], [3, 4], [5]]
+
+
 def test_searches_go_from_the_newest_down(engine):
     configure(engine, "q", dead_letter_queue="")
     finish(engine, "one", "two", "three")

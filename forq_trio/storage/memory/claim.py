@@ -85,8 +85,9 @@ class QueueClaims:
         step: str = Step.DELIVER,
         shuffle: bool = False,
         policy: RedrivePolicy | None = None,
+        bytes_of: Callable[[HandedOutT], int] | None = None,
     ) -> list[HandedOutT]:
-        """Hand out up to `size` messages, one by one. step: what is charged for them."""
+        """Hand out up to `size` messages, one by one. step: what is charged for them; bytes_of: with how many bytes."""
         tx = self.tx
         delivering, filtering = tx.allowances.of(step), tx.allowances.of(Step.FILTER)
         handed_out: list[HandedOutT] = []
@@ -97,8 +98,9 @@ class QueueClaims:
             row = random.choice(candidates) if shuffle else candidates[0]
             away = self._exhausted(row, policy)
             if away is None and not must_be_held(tx, row):
-                delivering.charge(1, row.bytes)
-                handed_out.append(hand_out(row))
+                handed = hand_out(row)
+                delivering.charge(1, row.bytes if bytes_of is None else bytes_of(handed))
+                handed_out.append(handed)
                 continue
             if filtering.used_up:
                 break

@@ -64,7 +64,10 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         claims = QueueClaims(tx, command.queue)
         most = min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
         rows = claims.fill(
-            most, lambda row: claims.lease(row, limits.CONSUMER_LEASE_MS, token), step=Step.LEASE
+            most,
+            lambda row: claims.lease(row, limits.CONSUMER_LEASE_MS, token),
+            step=Step.LEASE,
+            bytes_of=lambda row: rules.line_bytes(_line(row)),
         )
         if not rows and tx.state.claimable(command.queue) and tx.allowances.used_up(Step.FILTER):
             return DEFERRED

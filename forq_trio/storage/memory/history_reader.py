@@ -10,7 +10,7 @@ from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.history import end_of_page
 from forq_trio.storage.memory.state import State
-from forq_trio.storage.rules import PageBytes
+from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 
 
 def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
@@ -33,6 +33,9 @@ def read_page(state: State, after: int, until: int | None, limit: int, queue: st
         return HistoryLines(b"", max(after, until), ends)
     following = rest[len(page)].history_id if len(page) < len(rest) else None
     lines = b"".join(msgspec.json.encode(_line(message)) + b"\n" for message in page)
+    written = lines_within(lines)
+    if len(written) < len(lines):
+        return HistoryLines(written, number_of_last(written, "historyId"), ends)
     return HistoryLines(lines, end_of_page(page[-1].history_id, following, until), ends)
 
 

@@ -31,7 +31,7 @@ from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.memory import history_reader
 from forq_trio.storage.memory.events import of_message, page
 from forq_trio.storage.memory.state import Row, State
-from forq_trio.storage.rules import PageBytes
+from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 
 
 class MemoryReader:
@@ -170,8 +170,13 @@ class MemoryReader:
     def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
         rows = [row for row in self._committed().of_queue(queue) if after < row.seq <= until]
         page = PageBytes()
-        taken = list(takewhile(lambda row: page.take_bytes(row.bytes), rows[:limit]))
+        taken = list(
+            takewhile(lambda row: page.take_bytes(row.bytes + limits.HISTORY_LINE_BYTES), rows[:limit])
+        )
         lines = b"".join(_exported(row) for row in taken)
+        written = lines_within(lines)
+        if len(written) < len(lines):
+            return ExportRows(written, number_of_last(written, "sequence"))
         return ExportRows(lines, taken[-1].seq if len(taken) < len(rows) else None)
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:

@@ -7,7 +7,7 @@ from forq_trio.model import limits
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryEnds, HistoryLines, Outcome
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.history import end_of_page
-from forq_trio.storage.rules import PageBytes
+from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown, write_attributes
 
 Query = Callable[..., list[Any]]
@@ -23,6 +23,9 @@ def read_page(query: Query, after: int, until: int | None, limit: int, queue: st
     else:
         ((lines, count, last),) = query("history_page_of_queue", *bounds, queue)
     if count:
+        page = lines_within(lines)
+        if len(page) < len(lines):
+            return HistoryLines(page, number_of_last(page, "historyId"), ends)
         if queue is None:
             ((following,),) = query("history_next", last)
         else:

@@ -32,7 +32,7 @@ from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
-from forq_trio.storage.rules import PageBytes
+from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from forq_trio.storage.sqlite import history_reader
 from forq_trio.storage.sqlite.events import read_page
 from forq_trio.storage.sqlite.files.open import open_reader
@@ -181,13 +181,17 @@ class SqliteReader:
 
     def export(self, queue: str, after: int, until: int, limit: int) -> ExportRows:
         with self._snapshot():
-            ends = self._query("export_end", queue, after, until, limit, limits.BROWSE_PAGE_BYTES_MAX)
+            bounds = (after, until, limit, limits.BROWSE_PAGE_BYTES_MAX, limits.HISTORY_LINE_BYTES)
+            ends = self._query("export_end", queue, *bounds)
             last: int | None = ends[0][0]
             if last is None:
                 return ExportRows(b"", None)
             lines = self._query("export_lines", queue, after, last)[0][0]
+            page = lines_within(lines)
+            if len(page) < len(lines):
+                return ExportRows(page, number_of_last(page, "sequence"))
             more = self._query("exported_behind", queue, last, until)[0][0]
-        return ExportRows(lines.encode(), last if more else None)
+        return ExportRows(page, last if more else None)
 
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
         bounds: list[tuple[int, int]] = []

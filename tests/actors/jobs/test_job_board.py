@@ -155,7 +155,7 @@ async def test_every_job_of_a_system_has_a_title_and_says_what_it_did(autojump_c
             "stages": "End stages that were not published",
             "optimize": "Refresh statistics",
             "history": "Trim the history",
-            "retention": "Remove old events",
+            "events": "Remove old events",
             "checkpoint": "Checkpoint",
             "backup": "Backup",
             "redrives": "Redrive dead letters",

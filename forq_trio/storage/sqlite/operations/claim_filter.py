@@ -4,6 +4,7 @@
 deleted) and no longer ready, so the next call goes on behind them.
 """
 
+from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -29,12 +30,16 @@ bytes_of = itemgetter(_BYTES)
 
 
 class Terms(NamedTuple):
-    """What a claim asks for besides a number of messages. lease_ms: None means the queue's. step: what it charges."""
+    """What a claim asks for besides a number of messages. lease_ms: None means the queue's.
+
+    step: what is charged for them; bytes_of: with how many bytes, by row.
+    """
 
     lease_ms: int | None
     shuffle: bool
     redrive_policy: RedrivePolicy | None
     step: str = Step.DELIVER
+    bytes_of: Callable[[Any], int] = bytes_of
 
     @property
     def takes_anything(self) -> bool:
@@ -57,7 +62,7 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
                 break
             exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, tx.rules(limit.queue))
             if exhausted_one is None and limit.admits(row[_GROUP_ID]):
-                delivering.charge(1, row[_BYTES])
+                delivering.charge(1, terms.bytes_of(row))
                 accepted.append(row)
                 continue
             if filtering.used_up:

@@ -26,7 +26,6 @@ from forq_trio.storage.rules import after_release, uncounted, waited_ms
 from forq_trio.storage.sqlite.operations.claim_filter import (
     Terms,
     attempts_of,
-    bytes_of,
     select_allowed,
     select_ready,
 )
@@ -42,7 +41,7 @@ Leased = tuple[Any, Line]
 read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
 _RECEIVED_AT, _PRIORITY, _PROCESS_AFTER, _POSITION = 4, 5, 9, 10  # in a row of `select_ready`
-_TERMS = Terms(None, False, None, Step.LEASE)
+_NOTHING: tuple[Sequence[Any], bytes] = (), b""
 # As numbers: comparing and hashing members of an enumeration takes longer.
 _READY = int(Status.READY)
 _PROCESSING = int(Status.PROCESSING)
@@ -86,45 +85,49 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
             return DEFERRED
         if not filling.pages:
             raise LeasesFull
-    leased: list[Leased] = []
+    rows, body = _NOTHING
     token = rules.page_token()
     if tx.ready(queue) > 0 and not tx.rules(queue).paused and not is_full:
-        leased = _take(tx, queue, command.max_messages - filling.messages, token)
+        rows, body = _take(tx, queue, command.max_messages - filling.messages, token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
-        if not leased and cut_short and tx.ready(queue) > 0:
+        if not rows and cut_short and tx.ready(queue) > 0:
             return DEFERRED
-    body = encode_lines([line for _, line in leased])
-    if leased:
-        sequences = str([row[0] for row, _ in leased])
+    if rows:
+        sequences = str([row[0] for row in rows])
         tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
-    return _save(tx, rules.with_page(tx.consumers, command, filling, len(leased), len(body), tx.now_ms))
+    return _save(tx, rules.with_page(tx.consumers, command, filling, len(rows), len(body), tx.now_ms))
 
 
-def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> list[Leased]:
-    """Lease up to so many ready messages in claim order, as the allowance of a step lets."""
+def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[Sequence[Any], bytes]:
+    """Lease up to so many ready messages in claim order, as the allowance of a step lets; the rows, and their lines."""
     leasing = tx.allowances.of(Step.LEASE)
     limit = GroupLimit(tx, queue, tx.rules(queue).group_in_flight_max)
     count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
     if count <= 0:
-        return []
+        return _NOTHING
     if limit.in_flight_max is None and not tx.isolated:
         rows = select_ready(tx, queue, count, leasing.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(queue).max_attempts:
-            leasing.charge(len(rows), sum(map(bytes_of, rows)))
-            return _mark_leased(tx, queue, [(row, _line(queue, row)) for row in rows], token)
+            body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)
+            del rows[body.count(b"\n") :]
+            leasing.charge(len(rows), len(body))
+            _mark_leased(tx, queue, rows, token)
+            return rows, body
     leased: list[Leased] = []
-    while rows := select_allowed(tx, limit, count - len(leased), _TERMS):
-        leased += _mark_leased(tx, queue, _lines(tx, limit, rows), token)
-    return leased
+    terms = Terms(None, False, None, Step.LEASE, partial(_line_bytes, queue))
+    while rows := select_allowed(tx, limit, count - len(leased), terms):
+        allowed = _lines(tx, limit, rows)
+        _mark_leased(tx, queue, [row for row, _ in allowed], token)
+        leased += allowed
+    return [row for row, _ in leased], encode_lines([line for _, line in leased])
 
 
-def _mark_leased(tx: Transaction, queue: str, leased: list[Leased], token: int) -> list[Leased]:
+def _mark_leased(tx: Transaction, queue: str, rows: Sequence[Any], token: int) -> None:
     """Note that these ready messages are leased, with this token in their receipts."""
     now_ms = tx.now_ms
     lease_until = now_ms + limits.CONSUMER_LEASE_MS
-    rows = [row for row, _ in leased]
     if not rows:
-        return []
+        return
     waits = tx.measured(WAIT, queue)
     waits += [_waited_ms(row, now_ms) for row in rows]
     if tx.grouped(queue):
@@ -132,7 +135,6 @@ def _mark_leased(tx: Transaction, queue: str, leased: list[Leased], token: int) 
             tx.reach_round(queue, row[_PRIORITY], row[_POSITION])
     tx.query("lease_page", now_ms, lease_until, token, str([row[0] for row in rows]))
     tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
-    return leased
 
 
 def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leased]:
@@ -174,6 +176,13 @@ def _line(queue: str, row: Any) -> Line:
         group_id or None,
         attributes and read_attributes(attributes),
     )
+
+
+def _line_bytes(queue: str, row: Any) -> int:
+    try:
+        return rules.line_bytes(_line(queue, row))
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        return 0  # it is damaged, and set aside
 
 
 def settle(tx: Transaction, commands: Sequence[SettleLease]) -> list[Consumer | ForqError | Deferred]:
