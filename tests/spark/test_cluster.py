@@ -53,22 +53,26 @@ def started(directory: Path, name: str, said: str, *arguments: str) -> Iterator[
     process = subprocess.Popen(
         [*command, *arguments], env=environment(), cwd=directory, text=True, stderr=subprocess.PIPE
     )
+    assert process.stderr is not None
+    lines: list[str] = []
+    # Read to the end, or the process would wait for somebody who reads what it says.
+    reading = Thread(target=lambda: lines.extend(process.stderr))
     try:
-        assert process.stderr is not None
-        lines = []
+        found = None
         for line in process.stderr:
             lines.append(line)
             found = re.search(said, line)
             if found:
                 break
-        else:
-            pytest.fail(f"{name} did not start: {''.join(lines)}")
-        rest = Thread(target=process.stderr.read)  # or it would wait for somebody who reads what it says
-        rest.start()
+        assert found, f"{name} did not start: {''.join(lines)}"
+        reading.start()
         yield found[1]
     finally:
         process.kill()
         process.wait()
+        if reading.ident:
+            reading.join()
+        process.stderr.close()
 
 
 def environment() -> dict[str, str]:
