@@ -1,4 +1,4 @@
-"""The dialect, and dead letters, beside a consumer of a pipeline: what it has leased is in flight, and nobody else's."""
+"""The dialect, and dead letters, beside a consumer of a pipeline: what it has leased is in flight, nobody else's."""
 
 from .harness import Api
 
