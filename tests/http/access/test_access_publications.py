@@ -21,7 +21,8 @@ async def test_nobody_uses_up_a_version_of_somebody_elses_app():
     async with open_api() as api:
         limited = await Tokens(api).holder(Scope.PRODUCE, queues="mine-*")
         hostile = {"app": "loader", "version": limits.SEQUENCE_MAX, "stages": await stage(api, "mine-x", "s")}
-        assert (await limited.ask("POST", PUBLICATIONS, msgspec.json.encode(hostile)))[1] == {"published": True, "messages": 1}
+        _, answer = await limited.ask("POST", PUBLICATIONS, msgspec.json.encode(hostile))
+        assert answer == {"published": True, "messages": 1}
         own = {"app": "loader", "version": 5, "stages": await stage(api, "q", "s")}
         assert json_of(await api.call("POST", PUBLICATIONS, own)) == {"published": True, "messages": 1}
         assert json_of(await api.call("GET", f"{PUBLICATIONS}/loader"))["version"] == 5
