@@ -1,5 +1,6 @@
 """`forq pipeline …`: what happened in the queues on its way into files, a report, and back."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,23 @@ def spark_options(command: CommandT) -> CommandT:
     )(command)
 
 
+def moment(text: str) -> str:
+    """A time in ISO 8601. For use as an option's type."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a time in ISO 8601, as 2026-01-31T08:00") from None
+    return text
+
+
 def time_options(command: CommandT) -> CommandT:
     """--since and --until."""
-    until = click.option("--until", metavar="TIME", help="Only what happened before, in ISO 8601.")
-    since = click.option("--since", metavar="TIME", help="Only what happened from then on, in ISO 8601.")
+    until = click.option(
+        "--until", type=moment, metavar="TIME", help="Only what happened before, in ISO 8601."
+    )
+    since = click.option(
+        "--since", type=moment, metavar="TIME", help="Only what happened from then on, in ISO 8601."
+    )
     return since(until(command))
 
 
@@ -167,6 +181,7 @@ def report(
 
     The page holds all that it needs, and can be sent by mail.
     """
+    need_spark()
     if archive is None:
         connect(url).close()
     with quiet_spark("report", dict(conf)) as spark, progress_bar("report") as show:
@@ -219,6 +234,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
 
     The same replay is done once: asked again it does nothing, also after it was killed. Another --name does it again.
     """
+    need_spark()
     connect(url).close()
     with quiet_spark("replay", dict(conf)) as spark, progress_bar("replay") as show:
         from forq_trio.spark.pipelines.replay import replay as run
@@ -280,6 +296,7 @@ def load(
     What was interrupted goes on when it is run again, and files that came since are loaded then. Rows without a content
     are skipped.
     """
+    need_spark()
     connect(url).close()
     with quiet_spark("load", dict(conf)) as spark, progress_bar("load") as show:
         from forq_trio.spark.pipelines.load import load as run

@@ -26,12 +26,19 @@ def command(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_spark_it_says_how_to_have_it(monkeypatch, capsys, tmp_path) -> None:
-    monkeypatch.setenv("FORQ_AUTH_SECRET", SECRET)
+    monkeypatch.delenv("FORQ_AUTH_SECRET", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    for arguments in (["archive", str(tmp_path)], ["compact", str(tmp_path)], ["load", "x.csv", "q"]):
+    directory = str(tmp_path)
+    commands = (["archive", directory], ["compact", directory], ["report", directory], ["replay", "q"])
+    for arguments in (*commands, ["load", "x.csv", "q"]):
         assert run(["pipeline", *arguments]) == 2
         said = capsys.readouterr()
         assert said.err == "forq: pipelines need Spark, which is not here: pip install 'forq-trio[spark]'\n"
+
+
+def test_a_time_that_is_none_is_refused_before_spark_starts(capsys, tmp_path) -> None:
+    assert run(["pipeline", "report", str(tmp_path), "--since", "yesterday"]) == 2
+    assert "'yesterday' is not a time in ISO 8601" in capsys.readouterr().err
 
 
 def test_compact_says_what_it_did_and_checks_its_date(capsys, tmp_path) -> None:

@@ -143,6 +143,8 @@ def _format_of(dataset: str) -> str:
     names = [path.name]
     if path.is_dir():
         names = [each.name for each in sorted(path.rglob("*")) if each.is_file() and each.name[0] not in "._"]
+    if "://" not in dataset and not path.exists() and not any(sign in dataset for sign in "*?[{"):
+        raise InvalidRequest(f"there is no file or directory {dataset}")
     for name in names:
         for suffix, kind in _SUFFIXES.items():
             if name.removesuffix(".gz").removesuffix(".zst").endswith(suffix):
