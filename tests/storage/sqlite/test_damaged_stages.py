@@ -45,7 +45,7 @@ def test_a_restart_goes_on_where_it_was(tmp_path) -> None:
         before = engine.snapshot().staging
     with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
         assert engine.snapshot().staging == before
-        assert (before.stages, before.bytes, before.waiting, before.turn, before.last_turn) == (
+        assert (before.stages, before.bytes, before.in_progress, before.turn, before.last_turn) == (
             2,
             3 * len(part.body),
             1,
