@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.cli.commands import run
-from support.real_server import SECRET, environment
+from support.real_server import environment
 
 EXECUTABLE = [sys.executable, "-m", "forq_trio.cli", "pipeline"]
 
