@@ -13,7 +13,7 @@ from support.ui_http import logged_in
 def keeping(tmp_path_factory) -> Iterator[RealServer]:
     """A server that keeps events."""
     path = tmp_path_factory.mktemp("keeping") / "forq.db"
-    with real_server(path, FORQ_ENV="local", FORQ_EVENTS="on") as server:
+    with real_server(path, FORQ_ENV="local", FORQ_EVENTS="on", FORQ_HISTORY="on") as server:
         yield server
 
 
@@ -30,6 +30,8 @@ def test_the_timeline_is_that_of_the_events_and_stays(keeping) -> None:
         assert gone.status_code == 404
         assert "not there any more" in gone.text
         assert gone.text.index("<b>Acked</b>") < gone.text.index("<b>Released</b>") < gone.text.index("Sent")
+        finished = browser.get(f"/queue/orders/history/message/{sent.id}")
+        assert finished.text.index("<b>Acked</b>") < finished.text.index("<b>Released</b>")
         other = browser.get(f"/queue/other/message/{sent.id}")
         assert "Timeline" not in other.text
 

@@ -12,9 +12,10 @@ from forq_trio.model.errors import ServiceError
 from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
 from forq_trio.model.messages import MessageFilter, check_queue_name
 from forq_trio.ui import content, format
+from forq_trio.ui.event_timeline import event_timeline
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.emptying import is_about
-from forq_trio.ui.pages.message import attachment
+from forq_trio.ui.pages.message import attachment, events_of
 from forq_trio.ui.pages.message_list import marked
 from forq_trio.ui.site import Site
 from forq_trio.ui.workbench.filter import read_number
@@ -110,6 +111,8 @@ def history_routes(site: Site) -> Blueprint:
         }
         if request.args.get("part") == "content":
             return site.part("message/content.html", **context)
+        context["steps"] = event_timeline(await events_of(site, site.viewer, queue, found.id))
+        context["forgotten"] = False
         return await site.page("history/message.html", "queues", words=WORDS, marks=MARKS, **context)
 
     @blueprint.get(f"{base}/message/<message_id>/content")
