@@ -75,4 +75,4 @@ def shared(tmp_path_factory) -> Iterator[Server]:
 @pytest.fixture
 def queue(request) -> str:
     """A queue that only this test has."""
-    return re.sub(r"[^a-z0-9]+", "-", request.node.name)[:60]
+    return re.sub(r"[^a-z0-9]+", "-", request.node.name)[:50]

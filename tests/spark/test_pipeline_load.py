@@ -43,6 +43,9 @@ def test_wrong_columns_and_formats_are_told(spark, shared, queue, tmp_path) -> N
     ):
         with pytest.raises(InvalidRequest, match=words):
             load(spark, tmp_path, queue, **shared.options, **given)
+    with pytest.raises(InvalidRequest, match="there is no file or directory"):
+        load(spark, tmp_path / "odd.bin", queue, **shared.options)
+    (tmp_path / "odd.bin").touch()
     with pytest.raises(InvalidRequest, match="cannot be seen from its name"):
         load(spark, tmp_path / "odd.bin", queue, **shared.options)
 

@@ -296,8 +296,8 @@ RELEASE = "/queue/piped/consumers/archive/release"
 
 def make_consumer(client) -> None:
     client.produce_many("piped", [NewMessage(content) for content in "abc"])
-    client.open_consumer("piped", "archive")
-    client.lease("piped", "archive", 1, 1, max_messages=2)
+    generation = client.open_consumer("piped", "archive").generation
+    client.lease("piped", "archive", generation, 1, max_messages=2)
 
 
 def test_a_lease_is_shown_and_released(admin, client) -> None:
