@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 
@@ -75,4 +76,5 @@ def shared(tmp_path_factory) -> Iterator[Server]:
 @pytest.fixture
 def queue(request) -> str:
     """A queue that only this test has."""
-    return re.sub(r"[^a-z0-9]+", "-", request.node.name)[:50]
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name)
+    return f"{name[:40]}-{crc32(name.encode()):08x}"

@@ -55,6 +55,7 @@ def test_what_was_typed_into_a_dialog_is_kept(page, client, guards) -> None:
     )
     page.keyboard.press("Escape")
     expect(page.locator("#dialog")).to_be_hidden()
+    expect(page.get_by_role("button", name="Send message")).to_be_focused()
     page.keyboard.press("f")
     page.keyboard.type("word")
     page.keyboard.press("Escape")
