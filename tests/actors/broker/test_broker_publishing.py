@@ -15,6 +15,7 @@ def _short_waits(monkeypatch):
     monkeypatch.setattr(limits, "PUBLISH_WAIT_SECONDS", 0.001)
 
 
+@pytest.mark.tier2  # its simulated seconds sometimes take many passes of the loop
 async def test_while_nothing_can_be_stored_a_publication_says_so_and_a_repeated_one_waits_on(broker):
     await broker.stage("q", "s", 0, [NewMessage("x")])
     publish = broker._writer.execute
