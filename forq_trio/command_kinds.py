@@ -10,12 +10,14 @@ from forq_trio.model.commands import (
     DiscardStage,
     DropPages,
     EndSessions,
+    EndStages,
     ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
     LeaseMessages,
     Nack,
     NackById,
+    NoteConsumerUse,
     NoteTokenUse,
     OpenConsumer,
     Pause,
@@ -71,6 +73,15 @@ LONG_WORK: Set[type[Command[Any]]] = frozenset(
     {LeaseMessages, SettleLease, DropPages, StagePage, TrimEvents, TrimHistory, PurgeHistory}
 )
 """Large steps, of which there are many one after the other; nobody waits for a single one."""
+OF_PIPELINES: Set[type[Command[Any]]] = LONG_WORK | {
+    Publish,
+    DiscardStage,
+    EndStages,
+    OpenConsumer,
+    NoteConsumerUse,
+    ForgetConsumer,
+}
+"""Long work, and what begins and ends it: nobody else waits for these."""
 CHANGING_TOKENS = frozenset({SaveToken, RevokeToken, NoteTokenUse})
 NOTED = CHANGING_TOKENS | {Nack, NackById, Publish}
 """After these the writer looks at the tokens, at the reasons of nacks, or at publications, too."""

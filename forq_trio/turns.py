@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from forq_trio.command_kinds import LONG_WORK
+from forq_trio.command_kinds import LONG_WORK, OF_PIPELINES
 from forq_trio.model import limits
 from forq_trio.waiters import Call
 
@@ -36,7 +36,7 @@ class Turns:
     ) -> tuple[list[Call[Any]], list[Call[Any]]]:
         """The calls of this batch, and those that wait for the next one. moving: there are staged messages to move."""
         long_work = [call for call in calls if type(call.command) in LONG_WORK]
-        self._others = len(calls) - len(long_work)
+        self._others = sum(type(call.command) not in OF_PIPELINES for call in calls)
         if self._others:
             self._others_at = now
             self.put_off = not self.put_off and (moving or bool(long_work))

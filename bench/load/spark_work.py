@@ -1,7 +1,8 @@
-"""Spark's side of the scenario spark: `python -m bench.load.spark_work URL QUEUE BYTES MESSAGES`.
+"""Spark's side of the scenario spark: `python -m bench.load.spark_work WORK URL QUEUE BYTES MESSAGES`.
 
-Publishes so many messages, drains them twice (for which it publishes again), once into nothing and once into Parquet,
-and archives their lifecycle events. Says how many seconds each took, as JSON. The key is in FORQ_AUTH_SECRET.
+WORK is `drain`: publish so many messages, drain them into nothing, publish them again, drain them into Parquet. Or
+`archive`: publish and drain them, on a server that keeps events, and archive those. Says how many seconds each took, as
+JSON. The key is in FORQ_AUTH_SECRET.
 """
 
 import json
@@ -54,25 +55,43 @@ def timed(work: Callable[[], object]) -> float:
     return perf_counter() - started
 
 
+def drains(work: Work, queue: str, count: int) -> dict[str, float]:
+    """Publish and drain, into nothing and into Parquet."""
+    found: dict[str, float] = {}
+    for sink in ("noop", "parquet"):
+        found[f"publish_for_{sink}"] = timed(lambda: work.publish(queue, count))
+        found[f"drain_{sink}"] = timed(lambda: check(work.drain(queue, sink), count))  # noqa: B023
+    return found
+
+
+def archive(work: Work, queue: str, count: int) -> dict[str, float]:
+    """Publish, drain, and archive the events of that: three a message, and those of the warm-up."""
+    work.publish(queue, count)
+    work.drain(queue, "noop")
+    events: list[int] = []
+    seconds = timed(lambda: events.append(work.archive(queue)))
+    check(events[0], 3 * (count + WARM_UP_MESSAGES))
+    return {"archive": seconds, "events": events[0]}
+
+
+def check(found: int, expected: int) -> None:
+    if found != expected:
+        raise SystemExit(f"{found} rows instead of {expected}")
+
+
+WORKS = {"drain": drains, "archive": archive}
+
+
 def main() -> None:
-    url, queue, size, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    name, url, queue, size, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
     spark = session("bench", **{"spark.master": f"local[{CORES}]", "spark.ui.enabled": "false"})
     with tempfile.TemporaryDirectory(prefix="forq-bench-spark-") as directory:
         work = Work(spark, url, size, Path(directory))
         work.publish(f"{queue}-warm", WARM_UP_MESSAGES)
-        for sink in ("noop", "parquet"):
-            work.drain(f"{queue}-warm", sink)
-        work.archive(queue)
-        found: dict[str, float] = {}
-        for sink in ("noop", "parquet"):
-            found["publish"] = timed(lambda: work.publish(queue, count))
-            drained: list[int] = []
-            found[f"drain_{sink}"] = timed(lambda: drained.append(work.drain(queue, sink)))  # noqa: B023
-            if drained != [count]:
-                raise SystemExit(f"{drained[0]} of {count} messages were drained")
-        events: list[int] = []
-        found["archive"] = timed(lambda: events.append(work.archive(queue)))
-        found["events"] = events[0]
+        work.drain(f"{queue}-warm", "parquet")
+        if name == "archive":
+            work.archive(queue)
+        found = WORKS[name](work, queue, count)
     spark.stop()
     print(json.dumps(found), flush=True)
 

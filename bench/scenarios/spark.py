@@ -12,37 +12,49 @@ from bench.targets.servers import KEY, ROOT, ServerError, forq_server
 
 
 def spark(context: Context) -> list[Row]:
-    """Publish a data frame, drain it into nothing and into Parquet, archive the events, by Spark on local[2]."""
+    """Publish a data frame, drain it into nothing and into Parquet, archive events, by Spark on local[2].
+
+    The server keeps events only where they are archived.
+    """
     if find_spec("pyspark") is None:
         raise ServerError("Spark is not installed (the extra forq-trio[spark])")
-    rows = []
-    for size in context.settings.pipeline_bytes:
-        with forq_server(context.data_dir, context.durability, {"FORQ_EVENTS": "on"}) as server:
-            count, queue = context.settings.spark_messages, context.queue("spark")
-            command = [sys.executable, "-m", "bench.load.spark_work"]
-            before = cpu_seconds(server)
-            done = subprocess.run(
-                [*command, server.api.url, queue, str(size), str(count)],
-                cwd=ROOT,
-                env={**os.environ, "FORQ_AUTH_SECRET": KEY},
-                text=True,
-                stdout=subprocess.PIPE,
-            )
-            if done.returncode:
-                raise ServerError("Spark failed")
-            found = json.loads(done.stdout.splitlines()[-1])
-            server_seconds = cpu_seconds(server) - before
-        events = found.pop("events")
-        rows.append(
-            {
-                "bytes": size,
-                "count": count,
-                **{
-                    f"{name}_per_second": round((events if name == "archive" else count) / seconds, 1)
-                    for name, seconds in found.items()
-                },
-                "server_cpu_s": round(server_seconds, 2),
-                "seconds": round(sum(found.values()) + found["publish"], 1),
-            }
+    return [
+        _measure(context, work, size, settings)
+        for size in context.settings.pipeline_bytes
+        for work, settings in (("drain", {}), ("archive", {"FORQ_EVENTS": "on"}))
+    ]
+
+
+def _measure(context: Context, work: str, size: int, settings: dict[str, str]) -> Row:
+    count, queue = context.settings.spark_messages, context.queue("spark")
+    with forq_server(context.data_dir, context.durability, settings) as server:
+        before = cpu_seconds(server)
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "bench.load.spark_work",
+                work,
+                server.api.url,
+                queue,
+                str(size),
+                str(count),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "FORQ_AUTH_SECRET": KEY},
+            text=True,
+            stdout=subprocess.PIPE,
         )
-    return rows
+        if done.returncode:
+            raise ServerError("Spark failed")
+        server_seconds = cpu_seconds(server) - before
+    seconds: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    rows = seconds.pop("events", count)
+    return {
+        "work": work,
+        "bytes": size,
+        "count": count,
+        **{f"{name}_per_second": round(rows / taken, 1) for name, taken in seconds.items()},
+        "server_cpu_s": round(server_seconds, 2),
+        "seconds": round(sum(seconds.values()), 1),
+    }

@@ -19,6 +19,7 @@ from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_
 from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, ServiceError, Stopping
 from forq_trio.model.messages import check_queue_name
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.reader import Reader
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeasePage
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.writer_actor import WriterActor
@@ -160,11 +161,16 @@ class Consumers:
         if count <= 0:
             await trio.lowlevel.checkpoint()
             return b"", None
-        bodies = await self._readers.run(lambda reader: reader.lease_pages(queue, name, number, page, count))
-        if not bodies:  # they were dropped meanwhile
+
+        def read(reader: Reader) -> tuple[int, bytes]:
+            bodies = reader.lease_pages(queue, name, number, page, count)
+            return len(bodies), b"".join(bodies)
+
+        found, body = await self._readers.run(read)
+        if not found:  # they were dropped meanwhile
             raise LeaseGone
-        after = page + len(bodies)
-        return b"".join(bodies), after if after < lease.pages else None
+        after = page + found
+        return body, after if after < lease.pages else None
 
     async def acknowledge(self, queue: str, name: str, generation: int, number: int) -> ConsumerInfo:
         """Remove the messages of the open lease, which is `number`; one that was acknowledged before is left as it is.

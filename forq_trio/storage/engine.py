@@ -308,7 +308,8 @@ class WriteAheadLog(Protocol):
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """Move the log into the database, on a connection of its own; callable from any thread.
 
-        truncate: also empty the log, unless a reader uses it; no batch may run meanwhile. Raises StorageUnavailable.
+        truncate: also empty the log, and cut it if it is long, unless a reader uses it; no batch may run meanwhile.
+        Raises StorageUnavailable.
         """
         ...
 

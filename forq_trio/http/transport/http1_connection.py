@@ -154,11 +154,17 @@ class Http1Connection:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
             if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
-            data = services.response_encoder.encode(response, connection, omit_body=request.method == "HEAD")
-            del response  # `data` has its body: it must not be there twice while a slow client reads
+            has_body = request.method != "HEAD"
+            is_long = has_body and body_bytes > limits.SEND_PORTION_BYTES
+            encode = services.response_encoder.encode
+            data = encode(response, connection, omit_body=is_long or not has_body)
+            long_body = response.body if is_long else b""  # not copied: it would be there twice
+            del response
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):
                 await self._send(memoryview(data)[sent_bytes:])
+            if long_body:
+                await self._send(long_body)
         except BaseException:
             if on_unsent is not None:
                 on_unsent()

@@ -33,7 +33,7 @@ class Wire(Protocol):
         ...
 
     def send_now(self, data: bytes | memoryview) -> int:
-        """Send what can be sent without waiting and say how many bytes that was. Raises ConnectionLost."""
+        """Send what can be sent at once, SEND_NOW_BYTES_MAX at most, and say how many bytes. Raises ConnectionLost."""
         ...
 
     async def send_some(self, data: memoryview) -> int:
@@ -96,6 +96,8 @@ class SocketWire:
             return b""
 
     def send_now(self, data: bytes | memoryview) -> int:
+        if len(data) > limits.SEND_NOW_BYTES_MAX:
+            data = memoryview(data)[: limits.SEND_NOW_BYTES_MAX]
         try:
             return self.socket.send(data)
         except BlockingIOError:

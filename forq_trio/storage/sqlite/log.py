@@ -3,7 +3,11 @@
 SQLite syncs the database only in a checkpoint that reaches the end of the log; one beside commits hardly ever does.
 What it has copied stays in the system's memory, and the one that does reach the end, while the writer is paused, would
 wait until all of it is on disk. So each checkpoint beside commits is followed by a sync of our own. Nothing counts on
-it; it only leaves SQLite's own sync little to do.
+it; it only leaves SQLite's own sync little to do. It brings the pages to the disk little by little (write_back.py):
+commits beside it wait for the same disk.
+
+A log that starts over is written over. That is quicker than adding pages to a file: its length need not be synced.
+So an idle one keeps its length, unless a long read has made it very long.
 """
 
 import os
@@ -11,9 +15,12 @@ from threading import Lock
 
 import apsw
 
+from forq_trio.model import limits
 from forq_trio.storage.engine import CheckpointResult
 from forq_trio.storage.sqlite.files.faults import unavailable, unsynced
+from forq_trio.storage.sqlite.files.identity import LOG_SUFFIX
 from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
+from forq_trio.storage.sqlite.files.write_back import write_back
 
 
 class SqliteLog:
@@ -46,17 +53,19 @@ class SqliteLog:
                 raise unsynced(error) from error
 
     def _truncate(self) -> CheckpointResult | None:
-        """Empty the log; None if a reader uses it."""
+        """Empty the log, and cut it if it is long; None if a reader uses it."""
+        is_long = os.path.getsize(self._database.real_path + LOG_SUFFIX) > limits.LOG_KEPT_BYTES
         try:
-            result = self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE if is_long else apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.BusyError:
             return None
         self._pages = 0
-        return result
+        return CheckpointResult(0, 0)
 
     def _copy(self) -> CheckpointResult:
         """Copy what can be copied beside commits and readers, and sync it."""
         result = self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
+        write_back(self._database.descriptor)
         os.fdatasync(self._database.descriptor)
         return result
 

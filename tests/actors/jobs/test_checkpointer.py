@@ -256,9 +256,25 @@ async def test_the_log_is_emptied_when_nothing_was_committed_for_a_while(engine,
             await writer.execute(send(BODY))
         with trio.fail_after(120):
             await until(lambda: any(truncate for truncate, _ in engine.checkpoints))
-        assert log_bytes(path) == 0
+        length = log_bytes(path)
         assert engine.log.pages() == 0
         assert (await writer.execute(send("after"))).sequence > 0
+        assert engine.log.pages() < 50
+        assert log_bytes(path) == length > 0
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_long_log_is_cut_when_nothing_was_committed_for_a_while(
+    engine, path, house, monkeypatch
+) -> None:
+    monkeypatch.setattr(limits, "LOG_KEPT_BYTES", 20 * limits.LOG_PAGE_BYTES)
+    async with running_writer(engine, listener=house) as writer, trio.open_nursery() as nursery:
+        start_checkpointer(nursery, house, engine, writer)
+        while engine.log.pages() < 50:
+            await writer.execute(send(BODY))
+        with trio.fail_after(120):
+            await until(lambda: engine.log.pages() == 0)
+        assert log_bytes(path) == 0
         nursery.cancel_scope.cancel()
 
 
@@ -288,7 +304,7 @@ async def test_a_long_read_holds_the_log_back_but_not_the_writer(engine, path, h
                     await writer.execute(send("x"))
                 assert trio.current_time() - started < limits.BUSY_WAIT_MS_MAX / 1_000
                 reader._connection.execute("ROLLBACK")
-                await until(lambda: log_bytes(path) == 0)
+                await until(lambda: engine.log.pages() == 0)
             nursery.cancel_scope.cancel()
 
 

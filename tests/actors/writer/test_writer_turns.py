@@ -4,7 +4,7 @@ import msgspec
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.commands import DropPages, Publish, StagePage
+from forq_trio.model.commands import DropPages, OpenConsumer, Publish, StagePage
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.publishing import Stage, StagedPart
 from support.actors import elapse, running_writer
@@ -51,6 +51,19 @@ async def test_beside_others_a_batch_has_one_short_step(engine, autojump_clock) 
             await step.finished()
         assert kinds(engine) == [["DropPages", "DropPages"]]
         assert not engine.batches[0].shared
+
+
+async def test_a_pipeline_alone_does_not_count_as_others(engine, autojump_clock) -> None:
+    part = StagedPart(msgspec.msgpack.encode([NewMessage("x")] * 50), 50, 50)
+    async with running_writer(engine) as writer:
+        await elapse(limits.STEP_SHARE_SECONDS)
+        engine.batches.clear()
+        await writer.execute(OpenConsumer("q", "spark"))
+        await writer.execute(StagePage("q", "s", 0, (part,)))
+        await writer.execute(Publish("app", 1, (Stage("q", "s", 1),)))
+        await writer.execute(STEP)
+        assert engine.batches
+        assert not any(batch.shared for batch in engine.batches)
 
 
 async def test_beside_very_many_calls_a_step_is_long(engine, autojump_clock) -> None:

@@ -1,14 +1,19 @@
 """The write-ahead log of a real file: what its checkpoints leave in the system's memory."""
 
+import ctypes
 import errno
 import os
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
 
+from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
+from forq_trio.model.limits import KIB
 from forq_trio.storage.engine import Batch
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.storage.sqlite.files import write_back as write_back_module
 from support.actors import T0
 from support.words import send
 
@@ -37,6 +42,59 @@ def test_what_a_checkpoint_has_copied_is_synced_though_it_did_not_reach_the_end_
         result = engine.log.checkpoint(truncate=False)
     assert 0 < result.moved_pages < result.log_pages
     assert synced == [tmp_path.joinpath("forq.db").stat().st_ino]
+
+
+def test_what_a_checkpoint_has_copied_is_brought_to_the_disk_little_by_little(
+    engine, tmp_path, monkeypatch
+) -> None:
+    """Commits sync the log meanwhile: behind 8 MiB handed over at once they would wait for milliseconds."""
+    ranges = []
+
+    def noted(_descriptor: int, start: int, length: int, _flags: int) -> int:
+        ranges.append((start, length))
+        return 0
+
+    monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: noted)
+    monkeypatch.setattr(limits, "WRITE_BACK_BYTES", 16 * KIB)
+    while tmp_path.joinpath("forq.db").stat().st_size < 100 * KIB:
+        commit_one(engine)
+        engine.log.checkpoint(truncate=False)
+    size = tmp_path.joinpath("forq.db").stat().st_size
+    last = ranges[[start for start, _ in ranges].index(0, -(size // (16 * KIB)) - 1) :]
+    assert [start for start, _ in last] == list(range(0, size, 16 * KIB))
+    assert {length for _, length in ranges} == {16 * KIB}
+    monkeypatch.setattr(limits, "WRITE_BACK_RANGES_MAX", 4)
+    ranges.clear()
+    engine.log.checkpoint(truncate=False)
+    assert len(ranges) == 4
+    assert ranges[-1][0] < size <= sum(ranges[-1])
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_range_that_cannot_be_written_is_a_checkpoint_that_failed(engine, monkeypatch, number) -> None:
+    commit_one(engine)
+    with monkeypatch.context() as patched:
+        patched.setattr(write_back_module, "_sync_file_range", lambda: failing_with(number))
+        with pytest.raises(StorageUnavailable, match="cannot be synced"):
+            engine.log.checkpoint(truncate=False)
+    assert engine.log.checkpoint(truncate=False).moved_pages > 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EINVAL])
+def test_where_ranges_cannot_be_written_the_file_is_synced_as_a_whole(engine, monkeypatch, number) -> None:
+    commit_one(engine)
+    monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: failing_with(number))
+    assert engine.log.checkpoint(truncate=False).moved_pages > 0
+    monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: None)
+    assert engine.log.checkpoint(truncate=False).moved_pages > 0
+
+
+def failing_with(number: int) -> Callable[..., int]:
+    def failing(*_arguments: int) -> int:
+        ctypes.set_errno(number)
+        return -1
+
+    return failing
 
 
 @pytest.mark.parametrize(

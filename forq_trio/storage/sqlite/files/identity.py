@@ -14,7 +14,8 @@ given to another one. A file that is overwritten in place is not noticed.
 import os
 from collections.abc import Iterable
 
-LOG_SUFFIXES = ("-wal", "-shm")
+LOG_SUFFIX = "-wal"
+LOG_SUFFIXES = (LOG_SUFFIX, "-shm")
 LOCK_SUFFIX = ".lock"
 
 
