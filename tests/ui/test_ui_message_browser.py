@@ -24,8 +24,10 @@ def test_a_dead_letter_is_looked_at_copied_edited_and_watched(page, client, guar
     expect(page.locator("#toast")).to_contain_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == ENEMY
     page.get_by_role("button", name="Copy as curl").click()
-    page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('curl ')")
-    assert "/queues/orders" in page.evaluate("navigator.clipboard.readText()")
+    expect(page.locator("#toast")).to_contain_text("Copied: a command that sends a copy")
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert command.startswith("curl ")
+    assert "/queues/orders" in command
     keyboard(page, "e")
     field = page.locator("textarea[name=content]")
     expect(field).to_have_value(ENEMY)
