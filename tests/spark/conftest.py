@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from forq_trio.spark import session
@@ -56,6 +57,16 @@ def spark(tmp_path_factory) -> Iterator[SparkSession]:
         started = session("tests", **settings)
     yield started
     started.stop()
+    end_java()
+
+
+def end_java() -> None:
+    """End the process of Spark, and close the sockets to it; Spark itself leaves both to the end of this process."""
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    assert gateway is not None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
