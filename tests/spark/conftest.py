@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from forq_trio.spark import session
+from forq_trio.spark import server, session
 from spark.support import Server, running
 from support.real_server import SECRET
 
@@ -30,6 +30,14 @@ def has_java() -> bool:
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     return version is not None and int(version[1]) >= JAVA_MIN
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_clients() -> Iterator[None]:
+    """Closes the data source's own clients in this process, which live as long as their process."""
+    yield
+    while server._clients:
+        server._clients.popitem()[1].close()
 
 
 @pytest.fixture(scope="session")
