@@ -38,8 +38,7 @@ from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
-from forq_trio.jobs.event_retention import EventRetention
-from forq_trio.jobs.history_retention import HistoryRetention
+from forq_trio.jobs.retention import EventRetention, HistoryRetention
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind

@@ -24,15 +24,14 @@ from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.consumers import consumers_job
 from forq_trio.jobs.disk_guard import DiskGuard
-from forq_trio.jobs.event_retention import EventRetention, event_retention_job
 from forq_trio.jobs.file_watch import FileWatch
-from forq_trio.jobs.history_retention import HistoryRetention, history_job
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
 from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.retention import EventRetention, HistoryRetention, event_retention_job, history_job
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise

@@ -6,6 +6,7 @@ import msgspec
 import trio
 
 from forq_trio.broker.dead_letters import DeadLetters, check_filter
+from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.commands import Removed
@@ -122,16 +123,11 @@ class History(DeadLetters):
         on_step: called after each step with how many were removed so far. Done in steps, between which other calls are
         served; cancelled, it stops after a step. Raises InvalidQueueName.
         """
-        purge = commands.PurgeHistory(check_queue_name(queue))
-        removed = 0
-        while True:
-            purged = await self._writer.execute(purge)
-            removed += purged.count
-            on_step(removed)
-            if purged.up_to is None:
-                return removed
-            purge = commands.PurgeHistory(queue, purged.up_to)
+        return await purge_in_steps(self._writer, commands.PurgeHistory, check_queue_name(queue), on_step)
 
     async def trim_history(self, finished_before: int, bytes_max: int) -> Removed:
-        """Run one step of retention."""
+        """Remove some of the oldest: see `commands.TrimHistory`. Sends no command where nothing is kept."""
+        if not self.history_of(None).messages:
+            await trio.lowlevel.checkpoint()
+            return Removed(0, more=False)
         return await self._writer.execute(commands.TrimHistory(finished_before, bytes_max))

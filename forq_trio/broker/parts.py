@@ -1,10 +1,10 @@
-"""Commands that name many messages, in parts: so that no batch is long because of one of them."""
+"""Commands about many messages, in parts and steps: so that no batch is long because of one of them."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Command
+from forq_trio.model.commands import Command, Purge, PurgeHistory
 from forq_trio.writer_actor import WriterActor
 
 ItemT = TypeVar("ItemT")
@@ -26,3 +26,16 @@ async def execute_in_parts(
     parts = [command_of(tuple(items[start : start + size])) for start in range(0, len(items), size)]
     outcomes = await writer.execute_each(parts)
     return tuple(outcome for part in outcomes for outcome in part)
+
+
+async def purge_in_steps(
+    writer: WriterActor, kind: type[Purge] | type[PurgeHistory], queue: str, on_step: Callable[[int], None]
+) -> int:
+    """Remove what there is now, step by step, and return how many that were. on_step: gets how many so far."""
+    removed, up_to = 0, None
+    while True:
+        purged = await writer.execute(kind(queue, up_to))
+        removed, up_to = removed + purged.count, purged.up_to
+        on_step(removed)
+        if up_to is None:
+            return removed

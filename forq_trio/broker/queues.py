@@ -10,6 +10,7 @@ from typing import Unpack
 import trio
 
 from forq_trio.broker.consumers import Consumers
+from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import commands
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
@@ -78,15 +79,7 @@ class Administration(Consumers):
         on_step: called after each step with how many were removed so far. Done in steps, between which other calls are
         served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName.
         """
-        purge = commands.Purge(check_queue_name(queue))
-        removed = 0
-        while True:
-            purged = await self._writer.execute(purge)
-            removed += purged.count
-            on_step(removed)
-            if purged.up_to is None:
-                return removed
-            purge = commands.Purge(queue, purged.up_to)
+        return await purge_in_steps(self._writer, commands.Purge, check_queue_name(queue), on_step)
 
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotEmpty.

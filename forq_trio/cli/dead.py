@@ -3,7 +3,6 @@
 
 import sys
 import time
-from datetime import datetime
 from typing import Any
 
 import click
@@ -13,20 +12,17 @@ from forq_trio.cli.dead_delete import delete
 from forq_trio.cli.dead_filter import distinct, filter_of, filter_options
 from forq_trio.cli.dead_redrives import redrive, redrives
 from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, pair, url_option
 from forq_trio.cli.output import (
-    count_of,
     length_of_time,
-    on_terminal,
     one_line,
     print_json,
-    visible,
 )
 from forq_trio.cli.tables import Column, Kind, print_table
-from forq_trio.client.types import DeadLetterPage, MessageInfo
+from forq_trio.client.types import MessageInfo
 
-_PREVIEW_LENGTH_MAX = 40
 _LISTED = (
     Column("sequence", Kind.NUMBER, spare=3),
     Column("id"),
@@ -85,7 +81,7 @@ def list_(queue: str, before: int | None, limit: int, as_json: bool, url: str, *
     elif page.messages:
         now_ms = time.time_ns() // 1_000_000
         print_table(_LISTED, [_row(message, now_ms) for message in page.messages])
-    click.echo(_summary(page), err=True)
+    click.echo(summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
 
@@ -98,14 +94,9 @@ def _row(message: MessageInfo, now_ms: int) -> tuple[object, ...]:
         message.source_queue or "-",
         "-" if message.source_attempts is None else message.source_attempts,
         message.failure_reason or "-",
-        one_line(message.last_error or "-", _PREVIEW_LENGTH_MAX),
-        one_line(message.content, _PREVIEW_LENGTH_MAX),
+        one_line(message.last_error or "-", PREVIEW_LENGTH_MAX),
+        one_line(message.content, PREVIEW_LENGTH_MAX),
     )
-
-
-def _summary(page: DeadLetterPage) -> str:
-    found = f"{count_of(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
-    return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
 
 
 @dead.command(short_help="Show one, and how it failed.")
@@ -120,28 +111,8 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
     if as_json:
         print_json(message)
         return Exit.OK
-    for label, member in _SHOWN:
-        value = getattr(message, member)
-        if value is not None:
-            print_line(label, moment(value) if member in _TIMES else str(value))
-    for failure in message.failures:
-        print_line(
-            f"attempt {failure.attempt}", f"{moment(failure.at)}  {failure.reason or '(no reason given)'}"
-        )
-    for name, value in sorted((message.attributes or {}).items()):
-        print_line(f"attribute {name}", value)
-    click.echo()
-    click.echo(visible(message.content) if on_terminal() else message.content)
+    print_message(message, _SHOWN, _TIMES)
     return Exit.OK
-
-
-def print_line(label: str, value: str) -> None:
-    text = f"{label:<16} {value}"
-    click.echo(visible(text) if on_terminal() else text)
-
-
-def moment(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="milliseconds")
 
 
 @dead.command(short_help="Send an edited copy.")

@@ -8,11 +8,12 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
-from forq_trio.cli.dead_redrives import RATE, report_moves, report_task, run_task
+from forq_trio.cli.dead_redrives import RATE, report_task, run_task
 from forq_trio.cli.exits import Failure
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of
+from forq_trio.cli.results import report_results
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _delete_named(client: "ForqClient", queue: str, message_ids: tuple[str, ...]
         for start in range(0, len(message_ids), MOVE_BATCH_MAX)
         for result in client.delete_dead_letters(queue, message_ids[start : start + MOVE_BATCH_MAX])
     ]
-    return report_moves(results, "removed", as_json)
+    return report_results(results, "removed", as_json)
 
 
 def _confirm(which: str) -> None:

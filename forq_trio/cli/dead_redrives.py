@@ -14,8 +14,9 @@ from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, print_json
 from forq_trio.cli.progress import progress_bar
+from forq_trio.cli.results import report_results
 from forq_trio.cli.tables import Column, numbers, print_table
-from forq_trio.client.types import MoveResult, RedriveInfo
+from forq_trio.client.types import RedriveInfo
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
@@ -66,7 +67,7 @@ def redrive(
                     queue, message_ids[start : start + MOVE_BATCH_MAX], target=target
                 )
             ]
-            return report_moves(results, "moved", as_json)
+            return report_results(results, "moved", as_json)
         options: Any = {"target": target, "rate_per_second": rate_per_second, "dry_run": dry_run}
         start = partial(client.start_redrive, queue, wanted, **options)
         with Interrupts() as interrupts:
@@ -127,21 +128,6 @@ def redrives(
     else:
         click.echo(f"No redrive of {queue} is known.", err=True)
     return Exit.OK if found else Exit.NOTHING
-
-
-def report_moves(results: list[MoveResult], done: str, as_json: bool) -> int:
-    """Print the result of each message; a refused one decides the exit code."""
-    refused = [result for result in results if not result.ok]
-    if as_json:
-        for result in results:
-            print_json(result)
-    else:
-        for result in refused:
-            click.echo(f"forq: {result.id}: {result.message} ({result.code})", err=True)
-        click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
-    if not refused:
-        return Exit.OK
-    return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED
 
 
 def run_task(

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.dead import moment, print_line
 from forq_trio.cli.dead_filter import filter_of, filter_options
 from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, length_of_time, on_terminal, one_line, print_json, visible
+from forq_trio.cli.output import count_of, length_of_time, one_line, print_json
 from forq_trio.cli.tables import Column, Kind, print_table
-from forq_trio.client.types import FinishedMessage, FinishedPage, HistoryFilter
+from forq_trio.client.types import FinishedMessage, HistoryFilter
 from forq_trio.model.history import OUTCOMES, Outcome
 
-_PREVIEW_LENGTH_MAX = 40
 _LISTED = (
     Column("history id", Kind.NUMBER, spare=2),
     Column("id"),
@@ -81,16 +81,7 @@ def list_(
 
     Looks at 10,000 messages at most, and says how far it came.
     """
-    shared = filter_of(**chosen)
-    wanted = HistoryFilter(
-        shared.reason,
-        shared.min_age_ms,
-        shared.max_age_ms,
-        shared.attributes,
-        shared.text,
-        shared.error,
-        outcome,
-    )
+    wanted = HistoryFilter(**asdict(filter_of(**chosen)), outcome=outcome)
     with connect(url) as client:
         page = client.search_history(queue, wanted, before=before, limit=limit)
     if as_json:
@@ -99,7 +90,7 @@ def list_(
     elif page.messages:
         now_ms = time.time_ns() // 1_000_000
         print_table(_LISTED, [_row(message, now_ms) for message in page.messages])
-    click.echo(_summary(page), err=True)
+    click.echo(summary(page), err=True)
     return Exit.OK if page.messages else Exit.NOTHING
 
 
@@ -111,13 +102,8 @@ def _row(message: FinishedMessage, now_ms: int) -> tuple[object, ...]:
         message.outcome,
         message.reason or "-",
         message.attempts,
-        one_line(message.content, _PREVIEW_LENGTH_MAX),
+        one_line(message.content, PREVIEW_LENGTH_MAX),
     )
-
-
-def _summary(page: FinishedPage) -> str:
-    found = f"{count_of(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
-    return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
 
 
 @history.command(short_help="Show one, and how it ended.")
@@ -132,17 +118,7 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
     if as_json:
         print_json(message)
         return Exit.OK
-    for label, member in _SHOWN:
-        value = getattr(message, member)
-        if value is not None:
-            print_line(label, moment(value) if member in _TIMES else str(value))
-    for failure in message.failures:
-        reason = failure.reason or "(no reason given)"
-        print_line(f"attempt {failure.attempt}", f"{moment(failure.at)}  {reason}")
-    for name, value in sorted(message.attributes.items()):
-        print_line(f"attribute {name}", value)
-    click.echo()
-    click.echo(visible(message.content) if on_terminal() else message.content)
+    print_message(message, _SHOWN, _TIMES)
     return Exit.OK
 
 

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 import click
 
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import CommandT, duration_ms, json_option, url_option
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.results import report_results
 from forq_trio.client.types import ReceiptResult
 from forq_trio.model.limits import RECEIPTS_BATCH_MAX
 
@@ -26,7 +25,7 @@ def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
     """Acknowledge received messages: they are removed."""
     with connect(url) as client:
         results = _in_batches(receipts, lambda batch: client.ack(queue, batch))
-    return _report(results, "acknowledged", as_json)
+    return report_results(results, "acknowledged", as_json)
 
 
 @click.command(short_help="Give messages back after a failed attempt.")
@@ -49,7 +48,7 @@ def nack(
         results = _in_batches(
             receipts, lambda batch: client.nack(queue, batch, delay_ms=delay_ms, reason=reason)
         )
-    return _report(results, "given back", as_json)
+    return report_results(results, "given back", as_json)
 
 
 @click.command(short_help="Extend the leases of received messages.")
@@ -67,7 +66,7 @@ def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json:
     """Let the leases of received messages end later, or sooner: with 0 they are ready at once, the attempt counted."""
     with connect(url) as client:
         results = _in_batches(receipts, lambda batch: client.extend(queue, batch, lease_ms))
-    return _report(results, "extended", as_json)
+    return report_results(results, "extended", as_json)
 
 
 @click.command(short_help="Give messages back unprocessed.")
@@ -87,7 +86,7 @@ def release(queue: str, receipts: tuple[str, ...], delay_ms: int, as_json: bool,
     """Give received messages back unprocessed, to their old positions: the attempt is not counted."""
     with connect(url) as client:
         results = _in_batches(receipts, lambda batch: client.release(queue, batch, delay_ms=delay_ms))
-    return _report(results, "released", as_json)
+    return report_results(results, "released", as_json)
 
 
 def _in_batches(
@@ -96,18 +95,3 @@ def _in_batches(
     """The results of all receipts, settled in requests that the server accepts."""
     starts = range(0, len(receipts), RECEIPTS_BATCH_MAX)
     return [result for start in starts for result in settle(receipts[start : start + RECEIPTS_BATCH_MAX])]
-
-
-def _report(results: list[ReceiptResult], done: str, as_json: bool) -> int:
-    """Print the result of each receipt; a refused one decides the exit code."""
-    refused = [result for result in results if not result.ok]
-    if as_json:
-        for result in results:
-            print_json(result)
-    else:
-        for result in refused:
-            click.echo(f"forq: {result.receipt}: {result.message} ({result.code})", err=True)
-        click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
-    if not refused:
-        return Exit.OK
-    return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED

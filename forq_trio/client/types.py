@@ -4,6 +4,7 @@ Times are milliseconds since the Unix epoch, durations milliseconds.
 """
 
 from forq_trio.model.access import Scope as Scope
+from forq_trio.model.events import EventKind as EventKind
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import MessageOptions as MessageOptions
@@ -22,7 +23,6 @@ from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
-from forq_trio.wire.events import EventKind as EventKind
 from forq_trio.wire.events import EventPage as EventPage
 from forq_trio.wire.events import EventRange as EventRange
 from forq_trio.wire.events import MessageEvent as MessageEvent

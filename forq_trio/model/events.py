@@ -1,6 +1,22 @@
-"""Which lifecycle events there are, and pages of them as readers make them."""
+"""Which kinds of lifecycle events there are, which are kept, and pages of them as readers make them."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+EventKind = Literal[
+    "produced",
+    "delivered",
+    "acked",
+    "nacked",
+    "released",
+    "extended",
+    "lease_expired",
+    "dead_lettered",
+    "requeued",
+    "expired",
+    "deleted",
+]
+KINDS: tuple[EventKind, ...] = get_args(EventKind)
+"""What is stored of a kind is its place here, so the order never changes; new ones come at the end."""
 
 
 class EventLog(NamedTuple):

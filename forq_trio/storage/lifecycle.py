@@ -7,6 +7,7 @@ content but its size.
 
 from typing import NamedTuple
 
+from forq_trio.model.events import KINDS
 from forq_trio.storage.engine import (
     ACKED,
     CLEANED_UP,
@@ -19,21 +20,6 @@ from forq_trio.storage.engine import (
     STALE_RECOVERED,
 )
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
-
-KINDS = (
-    "produced",
-    "delivered",
-    "acked",
-    "nacked",
-    "released",
-    "extended",
-    "lease_expired",
-    "dead_lettered",
-    "requeued",
-    "expired",
-    "deleted",
-)
-"""What is stored of a kind is its place here, so the order never changes; new ones come at the end."""
 
 ENDED_BY_CONSUMER = "ended_by_consumer"
 """The reason of a lease_expired where the consumer ended its own lease."""

@@ -1,26 +1,12 @@
 """Lifecycle events: what happened to messages, in the order of commits. In lists each is a line of NDJSON."""
 
 from collections.abc import Iterable
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from forq_trio.model.events import EventKind
 from forq_trio.wire.values import Count, EpochMs
-
-EventKind = Literal[
-    "produced",
-    "delivered",
-    "acked",
-    "nacked",
-    "released",
-    "extended",
-    "lease_expired",
-    "dead_lettered",
-    "requeued",
-    "expired",
-    "deleted",
-]
 
 
 class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):

@@ -11,9 +11,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from forq_trio.spark import session
+from forq_trio.spark import server, session
 from spark.support import Server, running
 from support.real_server import SECRET
 
@@ -29,6 +30,14 @@ def has_java() -> bool:
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     return version is not None and int(version[1]) >= JAVA_MIN
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_clients() -> Iterator[None]:
+    """Closes the data source's own clients in this process, which live as long as their process."""
+    yield
+    while server._clients:
+        server._clients.popitem()[1].close()
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +65,16 @@ def spark(tmp_path_factory) -> Iterator[SparkSession]:
         started = session("tests", **settings)
     yield started
     started.stop()
+    end_java()
+
+
+def end_java() -> None:
+    """End the process of Spark, and close the sockets to it; Spark itself leaves both to the end of this process."""
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    assert gateway is not None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -21,6 +21,7 @@ from playwright.sync_api import (
     Request,
     Response,
     WebError,
+    expect,
 )
 
 AXE = (Path(__file__).parents[1] / "ui" / "axe" / "axe.min.js").read_text(encoding="utf-8")
@@ -38,7 +39,8 @@ AWAY = {
     f"net::ERR_{name}" for name in ("CONNECTION_REFUSED", "CONNECTION_RESET", "INCOMPLETE_CHUNKED_ENCODING")
 }
 WAIT_MS = 15_000
-"""How long an action may take before it fails; chosen for a busy machine."""
+"""How long an action may take, and what is expected may need, before it fails; chosen for a busy machine."""
+expect.set_options(timeout=WAIT_MS)
 
 
 class Guard:

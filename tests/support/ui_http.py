@@ -1,15 +1,17 @@
 """The admin UI as a client without a browser sees it: its headers, and every page that links lead to."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
+from time import monotonic
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from support.real_server import SECRET
 
+WAIT_SECONDS = 30
 LINKS = ("href", "src", "hx-get", "action", "data-live-path")
 ENEMYS = r"guestbook(?:-dlq)?"
 TEXTS = ("value", "title", "alt", "placeholder", "aria-label")
@@ -50,6 +52,13 @@ class Markup(HTMLParser):
         ):
             executed.append(tag)
         self.refused += [f"<{tag}>: {name}" for name in executed]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Ask again and again until it holds: for what the server does by itself, and tells only who asks."""
+    deadline = monotonic() + WAIT_SECONDS
+    while not holds():
+        assert monotonic() < deadline
 
 
 @contextmanager

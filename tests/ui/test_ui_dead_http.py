@@ -1,7 +1,6 @@
 """The workbench through HTTP: each action once for real, who may do it, and what is refused."""
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -12,7 +11,7 @@ from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from forq_trio.ui.pages.workbench_actions import CONFIRM_TEXT
 from support.real_server import SECRET
-from support.ui_http import Markup, logged_in
+from support.ui_http import Markup, logged_in, until
 
 HTMX = {"HX-Request": "true"}
 
@@ -53,9 +52,7 @@ class Desk:
 
     def wait_for(self, total: int) -> None:
         """Until a task has left so many."""
-        deadline = time.monotonic() + 20
-        while self.total() != total:
-            assert time.monotonic() < deadline, f"there are {self.total()}, not {total}"
+        until(lambda: self.total() == total)
 
 
 @pytest.fixture

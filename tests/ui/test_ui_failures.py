@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from support.browser import focused, sideways_pixels
+from support.browser import sideways_pixels
 
 LONG = "orders." + "abcdefghi" * 6 + "xyz"  # 64 characters
 
@@ -47,7 +47,7 @@ def test_what_was_typed_into_a_dialog_is_kept(page, client, guards) -> None:
     guards[page].expect(400, "/queue/orders/send")
     page.locator("#dialog").get_by_role("button", name="Send message").click()
     expect(page.locator("#e-delay")).to_be_visible()
-    assert focused(page).startswith("input#f-delay")
+    expect(page.locator("#f-delay")).to_be_focused()
     expect(page.locator("[data-json-hint]")).to_have_text("It is valid JSON.")
     page.keyboard.press("Escape")
     expect(page.locator("#dialog [data-warning]")).to_have_text(

@@ -7,7 +7,7 @@ from forq_trio import ForqClient
 from forq_trio.client.types import NewMessage
 from support.browser import axe
 from support.real_server import SECRET, real_server
-from support.ui_http import logged_in
+from support.ui_http import logged_in, until
 
 
 @pytest.fixture
@@ -50,8 +50,10 @@ def test_finished_messages_are_looked_at_and_purged(keeping, open_page) -> None:
         assert button.is_disabled()
         page.locator("#dialog [name=name]").fill("orders")
         button.click()
+        expect(page.locator("#toast")).to_contain_text("Purging 3 messages")
+        until(lambda: client.search_history("orders").total == 0)  # the page is as of its loading
+        page.get_by_role("link", name="Refresh").click()
         expect(page.locator("ol.ml")).to_contain_text("Nothing is kept.")
-        assert client.search_history("orders").total == 0
 
 
 def test_who_may_only_browse_cannot_purge(keeping) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from forq_trio import ForqClient
 from forq_trio.model.limits import SESSIONS_A_KEY_MAX
-from support.browser import axe, focused
+from support.browser import axe
 from support.real_server import SECRET, RealServer, real_server
 from support.ui_http import Markup, logged_in
 
@@ -66,7 +66,7 @@ def test_somebody_logs_in_by_the_form_and_out_by_the_menu(ui, open_page, guards)
     field.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("neither the server’s secret nor a token")
     axe(page)
-    assert focused(page).startswith("input")
+    expect(field).to_be_focused()
     field.fill(SECRET)
     field.press("Enter")
     expect(page.locator("h1")).to_have_text("System")

@@ -4,7 +4,6 @@ import html
 import json
 import os
 import subprocess
-from time import monotonic
 
 import httpx
 import pytest
@@ -12,10 +11,9 @@ import pytest
 from forq_trio import ForqClient
 from forq_trio.model.limits import CONTENT_BYTES_MAX
 from support.real_server import SECRET
-from support.ui_http import Markup, logged_in
+from support.ui_http import Markup, logged_in, until
 
 HX = {"HX-Request": "true"}
-WAIT_SECONDS = 30
 SHELL_ATTACKS = (
     'it\'s $HOME `id` $(id) "quoted" \\ !! %s \r\n\t',
     "'; touch /tmp/hacked; '",
@@ -204,17 +202,11 @@ def test_an_open_page_is_told_what_became_of_the_message(ui, client) -> None:
         def notice() -> str:
             return browser.get(live.replace("/live/", "/live/poll/"), headers=HX).json()["message:notice"]
 
-        def until(text: str) -> None:
-            """Ask until the notice says so: a view is rendered once a second, for all who ask."""
-            asked_until = monotonic() + WAIT_SECONDS
-            while text not in notice():
-                assert monotonic() < asked_until, text
-
         assert "callout" not in notice()
         (delivery,) = client.receive("orders", wait_ms=0)
-        until("It has changed")
+        until(lambda: "It has changed" in notice())
         client.ack("orders", [delivery.receipt])
-        until("not there any more")
+        until(lambda: "not there any more" in notice())
 
 
 @pytest.mark.parametrize("id_", ["nothing", "0199164b-4dea-78d9-9b4c-c699d5037962"])

@@ -21,7 +21,7 @@ def test_rows_and_scroll_stay_while_messages_arrive_and_refresh_counts_them(page
     page.goto("/queue/live")
     page.mouse.move(600, 600)
     page.mouse.wheel(0, 400)
-    page.wait_for_function("scrollY > 200")
+    page.wait_for_function("scrollY === 400")
     rows = page.locator("[data-seq]")
     before = rows.evaluate_all(TOPS)
     refresh = page.locator("[data-new]")

@@ -3,8 +3,8 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import AdministrationEndpoints
-from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import limits
+from forq_trio.http.forq_api.parameters import QUEUES_PAGE
+from forq_trio.http.router import Answer, MakeRoute, Operation, Route
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire import queues as wire
@@ -13,22 +13,6 @@ _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
-
-QUEUES_PAGE = (
-    Parameter("after", "query", "Only queues whose names come after this one.", {"type": "string"}),
-    Parameter(
-        "limit",
-        "query",
-        "The most queues wanted.",
-        {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": limits.QUEUES_PAGE_MAX,
-            "default": limits.QUEUES_PAGE_MAX,
-        },
-    ),
-)
-"""The parameters of lists of queues."""
 
 LIST_SETTINGS = Operation(
     name="listSettings",

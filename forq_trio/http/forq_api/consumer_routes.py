@@ -4,6 +4,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.consumers import ConsumerEndpoints
 from forq_trio.http.forq_api.ndjson import NDJSON
+from forq_trio.http.forq_api.parameters import limit_parameter
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
@@ -19,17 +20,7 @@ _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
 
 _LISTED = (
     Parameter("after", "query", "Only those behind this one: `next` of the page before.", {"type": "string"}),
-    Parameter(
-        "limit",
-        "query",
-        "The most consumers wanted.",
-        {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": limits.QUEUES_PAGE_MAX,
-            "default": limits.QUEUES_PAGE_MAX,
-        },
-    ),
+    limit_parameter("consumers", limits.QUEUES_PAGE_MAX),
 )
 _PAGES = (
     Parameter("page", "query", "The first page wanted.", {"type": "integer", "minimum": 0, "default": 0}),

@@ -7,15 +7,12 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.ndjson import NDJSON_BYTES
+from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import number_of_path, query_number, query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
-from forq_trio.wire.errors import NEXT_HEADER
-
-_NEXT = NEXT_HEADER.lower().encode()
 
 _read_open = BodyReader(OpenConsumer)
 _read_lease = BodyReader(LeaseRequest)
@@ -77,8 +74,7 @@ class ConsumerEndpoints:
         page = query_number(request.query, "page", 0, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
         pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX, codes.OUT_OF_RANGE)
         body, after = await self._broker.lease_lines(queue, name, number_of_path(number), page, pages)
-        headers = () if after is None else ((_NEXT, str(after).encode()),)
-        return Response(200, body, NDJSON_BYTES, headers)
+        return lines_answer(body, after)
 
     async def acknowledge(self, request: Request, queue: str, name: str) -> Response:
         """The consumer, once the messages of the lease are removed, or after a second."""

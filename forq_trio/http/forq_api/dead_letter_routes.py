@@ -3,6 +3,7 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
+from forq_trio.http.forq_api.parameters import ID, limit_parameter
 from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
@@ -42,19 +43,9 @@ _SEARCH = (
         "before",
         "query",
         "Only those with a sequence below this: nextBefore of the page before.",
-        {"type": "integer", "minimum": 1, "maximum": limits.SEQUENCE_MAX},
+        {**ID, "minimum": 1},
     ),
-    Parameter(
-        "limit",
-        "query",
-        "The most messages wanted.",
-        {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": limits.SEARCH_PAGE_MAX,
-            "default": limits.SEARCH_PAGE_DEFAULT,
-        },
-    ),
+    limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
 )
 
 SEARCH = Operation(

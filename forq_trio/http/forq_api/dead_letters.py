@@ -7,7 +7,7 @@ import msgspec
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.reading import query_number
+from forq_trio.http.forq_api.reading import query_limit, query_number
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
@@ -32,14 +32,7 @@ class DeadLetterEndpoints:
         self._broker.check_dead_letter_queue(queue)
         wanted = filter_in_query(request.query)
         before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
-        limit = query_number(
-            request.query,
-            "limit",
-            limits.SEARCH_PAGE_DEFAULT,
-            1,
-            limits.SEARCH_PAGE_MAX,
-            codes.LIMIT_OUT_OF_RANGE,
-        )
+        limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_dead_letters(
             queue, wanted, before_sequence=before or None, limit=limit
         )

@@ -4,19 +4,17 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
-from forq_trio.http.forq_api.reading import query_number, query_text
+from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
+from forq_trio.http.forq_api.parameters import limit_parameter, range_parameters
+from forq_trio.http.forq_api.reading import query_limit, query_number, query_range, query_text
 from forq_trio.http.long_poll import wait_for_events
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.events import EventLines
 from forq_trio.wire import events as wire
-from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 
 _TAG = "Events"
-_ID = {"type": "integer", "minimum": 0}
 _encode = msgspec.json.Encoder().encode
 
 LIST_EVENTS = Operation(
@@ -26,19 +24,8 @@ LIST_EVENTS = Operation(
     description="One event a line, at most 4 MiB of them. The headers X-Forq-Next (pass it as `after` to go on), "
     "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
     parameters=(
-        Parameter("after", "query", "Only events with a greater id.", {**_ID, "default": 0}),
-        Parameter("until", "query", "Only events up to this id.", _ID),
-        Parameter(
-            "limit",
-            "query",
-            "The most events wanted.",
-            {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": limits.EVENTS_PAGE_MAX,
-                "default": limits.EVENTS_PAGE_MAX,
-            },
-        ),
+        *range_parameters("events", "an id"),
+        limit_parameter("events", limits.EVENTS_PAGE_MAX),
         Parameter("queue", "query", "Only events of this queue.", {"type": "string"}),
         Parameter(
             "waitMs",
@@ -86,24 +73,13 @@ class EventEndpoints:
         query = request.query
         queue = query_text(query, "queue")
         request.principal.check(Scope.BROWSE, queue)
-        after, until = (
-            query_number(query, name, missing, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
-            for name, missing in (("after", 0), ("until", -1))
-        )
-        limit = query_number(
-            query, "limit", limits.EVENTS_PAGE_MAX, 1, limits.EVENTS_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
-        )
+        after, until = query_range(query)
+        limit = query_limit(query, limits.EVENTS_PAGE_MAX)
         wait_ms = query_number(query, "waitMs", 0, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
         page = await wait_for_events(
-            self._broker,
-            request,
-            after,
-            until=None if until < 0 else until,
-            limit=limit,
-            queue=queue,
-            wait_ms=wait_ms,
+            self._broker, request, after, until=until, limit=limit, queue=queue, wait_ms=wait_ms
         )
-        return Response(200, page.lines, NDJSON_BYTES, headers=_headers(page))
+        return lines_answer(page.lines, page.next, page.first, page.last)
 
     async def range(self, request: Request) -> Response:
         """Which events are kept."""
@@ -116,14 +92,6 @@ class EventEndpoints:
         if principal.token is not None:
             lines = [line for line in lines if principal.may(Scope.BROWSE, wire.read_lines(line)[0].queue)]
         return Response(200, wire.json_list(lines))
-
-
-def _headers(page: EventLines) -> tuple[tuple[bytes, bytes], ...]:
-    return (
-        (NEXT_HEADER.encode(), b"%d" % page.next),
-        (FIRST_HEADER.encode(), b"%d" % page.first),
-        (LAST_HEADER.encode(), b"%d" % page.last),
-    )
 
 
 def event_routes(route: MakeRoute, broker: Broker) -> list[Route]:

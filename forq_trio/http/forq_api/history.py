@@ -1,7 +1,5 @@
 """The history of finished messages: pages as NDJSON, searches, one message, and its purge."""
 
-from urllib.parse import parse_qs
-
 import msgspec
 
 from forq_trio.broker.broker import Broker
@@ -9,8 +7,9 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.dead_letter_routes import FILTER
 from forq_trio.http.forq_api.dead_letters import filter_in_query
-from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
-from forq_trio.http.forq_api.reading import query_choice, query_number
+from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
+from forq_trio.http.forq_api.parameters import ID, limit_parameter, range_parameters
+from forq_trio.http.forq_api.reading import query_choice, query_limit, query_number, query_range, query_text
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
@@ -23,13 +22,7 @@ from forq_trio.wire.queues import Purged
 
 _TAG = "History"
 _HERE = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST)
-_HISTORY_ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 _encode = msgspec.json.Encoder().encode
-
-
-def _limit(most: int, default: int) -> Parameter:
-    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
-    return Parameter("limit", "query", "The most messages wanted.", schema)
 
 
 PAGE = Operation(
@@ -39,9 +32,8 @@ PAGE = Operation(
     description=f"A message a line. {NEXT_HEADER} is the `after` of the next page, {FIRST_HEADER} and {LAST_HEADER} "
     "are the ids that are kept. A token that does not cover all queues has to name one.",
     parameters=(
-        Parameter("after", "query", "Only those with a history id above this.", _HISTORY_ID),
-        Parameter("until", "query", "Only those with a history id up to this.", _HISTORY_ID),
-        _limit(limits.HISTORY_PAGE_MAX, limits.HISTORY_PAGE_MAX),
+        *range_parameters("those", "a history id"),
+        limit_parameter("messages", limits.HISTORY_PAGE_MAX),
         Parameter("queue", "query", "Only those of this queue.", {"type": "string"}),
     ),
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
@@ -70,10 +62,8 @@ SEARCH = Operation(
         Parameter("outcome", "query", "How they ended.", {"type": "string", "enum": list(OUTCOMES)}),
         Parameter("reason", "query", "Why they were discarded, exactly.", {"type": "string"}),
         *FILTER,
-        Parameter(
-            "before", "query", "Only those with a history id below this.", {**_HISTORY_ID, "minimum": 1}
-        ),
-        _limit(limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
+        Parameter("before", "query", "Only those with a history id below this.", {**ID, "minimum": 1}),
+        limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
     ),
     answers=(Answer(200, "Those that match.", wire.FinishedPage),),
     codes=(
@@ -112,14 +102,14 @@ class HistoryEndpoints:
 
     async def page(self, request: Request) -> Response:
         """Finished messages, a line each, and in headers where to go on."""
-        queue = parse_qs(request.query, keep_blank_values=True).get("queue", [None])[-1]
+        query = request.query
+        queue = query_text(query, "queue")
         request.principal.check(Scope.BROWSE, queue)
+        after, until = query_range(query)
         page = await self._broker.history_lines(
-            _number(request, "after", 0), _until(request), _page_limit(request), queue
+            after, until, query_limit(query, limits.HISTORY_PAGE_MAX), queue
         )
-        numbers = ((NEXT_HEADER, page.next), (FIRST_HEADER, page.ends.first), (LAST_HEADER, page.ends.last))
-        headers = tuple((name.lower().encode(), str(number).encode()) for name, number in numbers)
-        return Response(200, page.lines, NDJSON_BYTES, headers)
+        return lines_answer(page.lines, page.next, page.ends.first, page.ends.last)
 
     async def range(self, request: Request) -> Response:
         """Which ids are kept."""
@@ -131,14 +121,7 @@ class HistoryEndpoints:
         outcome = query_choice(request.query, "outcome", outcomes, None, codes.OUTCOME_INVALID)
         wanted = wire.HistoryFilter(**msgspec.structs.asdict(filter_in_query(request.query)), outcome=outcome)
         before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
-        limit = query_number(
-            request.query,
-            "limit",
-            limits.SEARCH_PAGE_DEFAULT,
-            1,
-            limits.SEARCH_PAGE_MAX,
-            codes.LIMIT_OUT_OF_RANGE,
-        )
+        limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)
         return Response(200, _encode(page))
 
@@ -150,20 +133,6 @@ class HistoryEndpoints:
         """How many messages were removed: those that ended before this request."""
         read_nothing(request.body)
         return Response(200, _encode(Purged(await self._broker.purge_history(queue))))
-
-
-def _number(request: Request, name: str, default: int) -> int:
-    return query_number(request.query, name, default, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
-
-
-def _until(request: Request) -> int | None:
-    until = _number(request, "until", limits.SEQUENCE_MAX)
-    return None if until == limits.SEQUENCE_MAX else until
-
-
-def _page_limit(request: Request) -> int:
-    most = limits.HISTORY_PAGE_MAX
-    return query_number(request.query, "limit", most, 1, most, codes.LIMIT_OUT_OF_RANGE)
 
 
 def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:

@@ -9,8 +9,9 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.ndjson import NDJSON, NDJSON_BYTES
-from forq_trio.http.forq_api.reading import check_length, query_number
+from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
+from forq_trio.http.forq_api.parameters import limit_parameter, range_parameters
+from forq_trio.http.forq_api.reading import check_length, query_limit, query_number, query_range
 from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.http.forq_api.sends import Turn, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
@@ -30,7 +31,6 @@ _MESSAGES = (
     *(codes.ATTRIBUTES_INVALID, codes.DEDUPLICATION_ID_INVALID, codes.DEDUPLICATION_WINDOW_OUT_OF_RANGE),
     *(codes.GROUP_INVALID, codes.MAX_ATTEMPTS_OUT_OF_RANGE, codes.DEAD_LETTER_QUEUE_INVALID),
 )
-_SEQUENCE = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 
 STAGE_PAGE = Operation(
     name="stagePage",
@@ -85,19 +85,8 @@ EXPORT = Operation(
     description="A message a line, by sequence, whatever its state: at most `limit` and 4 MiB of content. The header "
     "X-Forq-Next is the `after` of the next page; it is absent at the end.",
     parameters=(
-        Parameter("after", "query", "Only messages with a sequence above this.", {**_SEQUENCE, "default": 0}),
-        Parameter("until", "query", "Only messages with a sequence up to this.", _SEQUENCE),
-        Parameter(
-            "limit",
-            "query",
-            "The most messages wanted.",
-            {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": limits.EXPORT_PAGE_MAX,
-                "default": limits.EXPORT_PAGE_MAX,
-            },
-        ),
+        *range_parameters("messages", "a sequence"),
+        limit_parameter("messages", limits.EXPORT_PAGE_MAX),
     ),
     answers=(Answer(200, "The messages.", ExportedMessage, NDJSON),),
     codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *codes.READER),
@@ -168,14 +157,10 @@ class PublishingEndpoints:
 
     async def export(self, request: Request, queue: str) -> Response:
         """A page of messages, as the reader made its lines."""
-        query, newest = request.query, limits.SEQUENCE_MAX
-        after = query_number(query, "after", 0, 0, newest, codes.OUT_OF_RANGE)
-        until = query_number(query, "until", newest, 0, newest, codes.OUT_OF_RANGE)
-        most = limits.EXPORT_PAGE_MAX
-        limit = query_number(query, "limit", most, 1, most, codes.LIMIT_OUT_OF_RANGE)
+        after, until = query_range(request.query)
+        limit = query_limit(request.query, limits.EXPORT_PAGE_MAX)
         rows = await self._broker.export_lines(queue, after=after, until=until, limit=limit)
-        headers = () if rows.next is None else ((b"x-forq-next", b"%d" % rows.next),)
-        return Response(200, rows.lines, NDJSON_BYTES, headers)
+        return lines_answer(rows.lines, rows.next)
 
     async def partitions(self, request: Request, queue: str) -> Response:
         """Ranges for exports side by side."""

@@ -4,8 +4,7 @@ import msgspec
 from msgspec.structs import replace
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.reading import query_number, query_page, query_shuffles
+from forq_trio.http.forq_api.reading import query_limit, query_page, query_shuffles
 from forq_trio.http.message import Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
@@ -50,8 +49,6 @@ class QueueEndpoints:
 
     async def peek(self, request: Request, queue: str) -> Response:
         """The next ready messages in claim order, or some at random; 10 unless `limit` says otherwise."""
-        limit = query_number(
-            request.query, "limit", limits.PEEK_DEFAULT, 1, limits.BROWSE_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
-        )
+        limit = query_limit(request.query, limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
         messages = await self._broker.peek(queue, limit=limit, shuffle=query_shuffles(request.query))
         return Response(200, _encode(MessageList(messages)))

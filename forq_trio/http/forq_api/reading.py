@@ -53,12 +53,25 @@ def query_text(query: str, name: str) -> str | None:
     return _last(query, name)
 
 
+def query_limit(query: str, most: int, default: int | None = None) -> int:
+    """The `limit` of a list, from 1 to `most`; default: None for `most`. Raises Refused for one that is none."""
+    default = most if default is None else default
+    return query_number(query, "limit", default, 1, most, codes.LIMIT_OUT_OF_RANGE)
+
+
+def query_range(query: str) -> tuple[int, int | None]:
+    """The `after` and `until` of a page of a log; until: None for all. Raises Refused for one that is none."""
+    newest = limits.SEQUENCE_MAX
+    after, until = (
+        query_number(query, name, missing, 0, newest, codes.OUT_OF_RANGE)
+        for name, missing in (("after", 0), ("until", newest))
+    )
+    return after, None if until == newest else until
+
+
 def query_page(query: str) -> tuple[str, int]:
     """The `after` and `limit` of a list of queues. Raises Refused for a limit that is none."""
-    limit = query_number(
-        query, "limit", limits.QUEUES_PAGE_MAX, 1, limits.QUEUES_PAGE_MAX, codes.LIMIT_OUT_OF_RANGE
-    )
-    return _last(query, "after") or "", limit
+    return _last(query, "after") or "", query_limit(query, limits.QUEUES_PAGE_MAX)
 
 
 def query_choice(

@@ -3,7 +3,7 @@
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.administration_routes import QUEUES_PAGE, administration_routes
+from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.consumer_routes import consumer_routes
@@ -12,6 +12,7 @@ from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.events import event_routes
 from forq_trio.http.forq_api.history import history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
+from forq_trio.http.forq_api.parameters import QUEUES_PAGE, limit_parameter
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
@@ -104,12 +105,7 @@ _PEEK = Parameter(
     "Only peek: the message is not leased, and has no receipt.",
     {"type": "boolean", "default": False},
 )
-_LIMIT = Parameter(
-    "limit",
-    "query",
-    "The most messages wanted.",
-    {"type": "integer", "minimum": 1, "maximum": limits.BROWSE_PAGE_MAX, "default": limits.PEEK_DEFAULT},
-)
+_LIMIT = limit_parameter("messages", limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
 _SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
 
 SEND = Operation(

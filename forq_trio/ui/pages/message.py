@@ -187,6 +187,8 @@ def message_routes(site: Site) -> Blueprint:
         )
 
     async def is_in_history(queue: str, message_id: str) -> bool:
+        if not site.broker.history_of(queue).messages:
+            return False
         try:
             await site.broker.finished_message(queue, message_id)
         except MessageNotFound:

@@ -1,6 +1,6 @@
 """The retention job: old events go by age and by size, step by step, and only where there are any."""
 
-from forq_trio.jobs.event_retention import EventRetention, event_retention_job
+from forq_trio.jobs.retention import EventRetention, event_retention_job
 from forq_trio.model.limits import HOUR_MS
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine

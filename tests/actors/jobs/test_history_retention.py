@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.jobs.history_retention import HistoryRetention
+from forq_trio.jobs.retention import HistoryRetention
 from forq_trio.model import limits
 from forq_trio.model.commands import TrimHistory
 from forq_trio.storage.engine import EngineSettings

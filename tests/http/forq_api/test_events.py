@@ -35,7 +35,7 @@ async def page(api: Api, query: str = "") -> tuple[list[int], tuple[int, int, in
     assert (response.status, response.content_type) == (200, b"application/x-ndjson")
     headers = {name.decode(): int(value) for name, value in response.headers}
     ids = [msgspec.json.decode(line)["id"] for line in response.body.splitlines()]
-    return ids, (headers["X-Forq-Next"], headers["X-Forq-First"], headers["X-Forq-Last"])
+    return ids, (headers["x-forq-next"], headers["x-forq-first"], headers["x-forq-last"])
 
 
 async def test_a_page_says_where_to_go_on(api: Api) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, ProduceMany, TrimEvents
+from forq_trio.model.events import KINDS
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.lifecycle import KINDS
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, read_events
 from support.vm_steps import Steps

@@ -1,0 +1,46 @@
+"""What `forq dead` and `forq history` share: how a search and a message are shown."""
+
+from collections.abc import Sequence, Set
+from datetime import datetime
+
+import click
+
+from forq_trio.cli.output import count_of, on_terminal, visible
+from forq_trio.client.types import DeadLetterPage, FinishedMessage, FinishedPage, MessageInfo
+
+PREVIEW_LENGTH_MAX = 40
+
+
+def summary(page: DeadLetterPage | FinishedPage) -> str:
+    """How many were found, how far the search came, and how to go on."""
+    found = f"{count_of(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
+    return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
+
+
+def print_message(
+    message: MessageInfo | FinishedMessage, shown: Sequence[tuple[str, str]], times: Set[str]
+) -> None:
+    """Print these members with their labels, then the failures, the attributes and the content.
+
+    times: the members that are epoch ms.
+    """
+    for label, member in shown:
+        value = getattr(message, member)
+        if value is not None:
+            _print_line(label, _moment(value) if member in times else str(value))
+    for failure in message.failures:
+        reason = failure.reason or "(no reason given)"
+        _print_line(f"attempt {failure.attempt}", f"{_moment(failure.at)}  {reason}")
+    for name, value in sorted((message.attributes or {}).items()):
+        _print_line(f"attribute {name}", value)
+    click.echo()
+    click.echo(visible(message.content) if on_terminal() else message.content)
+
+
+def _print_line(label: str, value: str) -> None:
+    text = f"{label:<16} {value}"
+    click.echo(visible(text) if on_terminal() else text)
+
+
+def _moment(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1_000).astimezone().isoformat(sep=" ", timespec="milliseconds")

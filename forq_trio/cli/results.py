@@ -1,0 +1,25 @@
+"""The results of commands that name messages by ids or receipts."""
+
+from collections.abc import Sequence
+
+import click
+
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.output import count_of, print_json
+from forq_trio.client.types import MoveResult, ReceiptResult
+
+
+def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_json: bool) -> int:
+    """Print the result of each message; a refused one decides the exit code."""
+    refused = [result for result in results if not result.ok]
+    if as_json:
+        for result in results:
+            print_json(result)
+    else:
+        for result in refused:
+            named = result.receipt if isinstance(result, ReceiptResult) else result.id
+            click.echo(f"forq: {named}: {result.message} ({result.code})", err=True)
+        click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
+    if not refused:
+        return Exit.OK
+    return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED

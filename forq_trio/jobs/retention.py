@@ -1,0 +1,58 @@
+"""Retention: removes finished messages and lifecycle events once they are too old, or too many bytes."""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from forq_trio.broker.broker import Broker
+from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.runs import counted
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import Removed
+
+
+class HistoryRetention(Struct, frozen=True):
+    """For how many hours finished messages stay, and how many MiB of them in all."""
+
+    hours: int = limits.HISTORY_HOURS_DEFAULT
+    mib_max: int = limits.HISTORY_MIB_DEFAULT
+
+
+class EventRetention(Struct, frozen=True):
+    """For how many hours events stay, and how many MiB of them."""
+
+    hours: int = limits.EVENTS_HOURS_DEFAULT
+    mib_max: int = limits.EVENTS_MIB_DEFAULT
+
+
+def history_job(broker: Broker, clock: Clock, retention: HistoryRetention) -> Periodic:
+    """The job that trims the history, also one that is no longer filled."""
+
+    async def trim() -> str:
+        count = await _trim(broker.trim_history, clock, retention)
+        return counted(count, "message removed", "messages removed")
+
+    return Periodic("history", limits.HISTORY_TRIM_SECONDS, trim, title="Trim the history", nudged=True)
+
+
+def event_retention_job(broker: Broker, clock: Clock, retention: EventRetention) -> Periodic:
+    """The job that removes events."""
+
+    async def trim() -> str:
+        count = await _trim(broker.trim_events, clock, retention)
+        return counted(count, "event removed", "events removed")
+
+    return Periodic("events", limits.EVENTS_TRIM_SECONDS, trim, title="Remove old events")
+
+
+async def _trim(
+    step: Callable[[int, int], Awaitable[Removed]], clock: Clock, retention: HistoryRetention | EventRetention
+) -> int:
+    """Remove what is to go, one commit a step, between which other calls are served; returns how many that were."""
+    count, more = 0, True
+    while more:
+        before_ms = clock.now_ms() - retention.hours * limits.HOUR_MS
+        removed = await step(before_ms, retention.mib_max * limits.MIB)
+        count, more = count + removed.count, removed.more
+    return count
