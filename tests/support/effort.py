@@ -88,3 +88,8 @@ def count(name: str, effort: Effort = EFFORT) -> int:
 def soak_seconds(effort: Effort = EFFORT) -> float:
     """How long each soak lasts."""
     return 60 * effort.minutes
+
+
+def soak_rounds(effort: Effort = EFFORT) -> int:
+    """The least rounds of a soak that counts them: 100 in the ten minutes that are the default."""
+    return max(2, round(10 * effort.minutes))

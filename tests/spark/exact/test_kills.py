@@ -19,7 +19,7 @@ from spark.exact.driver import Driver
 from spark.exact.gate import Gate, Trip
 from spark.exact.round_trips import take_round
 from spark.support import Server, running
-from support.effort import count, soak_seconds
+from support.effort import count, soak_rounds, soak_seconds
 from support.proxy import listening
 
 pytestmark = pytest.mark.process
@@ -107,9 +107,9 @@ def test_servers_that_are_killed(spark, tmp_path, rng) -> None:
 
 @pytest.mark.soak
 def test_drivers_that_are_killed_for_long(spark, tmp_path, rng) -> None:
-    kill_drivers(spark, tmp_path, rng, 2, soak_seconds())
+    kill_drivers(spark, tmp_path, rng, soak_rounds(), soak_seconds())
 
 
 @pytest.mark.soak
 def test_servers_that_are_killed_for_long(spark, tmp_path, rng) -> None:
-    kill_servers(spark, tmp_path, rng, 2, soak_seconds())
+    kill_servers(spark, tmp_path, rng, soak_rounds(), soak_seconds())
