@@ -19,20 +19,42 @@ SLICE_SECONDS = 0.05
 
 
 def pipelines(context: Context) -> list[Row]:
-    """Publish and drain, alone and beside sends at a fixed rate, whose p99 is compared with that of the idle server."""
-    settings = context.settings
+    """Publish and drain, alone and beside sends at a fixed rate, whose p99 is compared with that of the idle server.
+
+    And with what that becomes when the server has nothing else to do, but other processes keep the cores busy.
+    """
     rows: list[Row] = []
     with context.server() as server:
-        idle = Series("idle")
-        with _paced(context, server, idle) as load:
-            load.run(settings.seconds, warm_up_seconds=settings.warm_up_seconds)
+        idle = _sends_alone(context, server)
         rows.append({"work": "nothing", **_sends(idle, idle)})
-        for size in settings.pipeline_bytes:
+        with _busy_cores():
+            rows.append({"work": "busy cores", **_sends(_sends_alone(context, server), idle)})
+        for size in context.settings.pipeline_bytes:
             for beside in (False, True):
                 queue = context.queue("pipeline")
                 for work in ("publish", "drain"):
                     rows.append(_measure(context, server, work, queue, size, idle if beside else None))
     return rows
+
+
+def _sends_alone(context: Context, server: Server) -> Series:
+    series = Series("send")
+    with _paced(context, server, series) as load:
+        load.run(context.settings.seconds, warm_up_seconds=context.settings.warm_up_seconds)
+    return series
+
+
+@contextmanager
+def _busy_cores() -> Iterator[None]:
+    """As many processes as there are cores, which only compute."""
+    count = os.cpu_count() or 1
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def _measure(context: Context, server: Server, work: str, queue: str, size: int, idle: Series | None) -> Row:

@@ -39,8 +39,8 @@ ROWS = {
     "features-stored": 4,
     "neighbours": 10,
     "writes": 18,
-    "pipelines": 5,
-    "spark": 1,
+    "pipelines": 6,
+    "spark": 2,
     "events": None,
     "peers": None,
 }
