@@ -126,8 +126,5 @@ class History(DeadLetters):
         return await purge_in_steps(self._writer, commands.PurgeHistory, check_queue_name(queue), on_step)
 
     async def trim_history(self, finished_before: int, bytes_max: int) -> Removed:
-        """Remove some of the oldest: see `commands.TrimHistory`. Sends no command where nothing is kept."""
-        if not self.history_of(None).messages:
-            await trio.lowlevel.checkpoint()
-            return Removed(0, more=False)
+        """Remove some of the oldest: see `commands.TrimHistory`."""
         return await self._writer.execute(commands.TrimHistory(finished_before, bytes_max))

@@ -27,9 +27,11 @@ class EventRetention(Struct, frozen=True):
 
 
 def history_job(broker: Broker, clock: Clock, retention: HistoryRetention) -> Periodic:
-    """The job that trims the history, also one that is no longer filled."""
+    """The job that trims the history, also one that is no longer filled; it writes nothing where nothing is kept."""
 
-    async def trim() -> str:
+    async def trim() -> str | None:
+        if not broker.history_of(None).messages:
+            return None
         count = await _trim(broker.trim_history, clock, retention)
         return counted(count, "message removed", "messages removed")
 
