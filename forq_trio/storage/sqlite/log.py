@@ -4,7 +4,7 @@ SQLite syncs the database only in a checkpoint that reaches the end of the log; 
 What it has copied stays in the system's memory, and the one that does reach the end, while the writer is paused, would
 wait until all of it is on disk. So each checkpoint beside commits is followed by a sync of our own. Nothing counts on
 it; it only leaves SQLite's own sync little to do. It brings the pages to the disk little by little (write_back.py):
-commits beside it wait for the same disk.
+commits beside it wait for the same disk. Not the few that are left while the writer is paused: that is quicker at once.
 
 A log that starts over is written over. That is quicker than adding pages to a file: its length need not be synced.
 So an idle one keeps its length, unless a long read has made it very long.
@@ -30,7 +30,7 @@ class SqliteLog:
         """The hook of the database's write connection reports after each commit how long the log is."""
         self.reserve_path = database.reserve_path
         self.files_problem = database.names.problem
-        self._pages = 0
+        self._pages = self._moved = 0
         self._lock = Lock()
         self._database = database
         self._connection = open_checkpointer(database.real_path)
@@ -59,13 +59,16 @@ class SqliteLog:
             self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE if is_long else apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.BusyError:
             return None
-        self._pages = 0
+        self._pages = self._moved = 0
         return CheckpointResult(0, 0)
 
     def _copy(self) -> CheckpointResult:
         """Copy what can be copied beside commits and readers, and sync it."""
         result = self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
-        write_back(self._database.descriptor)
+        before = self._moved if self._moved <= result.moved_pages else 0  # else the log has started over
+        self._moved = result.moved_pages
+        if result.moved_pages - before >= limits.WRITE_BACK_PAGES_MIN:
+            write_back(self._database.descriptor)
         os.fdatasync(self._database.descriptor)
         return result
 

@@ -56,6 +56,7 @@ def test_what_a_checkpoint_has_copied_is_brought_to_the_disk_little_by_little(
 
     monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: noted)
     monkeypatch.setattr(limits, "WRITE_BACK_BYTES", 16 * KIB)
+    monkeypatch.setattr(limits, "WRITE_BACK_PAGES_MIN", 2)
     while tmp_path.joinpath("forq.db").stat().st_size < 100 * KIB:
         commit_one(engine)
         engine.log.checkpoint(truncate=False)
@@ -65,13 +66,18 @@ def test_what_a_checkpoint_has_copied_is_brought_to_the_disk_little_by_little(
     assert {length for _, length in ranges} == {16 * KIB}
     monkeypatch.setattr(limits, "WRITE_BACK_RANGES_MAX", 4)
     ranges.clear()
+    commit_one(engine)
     engine.log.checkpoint(truncate=False)
     assert len(ranges) == 4
     assert ranges[-1][0] < size <= sum(ranges[-1])
+    ranges.clear()
+    engine.log.checkpoint(truncate=False)
+    assert ranges == []
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
 def test_a_range_that_cannot_be_written_is_a_checkpoint_that_failed(engine, monkeypatch, number) -> None:
+    monkeypatch.setattr(limits, "WRITE_BACK_PAGES_MIN", 2)
     commit_one(engine)
     with monkeypatch.context() as patched:
         patched.setattr(write_back_module, "_sync_file_range", lambda: failing_with(number))
@@ -82,6 +88,7 @@ def test_a_range_that_cannot_be_written_is_a_checkpoint_that_failed(engine, monk
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EINVAL])
 def test_where_ranges_cannot_be_written_the_file_is_synced_as_a_whole(engine, monkeypatch, number) -> None:
+    monkeypatch.setattr(limits, "WRITE_BACK_PAGES_MIN", 0)
     commit_one(engine)
     monkeypatch.setattr(write_back_module, "_sync_file_range", lambda: failing_with(number))
     assert engine.log.checkpoint(truncate=False).moved_pages > 0
