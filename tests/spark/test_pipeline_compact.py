@@ -1,5 +1,6 @@
 """Compaction: a reader never sees rows twice or not at all, wherever it is killed; and what it leaves alone."""
 
+import errno
 import multiprocessing
 import os
 import threading
@@ -37,7 +38,11 @@ def add_batch(archive: Path, batch: int, *, rows: int = 10, day: str = DAY, comm
 
 def read(archive: Path) -> list[tuple[int, str]]:
     """Every row, as a plain reader that knows nothing of us has it."""
-    table = dataset.dataset(archive / "events", partitioning="hive").to_table(columns=["id", "queue"])
+    return rows_of(dataset.dataset(archive / "events", partitioning="hive"))
+
+
+def rows_of(found: dataset.Dataset) -> list[tuple[int, str]]:
+    table = found.to_table(columns=["id", "queue"])
     return sorted(zip(table["id"].to_pylist(), table["queue"].to_pylist(), strict=True))
 
 
@@ -102,22 +107,28 @@ def end_at(archive: Path, where: str) -> None:
     compact(archive, before=BEFORE, step=lambda name: os._exit(9) if name == where else None)
 
 
+def found_once(archive: Path) -> dataset.Dataset:
+    """What `archived` does with Spark: the files are listed while none are exchanged, and read afterwards."""
+    with ArchiveFiles(archive, "events").listing():
+        return dataset.dataset(archive / "events", partitioning="hive")
+
+
 def test_a_reader_beside_it_has_all_rows_once_or_an_error(tmp_path) -> None:
     """Batches come and are compacted while somebody reads: each read has what there was at some moment of it."""
     archive, aside = tmp_path / "archive", tmp_path / "aside"
     stop = threading.Event()
     seen: list[set[tuple[int, str]]] = []
-    twice: list[int] = []
+    wrong: list[int] = []
 
     def look() -> None:
         while not stop.is_set():
             try:
-                found = read(archive)
+                found = rows_of(found_once(archive))
             except FileNotFoundError:
                 continue  # it was listed before the exchange and opened after it
             seen.append(set(found))
             if len(seen[-1]) != len(found) or (len(seen) > 1 and not seen[-2] <= seen[-1]):
-                twice.append(len(found))
+                wrong.append(len(found))
 
     add_batch(archive, 0)
     reader = threading.Thread(target=look, daemon=True)
@@ -134,9 +145,42 @@ def test_a_reader_beside_it_has_all_rows_once_or_an_error(tmp_path) -> None:
     finally:
         stop.set()
         reader.join(60)
-    assert twice == []
+    assert wrong == []
     assert len(seen) > 1
     assert len(read(archive)) == 25 * 10 * len(QUEUES)
+
+
+def test_files_are_not_exchanged_while_somebody_lists_them(archive) -> None:
+    """Spark and pyarrow leave out what has gone since they saw its name: they would miss rows and say nothing."""
+    before, listed, compacted = read(archive), threading.Event(), threading.Event()
+
+    def next_step(step: str) -> None:
+        if step == "written":
+            listed.set()
+
+    def run() -> None:
+        compact(archive, before=BEFORE, step=next_step)
+        compacted.set()
+
+    runner = threading.Thread(target=run, daemon=True)
+    with ArchiveFiles(archive, "events").listing():
+        runner.start()
+        assert listed.wait(60)
+        assert directories(archive, "orders") == {"batch=0", "batch=1", "batch=2", "batch=3"}
+        assert read(archive) == before
+        assert not compacted.is_set()
+    runner.join(60)
+    assert read(archive) == before
+    assert directories(archive, "orders") == {"batch=-4"}
+
+
+def test_an_archive_that_cannot_be_written_is_read_without_a_lock(archive, monkeypatch) -> None:
+    def refused(*_arguments: object, **_more: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "open", refused)
+    with ArchiveFiles(archive, "events").listing():
+        pass
 
 
 def test_one_compaction_at_a_time(archive) -> None:

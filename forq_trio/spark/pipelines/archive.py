@@ -130,15 +130,19 @@ def archived(
     until: str | None = None,
 ) -> DataFrame:
     """A table of an archive as it was on the server. since, until: moments (ISO 8601) that the rows lie between, the
-    second one excluded; with `queue` they also choose the directories to look into."""
+    second one excluded; with `queue` they also choose the directories to look into.
+
+    Beside `archive` and `compact` it has each row once, or fails when it is used after files were exchanged.
+    """
     files = ArchiveFiles(directory, table)
     if not any(files.queues()):
         raise ArchiveError(f"there are no {table} in {files.archive}")
-    found = spark.read.parquet(str(files.data))
-    # Spark guesses the types of what directories are named after, and takes the queue 007 for 7.
-    own = StructType([field for field in found.schema if field.name not in DIRECTORIES])
-    schema = own.add("date", DateType()).add("queue_name", StringType()).add("batch", LongType())
-    frame = spark.read.schema(schema).parquet(str(files.data))
+    with files.listing():  # Spark lists the files when a frame is made, and reads them when it is used
+        found = spark.read.parquet(str(files.data))
+        # Spark guesses the types of what directories are named after, and takes the queue 007 for 7.
+        own = StructType([field for field in found.schema if field.name not in DIRECTORIES])
+        schema = own.add("date", DateType()).add("queue_name", StringType()).add("batch", LongType())
+        frame = spark.read.schema(schema).parquet(str(files.data))
     return between(frame, _TIME[table], queue, since, until, directories=True).drop(*DIRECTORIES)
 
 

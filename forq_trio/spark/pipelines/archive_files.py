@@ -16,11 +16,13 @@ Rules
 4. `queue` is a column of the files. The directory has another name for it because readers guess the type of what a
    directory is named after, and queues may be called 007.
 5. A compacted directory has the negative number of the highest batch in it, less one: a name that was never used
-   before. So a reader that listed the directories before an exchange and reads them after it fails loudly, and never
-   has both.
+   before. So a reader that listed the files before an exchange and reads them after it fails loudly, and never has
+   both. One that lists them during an exchange may miss what was exchanged, because Spark and pyarrow leave out what
+   has gone since they saw its name: `listing` keeps changes off meanwhile.
 6. Names with _ or . in front are skipped by Spark and pyarrow alike.
 """
 
+import errno
 import fcntl
 import re
 import shutil
@@ -93,6 +95,21 @@ class ArchiveFiles:
     def changing(self) -> Iterator[None]:
         """While directories of this table come or go; waits for who does it just now."""
         with _locked(self._lock(f"{self.table}.change"), wait=True):
+            yield
+
+    @contextmanager
+    def listing(self) -> Iterator[None]:
+        """While the files of this table are listed: none come or go. Where no lock can be written, nothing changes."""
+        try:
+            lock = self._lock(f"{self.table}.change")
+            file = lock.open("a")
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            yield
+            return
+        with file:
+            fcntl.flock(file, fcntl.LOCK_SH)
             yield
 
     def _lock(self, name: str) -> Path:

@@ -7,7 +7,8 @@ Steps, for each day and queue with something to gain:
 4. What is aside, now the old files, is removed.
 A kill before 3 leaves all as it was, a kill after 3 leaves it done; what lies aside is removed by the next run. So at
 no moment are rows missing or there twice. Who listed the files before 3 and opens them after it gets an error, because
-a compacted directory has a new name; reading again helps.
+a compacted directory has a new name; reading again helps. Who is about to list a directory in the moment of 3 may find
+nothing of it: `archived` holds a lock while it lists, other readers should not list meanwhile.
 """
 
 import ctypes
