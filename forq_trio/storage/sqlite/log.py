@@ -54,13 +54,18 @@ class SqliteLog:
 
     def _truncate(self) -> CheckpointResult | None:
         """Empty the log, and cut it if it is long; None if a reader uses it."""
-        is_long = os.path.getsize(self._database.real_path + LOG_SUFFIX) > limits.LOG_KEPT_BYTES
         try:
-            self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE if is_long else apsw.SQLITE_CHECKPOINT_RESTART)
+            self._move(apsw.SQLITE_CHECKPOINT_TRUNCATE if self._is_long() else apsw.SQLITE_CHECKPOINT_RESTART)
         except apsw.BusyError:
             return None
         self._pages = self._moved = 0
         return CheckpointResult(0, 0)
+
+    def _is_long(self) -> bool:
+        try:
+            return os.path.getsize(self._database.real_path + LOG_SUFFIX) > limits.LOG_KEPT_BYTES
+        except FileNotFoundError:  # somebody removed it: jobs/file_watch.py
+            return True
 
     def _copy(self) -> CheckpointResult:
         """Copy what can be copied beside commits and readers, and sync it."""

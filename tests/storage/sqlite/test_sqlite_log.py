@@ -11,7 +11,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull, StorageUnavailable
 from forq_trio.model.limits import KIB
-from forq_trio.storage.engine import Batch
+from forq_trio.storage.engine import Batch, CheckpointResult
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files import write_back as write_back_module
 from support.actors import T0
@@ -119,3 +119,11 @@ def test_a_sync_that_fails_is_a_checkpoint_that_failed(engine, monkeypatch, numb
     assert type(refused.value) is expected
     result = engine.log.checkpoint(truncate=False)
     assert result.moved_pages == result.log_pages > 0
+
+
+def test_a_log_that_somebody_removed_is_emptied_all_the_same(engine, tmp_path) -> None:
+    """What is committed is in the file that is still open; that it has lost its name is said by the file watch."""
+    commit_one(engine)
+    tmp_path.joinpath("forq.db-wal").unlink()
+    assert engine.log.checkpoint(truncate=True) == CheckpointResult(0, 0)
+    assert engine.log.pages() == 0
