@@ -19,7 +19,7 @@ An outcome travels in a slot, never in a channel: resolving an abandoned call mu
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import Any, Generic
@@ -28,6 +28,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Command, OutcomeT
+from forq_trio.model.errors import ServiceError
 from forq_trio.storage.engine import Receiver
 
 _UNRESOLVED: Any = object()
@@ -77,6 +78,20 @@ class Call(Generic[OutcomeT]):
         if self.parked_in is not None:
             self.parked_in.owner.remove(self)
         return trio.lowlevel.Abort.SUCCEEDED
+
+
+def fail(calls: Iterable[Call[Any]], kind: type[ServiceError], *args: str) -> None:
+    """Resolve every call with an exception of its own: a shared one would collect the tracebacks of all tasks."""
+    for call in calls:
+        call.resolve(kind(*args))
+
+
+def without(
+    kinds: Set[type[Command[Any]]], calls: list[Call[Any]], error: type[ServiceError]
+) -> list[Call[Any]]:
+    """Answer the calls of these kinds with `error`, and return the others."""
+    fail([call for call in calls if type(call.command) in kinds], error)
+    return [call for call in calls if type(call.command) not in kinds]
 
 
 class ParkedQueue:

@@ -34,7 +34,7 @@ Rules
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence, Set
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
@@ -77,7 +77,7 @@ from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.turns import Turns
-from forq_trio.waiters import ALL_QUEUES, Call, ParkedReceivers, Watches
+from forq_trio.waiters import ALL_QUEUES, Call, ParkedReceivers, Watches, fail, without
 
 
 class WriterListener:
@@ -282,7 +282,7 @@ class WriterActor:
             self._stopping = self.finished = True
             self.moved.set()
             self._inbox.close()
-            _fail([*self._postponed, *self._inbox.take_rest(), *self._pauses], Stopping)
+            fail([*self._postponed, *self._inbox.take_rest(), *self._pauses], Stopping)
             self.parked.expire(inf)
             self._store.close()
         return None
@@ -296,8 +296,8 @@ class WriterActor:
             elif not call.abandoned and type(call.command) is not _Tick:
                 calls.append(call)
         if self.files_problem is not None:
-            calls = _without(LASTING, calls, StorageLost)
-        calls = _without(GROWING, calls, StorageFull) if self.sends_refused else calls
+            calls = without(LASTING, calls, StorageLost)
+        calls = without(GROWING, calls, StorageFull) if self.sends_refused else calls
         moving = self._store.snapshot().staging.in_progress > 0
         calls, later = self._turns.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
@@ -331,7 +331,7 @@ class WriterActor:
             # Trying again helps and ends: each time there are fewer calls, or more space.
             has_sends = any(type(call.command) in GROWING for call in calls)
             if self.note_storage_full() or has_sends or (turn is not None and batch.moves_staged):
-                calls = _without(GROWING, calls, StorageFull)
+                calls = without(GROWING, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
             else:
@@ -339,11 +339,11 @@ class WriterActor:
         except StorageUnavailable as error:
             self._refuse(calls, error)
         except CommitFailed as error:
-            _fail([*calls, *self._still_waiting(error.served)], OutcomeUnknown)
+            fail([*calls, *self._still_waiting(error.served)], OutcomeUnknown)
             raise
         except Exception as error:
             # A bug, so the writer ends; but nothing was committed, and no caller may hang.
-            _fail(calls, StorageUnavailable, f"{type(error).__name__}: {error}")
+            fail(calls, StorageUnavailable, f"{type(error).__name__}: {error}")
             raise
         else:
             self._answer_batch(calls, batch, result)
@@ -432,7 +432,7 @@ class WriterActor:
     def _refuse(self, calls: list[Call[Any]], error: StorageUnavailable) -> None:
         """Answer calls that the database refused; postpone those without a caller, to be tried again."""
         log(LogEvent.STORAGE_ERROR, error=str(error), calls=len(calls))
-        _fail([call for call in calls if not call.posted], type(error), str(error))
+        fail([call for call in calls if not call.posted], type(error), str(error))
         self._postponed.extendleft(reversed([call for call in calls if call.posted]))
         self._retry_at = trio.current_time() + limits.STORAGE_RETRY_SECONDS
 
@@ -475,20 +475,6 @@ class WriterActor:
         if self._retry_at < inf:
             return trio.current_time() >= self._retry_at
         return self._next_due_ms is not None and self._next_due_ms <= self._clock.now_ms()
-
-
-def _fail(calls: Iterable[Call[Any]], kind: type[ServiceError], *args: str) -> None:
-    """Resolve every call with an exception of its own: a shared one would collect the tracebacks of all tasks."""
-    for call in calls:
-        call.resolve(kind(*args))
-
-
-def _without(
-    kinds: Set[type[Command[Any]]], calls: list[Call[Any]], error: type[ServiceError]
-) -> list[Call[Any]]:
-    """Answer the calls of these kinds with `error`, and return the others."""
-    _fail([call for call in calls if type(call.command) in kinds], error)
-    return [call for call in calls if type(call.command) not in kinds]
 
 
 def _log_losses(result: BatchResult) -> None:
