@@ -11,8 +11,8 @@ from typing import Any
 
 import trio
 
+from forq_trio.command_weights import content_bytes, message_count
 from forq_trio.model import limits
-from forq_trio.model.commands import content_bytes, message_count
 from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 

@@ -42,6 +42,7 @@ from typing import Any
 import trio
 
 from forq_trio.command_kinds import CHANGING_TOKENS, GROWING, LASTING, NOTED
+from forq_trio.command_weights import content_bytes, message_count
 from forq_trio.inbox import Inbox
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
@@ -56,8 +57,6 @@ from forq_trio.model.commands import (
     ProduceMany,
     Publish,
     Release,
-    content_bytes,
-    message_count,
 )
 from forq_trio.model.errors import (
     OutcomeUnknown,

@@ -17,6 +17,7 @@ GROUPS = {
     "actors": {
         "writer_actor",
         "command_kinds",
+        "command_weights",
         "turns",
         "waiters",
         "inbox",
