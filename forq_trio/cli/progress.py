@@ -32,7 +32,7 @@ def progress_bar(description: str, total: int | None = None, *, hidden: bool = F
 
     with Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        BarColumn(30),
         TaskProgressColumn(show_speed=False),
         TextColumn("{task.fields[status]}", markup=False),
         TimeElapsedColumn(),
@@ -40,6 +40,9 @@ def progress_bar(description: str, total: int | None = None, *, hidden: bool = F
         transient=True,
     ) as progress:
         task = progress.add_task(description, total=total, status="")
-        yield lambda done, total=None, status="": progress.update(
-            task, completed=done, total=total, status=status
-        )
+
+        def show(done: int, total: int | None = None, status: str = "") -> None:
+            progress.update(task, completed=done, total=total, status=status)
+            progress.tasks[0].finished_time = None  # with all done the clock would stop, and there may be more
+
+        yield show

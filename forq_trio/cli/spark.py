@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
+from traceback import walk_tb
 from typing import Any
 
 from forq_trio.cli.exits import Exit, Failure
@@ -87,12 +89,27 @@ def _started(name: str, conf: dict[str, str], log: int) -> Any:
     with progress_bar(f"{name}: starting Spark"), _streams_to(log):
         try:
             return session(f"forq pipeline {name}", **settings)
+        except KeyboardInterrupt as stop:
+            _end_processes(stop)
+            raise
         except Exception as problem:
             if "JAVA_GATEWAY_EXITED" not in str(problem) and not isinstance(problem, FileNotFoundError):
                 raise
     raise Failure(
         "Spark could not start; it needs Java 17 or newer (on Debian: apt install openjdk-17-jre-headless)"
     )
+
+
+def _end_processes(stop: KeyboardInterrupt) -> None:
+    """End what was being started when this came: a JVM whose start was given up would live on for ever, idle.
+
+    PySpark keeps its process in a variable until the JVM has said where it listens, and nowhere else.
+    """
+    for frame, _ in walk_tb(stop.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, Popen):
+                value.kill()
+                value.wait()
 
 
 @contextmanager

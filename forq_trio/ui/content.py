@@ -7,8 +7,7 @@ Rules
   nested deeper than DEPTH_MAX, or is no JSON, is text.
 - Content is binary, and its first view a hex dump, if more than one in BINARY_SHARE of its first characters, and more
   than BINARY_CONTROLS_MIN of them, are control characters other than tab, line feed and carriage return.
-- What cannot be seen, or changes how its surroundings are seen, is shown as a symbol in every view: control characters,
-  marks of direction, zero-width characters, lone surrogates.
+- What cannot be seen, or changes how its surroundings are seen, is shown as a symbol in every view (unseen.py).
 
 The source is escaped as a whole before it is read, since <, > and & mean nothing in JSON; only tags of ours are added.
 """
@@ -22,6 +21,7 @@ from msgspec import Struct
 
 from forq_trio.model.limits import KIB
 from forq_trio.ui import format
+from forq_trio.ui.unseen import visible
 
 CONTENT_SHOWN_BYTES_MAX = 64 * KIB
 HEX_BYTES_MAX = 16 * KIB
@@ -108,33 +108,6 @@ def is_binary(content: str) -> bool:
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_UNSEEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f"
-)
-_HAS_UNSEEN = re.compile(f"[{_UNSEEN}]")
-_CONTROL_PICTURES = 0x2400
-_DELETE, _DELETE_PICTURE = 0x7F, "\u2421"
-
-
-def visible(text: str) -> str:
-    """The text with a symbol in the place of each character that cannot be seen; tabs and line feeds stay."""
-    return text.translate(_SYMBOLS) if _HAS_UNSEEN.search(text) else text
-
-
-def _symbol(code: int) -> str:
-    if code < 0x20:
-        return chr(_CONTROL_PICTURES + code)
-    return _DELETE_PICTURE if code == _DELETE else f"\u27e8U+{code:04X}\u27e9"
-
-
-def _members(characters: str) -> Iterator[int]:
-    """The code points of the inside of a character class."""
-    for first, last in re.findall("(.)(?:-(.))?", characters, re.DOTALL):
-        yield from range(ord(first), ord(last or first) + 1)
-
-
-_SYMBOLS = {code: _symbol(code) for code in _members(_UNSEEN)}
 
 
 def _finish(escaped: str, text: str) -> Markup:

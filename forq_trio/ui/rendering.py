@@ -13,6 +13,7 @@ from quart import Response
 
 from forq_trio.ui import charts, format
 from forq_trio.ui.cells import Cells
+from forq_trio.ui.unseen import visible
 
 _COMPRESSED_BYTES_MIN = 1_024
 _COMPRESSION_LEVEL = 3
@@ -76,6 +77,7 @@ class Templates:
             static=lambda name: f"{base}/static/{assets.version}/{name}",
             f=format,
             charts=charts,
+            visible=visible,
         )
 
     def url(self, path: str, **query: object) -> str:

@@ -22,9 +22,14 @@ JAVA_MIN = 17
 MISSING = f"Java {JAVA_MIN} is not here (on Debian: apt install openjdk-17-jre-headless)"
 
 
-def has_java() -> bool:
+def find_java() -> str | None:
+    """The program that Spark would run."""
     home = os.environ.get("JAVA_HOME")
-    java = shutil.which(f"{home}/bin/java" if home else "java")
+    return shutil.which(f"{home}/bin/java" if home else "java")
+
+
+def has_java() -> bool:
+    java = find_java()
     if java is None:
         return False
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
@@ -41,12 +46,18 @@ def _closed_clients() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory) -> Iterator[SparkSession]:
-    """This worker's Spark, with two cores; a task is tried twice."""
+def java() -> str:
+    """The program."""
     if not has_java():
         if os.environ.get("CI") == "true":
             pytest.fail(MISSING)
         pytest.skip(MISSING)
+    return str(find_java())
+
+
+@pytest.fixture(scope="session")
+def spark(java, tmp_path_factory) -> Iterator[SparkSession]:
+    """This worker's Spark, with two cores; a task is tried twice."""
     settings = {
         "spark.master": "local[2,2]",
         "spark.driver.bindAddress": "127.0.0.1",

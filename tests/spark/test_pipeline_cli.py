@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +49,56 @@ def test_compact_says_what_it_did_and_checks_its_date(capsys, tmp_path) -> None:
     assert capsys.readouterr().out == "nothing to compact\n"
     assert run(["pipeline", "compact", str(tmp_path), "--before", "yesterday"]) == 2
     assert "'yesterday' is not a date" in capsys.readouterr().err
+
+
+def program(place: Path, text: str) -> Path:
+    """A shell script that can be run."""
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
+    place.chmod(0o755)
+    return place
+
+
+@pytest.mark.process
+def test_ctrl_c_while_spark_starts_leaves_no_jvm(java, shared, tmp_path) -> None:
+    """The JVM of this test says that it is there, and never that it listens."""
+    said = tmp_path / "said"
+    os.mkfifo(said)
+    waiting = f'echo $$ > "{said}"; exec tail -f /dev/null'
+    program(
+        tmp_path / "bin" / "java",
+        f'case "$*" in *launcher.Main*) exec "{java}" "$@";; *) {waiting};; esac\n',
+    )
+    started = subprocess.Popen(
+        [*EXECUTABLE, "archive", str(tmp_path / "archive")],
+        env=environment(FORQ_URL=shared.url, JAVA_HOME=str(tmp_path), TMPDIR=str(tmp_path)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    jvm = int(said.read_text())
+    started.send_signal(signal.SIGINT)
+    assert (started.communicate()[0].strip(), started.returncode) == ("", 130)
+    with pytest.raises(ProcessLookupError):
+        os.kill(jvm, 0)
+    assert list(tmp_path.glob("*.log")) == []
+
+
+@pytest.mark.tier2
+@pytest.mark.process
+def test_a_process_that_is_too_slow_for_spark_is_started_again(spark, shared, queue, tmp_path) -> None:
+    shared.send(queue, ["one"])
+    first = tmp_path / "first"
+    python = program(
+        tmp_path / "bin" / "python",
+        'case "$*" in *streaming_source_runner*) '
+        f'if mkdir "{first}"; then exec tail -f /dev/null; fi;; esac\nexec "{sys.executable}" "$@"\n',
+    )
+    asked = ("archive", str(tmp_path / "archive"), "--table", "events", "--queue", queue)
+    done = command(*asked, FORQ_URL=shared.url, PYSPARK_PYTHON=str(python))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("1 event archived")
+    assert first.is_dir()
 
 
 @pytest.mark.tier2

@@ -101,8 +101,8 @@ class QueuePlan:
     """How a queue shall look.
 
     failed: waiting for their next attempt, by the reason of the last nack. dead: its dead letters likewise, which
-    failed `attempts` times. groups: how many groups its messages belong to. evicted: how many more are sent to the
-    full queue.
+    failed `attempts` times. finished: acked when they had failed once, likewise. groups: how many groups its messages
+    belong to. evicted: how many more are sent to the full queue.
     """
 
     name: str
@@ -113,6 +113,7 @@ class QueuePlan:
     failed: Mapping[str, int] = field(default_factory=dict)
     dead: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
+    finished: Mapping[str, int] = field(default_factory=dict)
     groups: int = 0
     evicted: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -137,7 +138,7 @@ PLANS = (
     QueuePlan("thumbnails", bytes_as_text, ready=21, in_flight=4, dead={"not a picture": 5}),
     QueuePlan("logs.raw", raw_log, ready=3),
     QueuePlan("guestbook", enemy, ready=24, delayed=3, in_flight=3, failed={ENEMIES[1]: 2},
-              dead={reason: 3 for reason in ENEMIES}),
+              dead={reason: 3 for reason in ENEMIES}, finished={reason: 1 for reason in ENEMIES}),
     QueuePlan("cache.warm_lifo", line, ready=18, in_flight=16),
     QueuePlan("billing.usage", event, ready=3, in_flight=2, dead={TIMEOUT: 4}),
     QueuePlan("audit.log", line, ready=41, in_flight=20),
@@ -180,6 +181,10 @@ def _fill_queue(client: ForqClient, plan: QueuePlan, rng: random.Random) -> None
         _send(client, plan.name, make.messages(sum(plan.failed.values())))
         for reason, number in plan.failed.items():
             _nack(client, plan.name, _claim(client, plan.name, number), reason, LEASE_MS)
+    for reason, number in plan.finished.items():
+        _send(client, plan.name, make.messages(number))
+        _nack(client, plan.name, _claim(client, plan.name, number), reason, 0)
+        client.ack(plan.name, _claim(client, plan.name, number))
     _send(client, plan.name, make.messages(plan.in_flight))
     _claim(client, plan.name, plan.in_flight)
     _send(client, plan.name, make.messages(plan.delayed, delayed=True))

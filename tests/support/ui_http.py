@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from forq_trio.ui.unseen import visible
 from support.real_server import SECRET
 
 WAIT_SECONDS = 30
@@ -16,6 +17,8 @@ LINKS = ("href", "src", "hx-get", "action", "data-live-path")
 ENEMYS = r"guestbook(?:-dlq)?"
 TEXTS = ("value", "title", "alt", "placeholder", "aria-label")
 """Attributes that a browser shows and never follows, whatever an enemy's text in them begins with."""
+EXACT = ("value",)
+"""Of these, those that are sent back and so have to be exact, as does what is in a textarea."""
 MESSAGE_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 OTHER_QUEUE = re.compile(rf"^(/(?:live/)?(?:queue|dead)/)(?!{ENEMYS}(?:/|$))[^/]+")
@@ -23,17 +26,23 @@ OTHER_QUEUE = re.compile(rf"^(/(?:live/)?(?:queue|dead)/)(?!{ENEMYS}(?:/|$))[^/]
 
 
 class Markup(HTMLParser):
-    """What one page has: the paths it links to, its forms' hidden fields, and what the policy would refuse."""
+    """What one page has: the paths it links to, its forms' hidden fields, and what nobody may see in one.
+
+    refused: what the policy would refuse to run, and characters that cannot be seen.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.hidden: dict[str, str] = {}
         self.refused: list[str] = []
+        self._tag = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._tag = tag
         named = {name: value or "" for name, value in attrs}
+        self._see(tag, *(value for name, value in named.items() if name in TEXTS and name not in EXACT))
         self.links += [value for name, value in named.items() if name in LINKS and not value.startswith("#")]
         if tag == "form" and named.get("method", "get").lower() == "post" and "action" in named:
             self.links.remove(named["action"])
@@ -52,6 +61,16 @@ class Markup(HTMLParser):
         ):
             executed.append(tag)
         self.refused += [f"<{tag}>: {name}" for name in executed]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._tag = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._tag != "textarea":
+            self._see(self._tag, data)
+
+    def _see(self, tag: str, *texts: str) -> None:
+        self.refused += [f"<{tag}>: unseen: {text!r:.60}" for text in texts if visible(text) != text]
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -6,6 +6,7 @@ exact for every reader, also after kills; here a batch is written by them.
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql.types import DateType, LongType, StringType, StructType
 
 from forq_trio.spark.pipelines.archive_files import DIRECTORIES, TABLES, ArchiveError, ArchiveFiles
 from forq_trio.spark.pipelines.owners import check_owner
+from forq_trio.spark.pipelines.patient_query import PatientQuery
 from forq_trio.spark.pipelines.results import ArchiveResult, Show, show_nothing
 
 _TIME = {"events": "at", "history": "finished_at"}
@@ -53,21 +55,21 @@ def archive(
             check_owner(spark, str(writer.files.checkpoint), about, log="offsets")
             writer.files.remove_unfinished()
             writers.append(writer)
-        queries: list[StreamingQuery] = []
+        queries: list[PatientQuery] = []
         try:
             for writer in writers:
                 frame = _read(spark, writer.files.table, url, token, queue)
-                queries.append(start(frame, writer, follow=follow))
+                queries.append(PatientQuery(partial(start, frame, writer, follow=follow)))
                 if not follow:
                     # One after the other: each has processes of its own to start.
-                    _wait(queries, writers, last or {}, show)
-            _wait(queries, writers, last or {}, show)
+                    _wait([queries[-1]], [writer], last or {}, show)
+            _wait(queries, writers, {}, show)
         except KeyboardInterrupt:
             if not follow:
                 raise
         finally:
-            for query in queries:
-                query.stop()
+            for each in queries:
+                each.query.stop()
     return ArchiveResult(str(Path(directory).absolute()), {each.files.table: each.rows for each in writers})
 
 
@@ -188,16 +190,14 @@ def _day(time: Column) -> Column:
 
 
 def _wait(
-    queries: Sequence[StreamingQuery], writers: Sequence[ArchiveWriter], last: Mapping[str, int], show: Show
+    queries: Sequence[PatientQuery], writers: Sequence[ArchiveWriter], last: Mapping[str, int], show: Show
 ) -> None:
-    """Until all queries have ended; the first that fails ends it. Raises what Spark raised."""
-    while any(query.isActive for query in queries):
-        for query in queries:
-            query.awaitTermination(_LOOK_SECONDS)
-        done = sum(each.last_id - each.first_id + 1 for each in writers if each.rows)
-        total = sum(
-            last.get(each.files.table, each.last_id) - each.first_id + 1 for each in writers if each.rows
-        )
-        show(done, total or None, f"{sum(each.rows for each in writers):,} rows")
-    for query in queries:
-        query.awaitTermination()
+    """Until all queries have ended; the first that fails ends it. Raises what Spark raised.
+
+    last: up to which id each writer goes; without it nothing is said of how much is left.
+    """
+    while not all([query.has_ended(_LOOK_SECONDS) for query in queries]):
+        begun = [each for each in writers if each.rows]
+        done = sum(each.last_id - each.first_id + 1 for each in begun)
+        total = sum(last[each.files.table] - each.first_id + 1 for each in begun if each.files.table in last)
+        show(done, total or None, ", ".join(f"{each.rows:,} {each.files.table}" for each in begun))

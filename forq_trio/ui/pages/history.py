@@ -106,7 +106,6 @@ def history_routes(site: Site) -> Blueprint:
             "shown": content.show(found.content, request.args.get("view", ""), text),
             "views": content.VIEWS,
             "text": text,
-            "visible": content.visible,
             "in_place": False,
         }
         if request.args.get("part") == "content":

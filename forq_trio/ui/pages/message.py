@@ -91,7 +91,6 @@ def message_context(
         "steps": event_timeline(events) if by_events else timeline.timeline(message, now_ms),
         "forgotten": not by_events and timeline.forgotten(message),
         "reason_words": timeline.reason_words,
-        "visible": content.visible,
         "attempts_max": message.max_attempts or site.broker.rules(message.queue).max_attempts,
         "damaged_attributes": not message.attributes and message.bytes > content_bytes,
         "allowed": allowed(site, viewer, message),
@@ -135,7 +134,6 @@ class MessageView:
             "now_ms": site.clock.now_ms(),
             "is_dead": site.broker.takes_dead_letters(self._queue),
             "reason_words": timeline.reason_words,
-            "visible": content.visible,
         }
 
     def cells(self) -> Mapping[str, str]:
@@ -213,7 +211,6 @@ def message_routes(site: Site) -> Blueprint:
             "steps": event_timeline(await events_of(site, site.viewer, queue, message_id)),
             "in_history": await is_in_history(queue, message_id),
             "forgotten": False,
-            "visible": content.visible,
         }
         if part:
             return site.part("message/gone_part.html", 404, **context)

@@ -21,6 +21,7 @@ from forq_trio.model.messages import (
     is_message_id,
 )
 from forq_trio.ui.site import Site
+from forq_trio.ui.unseen import visible
 from forq_trio.ui.viewer import Viewer
 
 STATES = ("all", "ready", "delayed", "processing", "held", "failed")
@@ -143,10 +144,11 @@ class RowsPage(Struct):
 
 
 def marked(text: str, wanted: str) -> Markup:
-    """The text, escaped, with each place where `wanted` stands in a <mark>."""
+    """The text as people see it, escaped, with each place where `wanted` stands in a <mark>."""
     if not wanted:
-        return escape(text)
-    return Markup("<mark>{}</mark>").format(wanted).join(escape(part) for part in text.split(wanted))
+        return escape(visible(text))
+    mark = Markup("<mark>{}</mark>").format(visible(wanted))
+    return mark.join(escape(visible(part)) for part in text.split(wanted))
 
 
 def count_of(counts: QueueCounts, state: str) -> int:

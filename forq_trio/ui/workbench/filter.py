@@ -14,6 +14,7 @@ from forq_trio.model.messages import (
     MessageFilter,
 )
 from forq_trio.ui import format
+from forq_trio.ui.unseen import visible
 from forq_trio.wire.dead_letters import AppliedFilter, DeadLetterFilter
 
 AGES: Mapping[str, tuple[int, str]] = {
@@ -183,16 +184,17 @@ def _text(text: str, length_max: int) -> str:
 
 def reason_words(reason: str | None) -> str:
     """Why messages were dead-lettered, for people."""
-    return NO_REASON if reason is None else REASONS.get(reason, reason)
+    return NO_REASON if reason is None else REASONS.get(reason, visible(reason))
 
 
 def error_words(error: str | None) -> str:
-    return error or NO_ERROR
+    return visible(error) if error else NO_ERROR
 
 
 def quoted(text: str) -> str:
     """In the marks of what comes from outside, cut where it is long."""
-    return f"“{text if len(text) <= _QUOTED_LENGTH_MAX else text[: _QUOTED_LENGTH_MAX - 1] + '…'}”"
+    cut = text if len(text) <= _QUOTED_LENGTH_MAX else text[: _QUOTED_LENGTH_MAX - 1] + "…"
+    return f"“{visible(cut)}”"
 
 
 def task_words(wanted: AppliedFilter) -> str:
@@ -205,7 +207,7 @@ def task_words(wanted: AppliedFilter) -> str:
         parts.append(known.lower() if known else quoted(wanted.reason))
     if wanted.text:
         parts.append(f"those with {quoted(wanted.text)}")
-    parts += [f"{name} {quoted(value)}" for name, value in wanted.attributes.items()]
+    parts += [f"{visible(name)} {quoted(value)}" for name, value in wanted.attributes.items()]
     if wanted.since is not None:
         parts.append(f"dead since {format.clock(wanted.since)} UTC")
     return ", ".join(parts) or ALL_WORDS
