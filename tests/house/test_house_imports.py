@@ -32,7 +32,7 @@ GROUPS = {
     "wire": {"wire"},
     "http": {"http"},
     "ui": {"ui"},
-    "drawing": {"ui.charts", "ui.chart_views", "ui.format"},
+    "drawing": {"ui.charts", "ui.chart_views", "ui.format", "ui.unseen"},
     "engines": {"storage.open"},
     "system": {"system"},
     "app": {"app"},

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from forq_trio.spark.pipelines.report.facts import OTHERS, Facts, QueueFacts, Series
 from forq_trio.ui import charts, format
 from forq_trio.ui.chart_views import ChartView, Line, make_chart
+from forq_trio.ui.unseen import visible
 
 PAGE_BYTES_MAX = 2 * 2**20
 REASON_SHOWN_LENGTH_MAX = 200
@@ -100,6 +101,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
