@@ -76,10 +76,13 @@ def started(directory: Path, name: str, said: str, *arguments: str) -> Iterator[
 
 
 def environment() -> dict[str, str]:
-    """What a cluster's processes get: the token, and the Python that has forq-trio."""
+    """What a cluster's processes get: the Python that has forq-trio. The token is the driver's, who hands it on."""
     return {
-        **os.environ,
-        "FORQ_AUTH_SECRET": SECRET,
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("FORQ_AUTH_SECRET", "FORQ_TOKEN")
+        },
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
@@ -101,7 +104,7 @@ def test_two_workers_drain_a_queue_and_fill_another(master, shared, tmp_path) ->
             "cluster-target",
             tmp_path,
         ],
-        env=environment(),
+        env=environment() | {"FORQ_AUTH_SECRET": SECRET},
         capture_output=True,
         text=True,
         check=False,
