@@ -43,8 +43,7 @@ def progress_bar(description: str, total: int | None = None, *, hidden: bool = F
 
         def show(done: int, total: int | None = None, status: str = "") -> None:
             progress.update(task, completed=done, total=total, status=status)
-            progress.tasks[
-                0
-            ].finished_time = None  # with all done the clock would stop, and there may be more
+            # With all done the clock would stop, and there may be more.
+            progress.tasks[0].finished_time = None
 
         yield show
