@@ -63,7 +63,7 @@ def _measure(context: Context, server: Server, work: str, queue: str, size: int,
         before = cpu_seconds(server)
         if idle is None:
             phases = _result(child)
-            sends: Row = {"sends_per_second": 0}
+            sends: Row = {}
         else:
             series = Series("send")
             with _paced(context, server, series) as load:
@@ -92,9 +92,9 @@ def _paced(context: Context, server: Server, series: Series) -> Iterator[Load]:
 
 def _sends(series: Series, idle: Series) -> Row:
     summary = series.latency.summary()
-    count = summary.pop("count")
+    del summary["count"]
     ratio = summary["p99_ms"] / idle.latency.summary()["p99_ms"]
-    return {"sends_per_second": RATE if count else 0, **summary, "p99_to_idle": round(ratio, 2)}
+    return {"sends_per_second": RATE, **summary, "p99_to_idle": round(ratio, 2)}
 
 
 @contextmanager

@@ -63,6 +63,24 @@ def test_what_was_typed_into_a_dialog_is_kept(page, client, guards) -> None:
     assert not page.locator("[data-filter]").evaluate("field => field === document.activeElement")
 
 
+def test_a_dialog_that_was_closed_takes_the_focus_from_nobody(page, client) -> None:
+    """The browser tells the page some time later, when the next key may have moved the focus."""
+    client.produce("orders", "x")
+    page.goto("/queue/orders")
+    page.get_by_role("button", name="Send message").click()
+    expect(page.locator("#f-content")).to_be_focused()
+    assert page.evaluate(
+        """async () => {
+            const dialog = document.getElementById("dialog");
+            const told = new Promise((resolve) => dialog.addEventListener("close", resolve));
+            dialog.close();
+            document.querySelector("[data-filter]").focus();
+            await told;
+            return document.activeElement.matches("[data-filter]");
+        }"""
+    )
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_longest_names_do_not_widen_a_page(ui, open_page, client, width) -> None:
     client.configure(LONG[:60], max_attempts=1)

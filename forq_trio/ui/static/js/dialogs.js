@@ -36,7 +36,13 @@ function open(dialog) {
   dialog.showModal();
   const first = dialog.querySelector("[autofocus]") ?? dialog.querySelector("input:not([type=hidden]), textarea, select, button");
   first?.focus();
-  dialog.addEventListener("close", () => opener?.isConnected && opener.focus(), { once: true });
+  dialog.addEventListener("close", () => giveBack(dialog), { once: true });
+}
+
+// The browser tells that a dialog was closed some time later: who has moved on by then keeps the focus.
+function giveBack(dialog) {
+  const now = document.activeElement;
+  if (opener?.isConnected && (now === document.body || dialog.contains(now))) opener.focus();
 }
 
 export function closeDialog() {
