@@ -1,16 +1,17 @@
 """What we rely on in how Spark calls a data source, on the real Spark, so that a version that changes it is seen.
 
-`probe` writes down how it is called. One fact has no test here, because it takes a machine with a second Python: where
-PYSPARK_PYTHON is unset, workers run the python3 of the PATH, and what Spark says then is not the reason. That our
-session sets it has one.
+`probe` writes down how it is called.
 """
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyspark
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
@@ -216,6 +217,39 @@ def test_a_module_with_our_prefix_is_found_without_being_registered(spark) -> No
 def test_workers_run_the_python_of_this_process(spark) -> None:
     workers = spark.range(1).mapInArrow(its_python, "python string").collect()
     assert [row.python for row in workers] == [sys.executable]
+
+
+@pytest.mark.tier2
+@pytest.mark.process
+def test_without_being_told_workers_run_the_python3_of_the_path(spark, tmp_path) -> None:
+    """And what Spark says when it is another one does not name it."""
+    ran = tmp_path / "ran"
+    other = tmp_path / "bin" / "python3"
+    other.parent.mkdir()
+    other.write_text(f"#!/bin/sh\necho $0 >> {ran}\nexit 1\n", encoding="utf-8")
+    other.chmod(0o755)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_OUR_SESSION],
+        env={
+            **inherited,
+            "PATH": f"{other.parent}{os.pathsep}{inherited['PATH']}",
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1
+    assert ran.read_text(encoding="utf-8").splitlines()[0] == str(other)
+    assert str(other) not in done.stderr
+
+
+WITHOUT_OUR_SESSION = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.range(1).mapInArrow(lambda batches: batches, "id long").collect()
+"""
 
 
 def its_python(batches):
