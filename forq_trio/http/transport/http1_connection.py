@@ -154,11 +154,11 @@ class Http1Connection:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
             if self._client_left or (on_unsent is not None and self._wire.peer_closed()):
                 raise ConnectionLost
-            has_body = request.method != "HEAD"
-            is_long = has_body and body_bytes > limits.SEND_PORTION_BYTES
-            encode = services.response_encoder.encode
-            data = encode(response, connection, omit_body=is_long or not has_body)
-            long_body = response.body if is_long else b""  # not copied: it would be there twice
+            omits_body = request.method == "HEAD"
+            long_body = b""  # sent behind `data`: in it, it would be there twice while a slow client reads
+            if body_bytes > limits.SEND_PORTION_BYTES and not omits_body:
+                omits_body, long_body = True, response.body
+            data = services.response_encoder.encode(response, connection, omit_body=omits_body)
             del response
             sent_bytes = self._wire.send_now(data)
             if sent_bytes != len(data):

@@ -63,7 +63,8 @@ def archive(
                 if not follow:
                     # One after the other: each has processes of its own to start.
                     _wait([queries[-1]], [writer], last or {}, show)
-            _wait(queries, writers, {}, show)
+            if follow:
+                _wait(queries, writers, {}, show)
         except KeyboardInterrupt:
             if not follow:
                 raise
