@@ -10,7 +10,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import trio
@@ -47,7 +46,6 @@ from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
-from forq_trio.telemetry.rejections import Cause
 from forq_trio.version import installed_version
 from forq_trio.writer_actor import WriterActor
 
@@ -122,7 +120,7 @@ async def open_system(
     readers = ReaderPool(
         engine.open_reader,
         size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
-        on_deadline=partial(counters.record_rejection, Cause.READ_TIMEOUT),
+        on_rejected=counters.record_rejection,
     )
     broker = Broker(writer, readers, clock)
     ages = Ages(broker, readers, counters, clock)

@@ -64,7 +64,7 @@ class DeadLetters(Looks):
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         wanted = check_filter(wanted or MessageFilter())
         return await self._readers.run(
-            lambda reader: reader.search(queue, wanted, before_sequence, limit, scan_max)
+            lambda reader: reader.search(queue, wanted, before_sequence, limit, scan_max), long=True
         )
 
     async def search_dead_letters(

@@ -75,7 +75,7 @@ class Events:
         return page
 
     async def _read(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
-        return await self._readers.run(lambda reader: reader.events(after, until, limit, queue))
+        return await self._readers.run(lambda reader: reader.events(after, until, limit, queue), long=True)
 
     async def event_range(self) -> EventRange:
         """Whether lifecycle events are kept, and which there are: from the cache, without a query."""

@@ -52,7 +52,7 @@ class History(DeadLetters):
         first, last = self._writer.snapshot().history_ends
         if first > last and not self.keeps_history:
             raise HistoryOff
-        page = await self._readers.run(lambda reader: reader.history(after, until, limit, queue))
+        page = await self._readers.run(lambda reader: reader.history(after, until, limit, queue), long=True)
         if 0 < after < page.ends.first - 1:
             raise HistoryGone
         return page
@@ -105,7 +105,7 @@ class History(DeadLetters):
         wanted = check_filter(wanted)
         scan_max = limits.SEARCH_SCAN_MAX
         return await self._readers.run(
-            lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max)
+            lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max), long=True
         )
 
     async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:

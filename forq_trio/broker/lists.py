@@ -54,7 +54,7 @@ class Lists:
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         wanted = check_filter(wanted)
         return await self._readers.run(
-            lambda reader: reader.find_messages(queue, wanted, before_sequence, limit, scan_max)
+            lambda reader: reader.find_messages(queue, wanted, before_sequence, limit, scan_max), long=True
         )
 
     async def count_messages(
@@ -70,7 +70,7 @@ class Lists:
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         wanted = check_filter(wanted)
         return await self._readers.run(
-            lambda reader: reader.count_messages(queue, wanted, before_sequence, scan_max)
+            lambda reader: reader.count_messages(queue, wanted, before_sequence, scan_max), long=True
         )
 
     async def error_groups(
@@ -82,4 +82,6 @@ class Lists:
         """
         check_queue_name(queue)
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
-        return await self._readers.run(lambda reader: reader.error_groups(queue, before_sequence, scan_max))
+        return await self._readers.run(
+            lambda reader: reader.error_groups(queue, before_sequence, scan_max), long=True
+        )

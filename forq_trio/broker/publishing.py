@@ -178,7 +178,7 @@ class Publishing(Sends):
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         last = limits.SEQUENCE_MAX if until is None else until
         check_range("until", last, 0, limits.SEQUENCE_MAX)
-        return await self._readers.run(lambda reader: reader.export(queue, after, last, limit))
+        return await self._readers.run(lambda reader: reader.export(queue, after, last, limit), long=True)
 
     async def export_partitions(
         self, queue: str, count: int = limits.EXPORT_PARTITIONS_DEFAULT
@@ -189,7 +189,7 @@ class Publishing(Sends):
         """
         check_queue_name(queue)
         check_range("count", count, 1, limits.EXPORT_PARTITIONS_MAX)
-        found = await self._readers.run(lambda reader: reader.export_bounds(queue, count))
+        found = await self._readers.run(lambda reader: reader.export_bounds(queue, count), long=True)
         return ExportPartitions([ExportRange(*each) for each in found.bounds], found.messages)
 
 

@@ -17,7 +17,7 @@ from forq_trio.broker.tokens import Tokens
 from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
-from forq_trio.model.access import Principal, Scope
+from forq_trio.model.access import CALLER, Principal, Scope
 from forq_trio.telemetry.log import LogEvent, log
 
 CLIENT_LENGTH_MAX = 64
@@ -36,11 +36,11 @@ class KeyFailures:
     def forget(self, request: Request) -> None:
         """The key was right: forget the failures of the client's address."""
         if self.throttle:
-            self.throttle.succeeded(self._address(request))
+            self.throttle.succeeded(self.address(request))
 
     def refuse(self, request: Request) -> NoReturn:
         """The key was wrong or missing: raise Unauthorized, or LockedOut while the address is locked out."""
-        client = self._address(request)
+        client = self.address(request)
         locked_seconds = self.throttle.locked_seconds(client)
         if locked_seconds:
             raise LockedOut(locked_seconds)
@@ -49,7 +49,8 @@ class KeyFailures:
             log(LogEvent.AUTH_THROTTLED, client=client)
         raise Unauthorized
 
-    def _address(self, request: Request) -> str:
+    def address(self, request: Request) -> str:
+        """The address of the client."""
         return client_address(request, trust_proxy_headers=self._trust_proxy_headers)
 
 
@@ -138,6 +139,7 @@ class AccessGate:
         if compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
             if self._throttle:
                 self._access.failures.forget(request)
+            CALLER.set(self._access.failures.address(request))
             return
         self._look_closer(request)
 
@@ -146,11 +148,13 @@ class AccessGate:
         key = presented_key(request)
         if compare_digest(key, self._secret):
             access.failures.forget(request)
+            CALLER.set(access.failures.address(request))
             return
         token = access.tokens.use_token(key.decode("latin-1"))
         if token is None:
             access.failures.refuse(request)
         access.failures.forget(request)
+        CALLER.set(f"token {token.name}")
         request.principal = Principal(token)
         if self._checks_scope:
             self._check(request.principal, request.path)

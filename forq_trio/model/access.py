@@ -1,8 +1,9 @@
-"""Access tokens with scopes on queues, stored as hashes only; and principals, which have their rights."""
+"""Access tokens with scopes on queues, stored as hashes only; principals, which have their rights; and callers."""
 
 import re
 import secrets
 from collections.abc import Iterable
+from contextvars import ContextVar
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -132,3 +133,7 @@ class Principal:
 
 EVERYBODY = Principal()
 """The principal of a request to a route without a gate."""
+
+CALLER: ContextVar[str] = ContextVar("caller", default="")
+"""Who shares what is bounded for all, like the readers: an access token, a session of the admin UI, the address of
+another client; "" is whoever embeds the queue, and the server's own work. Set where a request is authenticated."""

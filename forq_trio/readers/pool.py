@@ -1,7 +1,7 @@
 """The readers: a bounded pool of read-only connections, each used by one worker thread at a time.
 
-A slow read delays nobody else: reads have a limiter of their own, so that they never take a commit's thread, and a
-deadline after which they are interrupted.
+A slow read delays nobody else: reads have slots of their own (`slots.py`), so that they never take a commit's thread,
+and a deadline after which they are interrupted. Whose read it is says the context variable `model.access.CALLER`.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,11 @@ from typing import TypeVar
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import ReadDeadlineExceeded, Stopping
+from forq_trio.model.access import CALLER
+from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping
+from forq_trio.readers.slots import ReadSlots
 from forq_trio.storage.reader import Reader
+from forq_trio.telemetry.rejections import Cause
 
 T = TypeVar("T")
 
@@ -19,7 +22,7 @@ T = TypeVar("T")
 class ReaderPool:
     """Up to `size` connections, opened when first needed. Forq has 2 x cores + 1.
 
-    deadline_seconds: of each read. on_deadline: called for every read that missed it.
+    deadline_seconds: of each read. on_rejected: called for every read that missed it or was refused.
     """
 
     def __init__(
@@ -27,28 +30,33 @@ class ReaderPool:
         open_reader: Callable[[], Reader],
         size: int,
         deadline_seconds: float = limits.READ_DEADLINE_SECONDS,
-        on_deadline: Callable[[], None] = lambda: None,
+        on_rejected: Callable[[Cause], None] = lambda _: None,
     ) -> None:
         self._open_reader = open_reader
-        self._limiter = trio.CapacityLimiter(size)
+        self._slots = ReadSlots(size)
         self._deadline_seconds = deadline_seconds
-        self._on_deadline = on_deadline
+        self._on_rejected = on_rejected
         self._idle: list[Reader] = []
         self._closed = False
 
-    async def run(self, read: Callable[[Reader], T]) -> T:
-        """Return `read(reader)`, called in a worker thread.
+    async def run(self, read: Callable[[Reader], T], *, long: bool = False) -> T:
+        """Return `read(reader)`, called in a worker thread. long: it may look at thousands of rows.
 
         Waiting for a connection and reading share one deadline: past it the read is interrupted and
-        ReadDeadlineExceeded raised. Cancellation interrupts the read as well. Raises Stopping after `close`.
+        ReadDeadlineExceeded raised. Cancellation interrupts the read as well. Raises Overloaded when too many reads of
+        the caller wait, and Stopping after `close`.
         """
         with trio.move_on_after(self._deadline_seconds) as deadline:
-            async with self._limiter:
-                if self._closed:
-                    raise Stopping
-                return await self._read(read)
+            try:
+                async with self._slots.hold(CALLER.get(), long=long):
+                    if self._closed:
+                        raise Stopping
+                    return await self._read(read)
+            except Overloaded:
+                self._on_rejected(Cause.OVERLOADED)
+                raise
         assert deadline.cancelled_caught
-        self._on_deadline()
+        self._on_rejected(Cause.READ_TIMEOUT)
         raise ReadDeadlineExceeded
 
     async def _read(self, read: Callable[[Reader], T]) -> T:
@@ -73,7 +81,7 @@ class ReaderPool:
 
     @staticmethod
     async def _in_thread(work: Callable[[], T]) -> T:
-        # The pool's own limiter already bounds these threads, so each takes a token of its own.
+        # The slots already bound these threads, so each takes a token of its own.
         return await trio.to_thread.run_sync(work, limiter=trio.CapacityLimiter(1))
 
     def close(self) -> None:

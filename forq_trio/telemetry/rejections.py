@@ -22,7 +22,7 @@ class Cause(StrEnum):
 
     OVERLOADED = (
         "overloaded",
-        "The inbox stayed full, or too many receivers, connections or bodies were there.",
+        "The inbox stayed full, or too many receivers, reads, connections or bodies were there.",
     )
     QUEUE_FULL = "queue_full", "The queue held as many messages or bytes as it may."
     STOPPING = "stopping", "The server was shutting down."

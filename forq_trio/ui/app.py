@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException
 
 from forq_trio.http.errors import LockedOut
 from forq_trio.model import limits
+from forq_trio.model.access import CALLER
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, MessageNotFound, RedriveNotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
@@ -104,6 +105,8 @@ def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:
         if viewer is None and not at_login:
             return _to_login(site)
         g.viewer = viewer
+        if viewer is not None:
+            CALLER.set(f"session {viewer.digest}")
         if request.method not in SAFE_METHODS:
             await _check_origin(LOGIN_COOKIE if at_login else COOKIE)
         return None

@@ -6,18 +6,22 @@ Real threads on the real clock: the reads are a statement of SQLite that counts 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 
 import apsw
 import pytest
 import trio
 
+from forq_trio.model import limits
+from forq_trio.model.access import CALLER
 from forq_trio.model.commands import ProduceMany
-from forq_trio.model.errors import ReadDeadlineExceeded, Stopping, StorageUnavailable
+from forq_trio.model.errors import Overloaded, ReadDeadlineExceeded, Stopping, StorageUnavailable
 from forq_trio.model.messages import NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.reader import SqliteReader
+from forq_trio.telemetry.rejections import Cause
 from support.actors import until
 from support.batches import do
 
@@ -268,3 +272,52 @@ async def test_cancelled_before_it_begins_it_reads_nothing(make_pool) -> None:
         await make_pool().run(called.append)
     assert scope.cancelled_caught
     assert called == []
+
+
+async def test_one_caller_s_long_reads_delay_nobody_s_short_ones(make_pool) -> None:
+    pool = make_pool(size=2)
+    go_on = threading.Event()
+    started = threading.Event()
+
+    def wait(_reader: SqliteReader) -> None:
+        started.set()
+        assert go_on.wait(120)
+
+    async with trio.open_nursery() as nursery:
+        try:
+            for _ in range(12):
+                nursery.start_soon(partial(pool.run, wait, long=True))
+            await until(started.is_set)
+            with trio.fail_after(120):
+                assert await pool.run(ready) == 2
+        finally:
+            go_on.set()
+
+
+async def test_a_caller_with_too_many_reads_is_refused_and_counted_and_others_read(opened) -> None:
+    refused: list[Cause] = []
+    pool = ReaderPool(opened, 1, on_rejected=refused.append)
+    go_on = threading.Event()
+    started = threading.Event()
+
+    def wait(_reader: SqliteReader) -> None:
+        started.set()
+        assert go_on.wait(120)
+
+    async with trio.open_nursery() as nursery:
+        try:
+            CALLER.set("token a")
+            for _ in range(limits.LONG_READS_WAITING_MAX + 1):
+                nursery.start_soon(partial(pool.run, wait, long=True))
+            await until(started.is_set)
+            await trio.testing.wait_all_tasks_blocked()
+            with pytest.raises(Overloaded):
+                await pool.run(ready, long=True)
+            assert refused == [Cause.OVERLOADED]
+            CALLER.set("token b")
+            nursery.start_soon(partial(pool.run, ready, long=True))
+            await trio.testing.wait_all_tasks_blocked()
+            assert refused == [Cause.OVERLOADED]
+        finally:
+            go_on.set()
+    pool.close()

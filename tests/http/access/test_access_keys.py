@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope, digest
+from forq_trio.model.access import CALLER, AccessToken, Scope, digest
 from forq_trio.model.commands import SaveToken
 from support.forq_api import SECRET, START_MS, Api, blamed, json_of, make_request
 
@@ -154,3 +154,17 @@ async def test_the_last_use_never_goes_back(api: Api, tokens: Tokens):
     assert [token.last_used_at for token in await api.broker.tokens()] == [START_MS + 10]
     await api.broker.save_uses()
     assert [token.last_used_at for token in await api.broker.tokens()] == [START_MS + 10]
+
+
+async def test_a_request_counts_for_its_token_and_with_the_secret_for_its_address(
+    api: Api, tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+):
+    """`CALLER` is who shares what is bounded for all."""
+    callers: list[str] = []
+    counts = api.broker.counts
+    monkeypatch.setattr(type(api.broker), "counts", lambda _: callers.append(CALLER.get()) or counts())
+    token = await tokens.holder(Scope.BROWSE)
+    for holder in (token, Holder(api, SECRET, "192.0.2.7"), Holder(api, SECRET, "192.0.2.8")):
+        assert (await holder.ask(*LIST))[0] == 200
+    await answer(api, authorization=f"Bearer {SECRET}")
+    assert list(dict.fromkeys(callers)) == ["token t1", "192.0.2.7", "192.0.2.8", "192.0.2.1"]

@@ -1,0 +1,108 @@
+"""Who reads next: a number of slots, shared fairly by callers, of which long reads never hold all.
+
+Rules
+- A read is short (some rows by an index) or long (it looks at thousands of rows). Long reads hold `long_max` slots at
+  most, so the others serve short reads only, whatever is searched or exported.
+- Where reads wait, callers are served round-robin: one read of each, however many one of them has waiting.
+- A caller has a bounded number of reads waiting; one more is refused.
+- A slot that is given back goes to a short read before a long one: short reads hold it for less time.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+
+from forq_trio.model import limits
+from forq_trio.model.errors import Overloaded
+
+
+class _Lane:
+    """The reads of one length that wait, by caller; the caller to serve next is the first one."""
+
+    def __init__(self, running_max: int, waiting_max: int) -> None:
+        self.running_max = running_max
+        self.running = 0
+        self._waiting_max = waiting_max
+        self._waiting: OrderedDict[str, deque[trio.Event]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, caller: str) -> trio.Event:
+        """Wait behind the caller's other reads; the event is set when the slot is granted. Raises Overloaded."""
+        waiting = self._waiting.get(caller)
+        if waiting is None:
+            waiting = self._waiting[caller] = deque()
+        elif len(waiting) >= self._waiting_max:
+            raise Overloaded("too many reads of this client are waiting; try again shortly")
+        granted = trio.Event()
+        waiting.append(granted)
+        return granted
+
+    def remove(self, caller: str, granted: trio.Event) -> None:
+        waiting = self._waiting[caller]
+        waiting.remove(granted)
+        if not waiting:
+            del self._waiting[caller]
+
+    def grant_next(self) -> None:
+        """Grant a slot to the next caller, who then goes behind all others."""
+        caller, waiting = next(iter(self._waiting.items()))
+        waiting.popleft().set()
+        self.running += 1
+        if waiting:
+            self._waiting.move_to_end(caller)
+        else:
+            del self._waiting[caller]
+
+
+class ReadSlots:
+    """`size` slots. For one event loop."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._short = _Lane(size, limits.READS_WAITING_MAX)
+        self._long = _Lane(max(1, size // 2), limits.LONG_READS_WAITING_MAX)
+
+    @property
+    def waiting(self) -> int:
+        """How many reads wait."""
+        return len(self._short) + len(self._long)
+
+    @asynccontextmanager
+    async def hold(self, caller: str, *, long: bool) -> AsyncIterator[None]:
+        """Wait for a slot and hold it while the body runs. Raises Overloaded; cancelled, nothing is held."""
+        await trio.lowlevel.checkpoint_if_cancelled()
+        lane = self._long if long else self._short
+        granted = lane.add(caller)
+        self._grant()
+        try:
+            await granted.wait()
+        except trio.Cancelled:
+            if granted.is_set():
+                self._give_back(lane)
+            else:
+                lane.remove(caller, granted)
+            raise
+        try:
+            yield
+        finally:
+            self._give_back(lane)
+
+    def _give_back(self, lane: _Lane) -> None:
+        lane.running -= 1
+        self._grant()
+
+    def _grant(self) -> None:
+        for lane in (self._short, self._long):
+            while lane and lane.running < lane.running_max and self._running < self._size:
+                lane.grant_next()
+
+    @property
+    def _running(self) -> int:
+        return self._short.running + self._long.running
