@@ -35,11 +35,11 @@ async def handle(broker: Broker, name: str, delivery: Delivery, handled: list[st
     """Acknowledge what worked. What did not comes back, here after 10 ms, and is given up at the fifth attempt."""
     amount = delivery.content.split()[0]
     if amount.isdigit():
-        await broker.ack("orders", [delivery.receipt])
+        await broker.ack("orders", delivery)
         handled.append(delivery.content)
         print(f"{name}: {delivery.content}")
     else:
-        await broker.nack("orders", [delivery.receipt], delay_ms=10, reason=f"{amount!r} is not a number")
+        await broker.nack("orders", delivery, delay_ms=10, reason=f"{amount!r} is not a number")
         print(f"{name}: {delivery.content}? (attempt {delivery.attempts} of {ATTEMPTS_MAX})")
 
 
@@ -50,7 +50,7 @@ async def look_at_failures(broker: Broker) -> list[str]:
         for delivery in deliveries:
             message = await broker.message("orders-dlq", delivery.id)
             print(f"failed: {message.content} ({message.last_error})")
-            await broker.ack("orders-dlq", [delivery.receipt])
+            await broker.ack("orders-dlq", delivery)
             failed.append(message.content)
     return failed
 

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import QueueFull as QueueFull
     from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
     from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
+    from forq_trio.model.errors import ReceiptNotCurrent as ReceiptNotCurrent
     from forq_trio.model.errors import RedriveNotFound as RedriveNotFound
     from forq_trio.model.errors import RedriveStateConflict as RedriveStateConflict
     from forq_trio.model.errors import ServiceError as ServiceError
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
     from forq_trio.wire.queues import QueueConfiguration as QueueConfiguration
     from forq_trio.wire.queues import QueueHealth as QueueHealth
     from forq_trio.wire.queues import QueueInfo as QueueInfo
+    from forq_trio.wire.receipts import ManyReceipts as ManyReceipts
     from forq_trio.wire.receipts import ReceiptResult as ReceiptResult
     from forq_trio.wire.tokens import CreatedToken as CreatedToken
     from forq_trio.wire.tokens import TokenInfo as TokenInfo
@@ -138,7 +140,8 @@ _NAMES = {
         "HistoryOff InvalidAttributes InvalidContent InvalidName InvalidQueueName InvalidRequest InvalidSetting "
         "InvalidToken LeaseGone LeaseOutOfOrder LeasesFull MalformedMessageId MalformedReceipt MessageNotFound "
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
-        "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded RedriveNotFound "
+        "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded "
+        "ReceiptNotCurrent RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
         "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
         "PublicationUnfinished TooManyApps "
@@ -158,7 +161,7 @@ _NAMES = {
     "wire.messages": "MessageInfo",
     "wire.publishing": "ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
-    "wire.receipts": "ReceiptResult",
+    "wire.receipts": "ManyReceipts ReceiptResult",
     "wire.tokens": "CreatedToken TokenInfo",
 }
 """The public names by the module that they come from."""

@@ -191,7 +191,7 @@ async def _measure_broker(context: Context, tasks: int) -> Row:
         async def put_get_ack() -> None:
             await broker.produce(QUEUE, content)
             for delivery in await broker.receive(QUEUE, wait_ms=0):
-                await broker.ack(QUEUE, [delivery.receipt])
+                await broker.ack(QUEUE, delivery)
 
         async def rate(step: Callable[[], Any]) -> float:
             started_ns = perf_counter_ns()

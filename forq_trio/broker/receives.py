@@ -1,20 +1,22 @@
 """Receives, and settlements of what was received: ack, nack, extend, release. A part of `Broker`."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from forq_trio.broker.parts import execute_in_parts
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
-from forq_trio.model.errors import CallerError, MalformedReceipt, MessageNotFound
+from forq_trio.model.errors import CallerError, MalformedReceipt, MessageNotFound, ReceiptNotCurrent
 from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name
 from forq_trio.model.queue_settings import QueueRules
-from forq_trio.wire.receipts import ReceiptResult
+from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of
 from forq_trio.writer_actor import WriterActor
 
 Outcome = bool | int | None
 """The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
+
+_NOT_ITS_RECEIPT = "there is no such message, or the receipt is not its current one"
 
 OutcomeT = TypeVar("OutcomeT", bool, int | None)
 
@@ -58,16 +60,41 @@ class Receives:
         """Release messages whose consumer disconnected before it got them, the attempt uncounted. Does not wait."""
         self._writer.post(commands.Release(queue, tuple(map(Receipt.parse, receipts))))
 
-    async def ack(self, queue: str | None, receipts: Sequence[str]) -> list[ReceiptResult]:
-        """Remove up to 1,000 delivered messages; a receipt that is malformed or no longer current is refused alone.
+    @overload
+    async def ack(self, queue: str | None, receipts: OneReceipt) -> ReceiptResult: ...
 
-        queue: None takes receipts of any queue. Raises OutOfRange for too many, and what `receive` raises.
+    @overload
+    async def ack(self, queue: str | None, receipts: ManyReceipts) -> list[ReceiptResult]: ...
+
+    async def ack(
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Remove a delivered message, or up to 1,000 of them. queue: None takes receipts of any queue.
+
+        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
+        none. Several: a result for each, in their order, also for those that are refused. Raises OutOfRange for too
+        many, TypeError for what is no receipt, and what `receive` raises.
         """
         return await self._settle(queue, receipts, lambda known: commands.Ack(queue, known))
 
+    @overload
     async def nack(
-        self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
-    ) -> list[ReceiptResult]:
+        self, queue: str, receipts: OneReceipt, *, delay_ms: int | None = ..., reason: str | None = ...
+    ) -> ReceiptResult: ...
+
+    @overload
+    async def nack(
+        self, queue: str, receipts: ManyReceipts, *, delay_ms: int | None = ..., reason: str | None = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def nack(
+        self,
+        queue: str,
+        receipts: OneReceipt | ManyReceipts,
+        *,
+        delay_ms: int | None = None,
+        reason: str | None = None,
+    ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt).
 
         A message whose attempts are used up fails instead and goes to the dead-letter queue. Results like `ack`.
@@ -81,9 +108,19 @@ class Receives:
             queue, receipts, lambda known: commands.Nack(queue, known, delay_ms, reason)
         )
 
+    @overload
     async def extend(
-        self, queue: str | None, receipts: Sequence[str], lease_ms: int | None = None
-    ) -> list[ReceiptResult]:
+        self, queue: str | None, receipts: OneReceipt, lease_ms: int | None = ...
+    ) -> ReceiptResult: ...
+
+    @overload
+    async def extend(
+        self, queue: str | None, receipts: ManyReceipts, lease_ms: int | None = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def extend(
+        self, queue: str | None, receipts: OneReceipt | ManyReceipts, lease_ms: int | None = None
+    ) -> ReceiptResult | list[ReceiptResult]:
         """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end.
 
         queue: None takes receipts of any queue, with a `lease_ms`. Results and errors like `ack`.
@@ -92,7 +129,17 @@ class Receives:
         check_range("lease_ms", length_ms, 0, limits.LEASE_MS_MAX)
         return await self._settle(queue, receipts, lambda known: commands.Extend(queue, known, length_ms))
 
-    async def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
+    @overload
+    async def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
+
+    @overload
+    async def release(
+        self, queue: str, receipts: ManyReceipts, *, delay_ms: int = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def release(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, delay_ms: int = 0
+    ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results and errors like `ack`."""
         check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         return await self._settle(queue, receipts, lambda known: commands.Release(queue, known, delay_ms))
@@ -114,7 +161,7 @@ class Receives:
             return
         command = commands.Ack(queue, (Receipt.parse(receipt),), message_id)
         if not (await self._writer.execute(command))[0]:
-            raise MessageNotFound
+            raise MessageNotFound(_NOT_ITS_RECEIPT)
 
     async def nack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's nack of one message, with the back-off by attempt; receipts and errors as for `ack_message`."""
@@ -125,25 +172,27 @@ class Receives:
             return
         command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id)
         if not (await self._writer.execute(command))[0]:
-            raise MessageNotFound
+            raise MessageNotFound(_NOT_ITS_RECEIPT)
 
     async def _settle(
         self,
         queue: str | None,
-        receipts: Sequence[str],
+        receipts: OneReceipt | ManyReceipts,
         command: Callable[[tuple[Receipt, ...]], Command[tuple[OutcomeT, ...]]],
-    ) -> list[ReceiptResult]:
+    ) -> ReceiptResult | list[ReceiptResult]:
         """Apply `command` to all receipts at once, without those that are malformed."""
         if queue is not None:
             check_queue_name(queue)
-        check_range("number of receipts", len(receipts), 0, limits.RECEIPTS_BATCH_MAX, "receipts")
-        parsed = [_parse(receipt) for receipt in receipts]
+        texts = receipts_of(receipts)
+        check_range("number of receipts", len(texts), 0, limits.RECEIPTS_BATCH_MAX, "receipts")
+        parsed = [_parse(text) for text in texts]
         known = tuple(receipt for receipt in parsed if receipt is not None)
         outcomes = iter(await execute_in_parts(self._writer, known, command))
-        return [
+        results = [
             _refused(text, MalformedReceipt()) if receipt is None else _result(text, next(outcomes))
-            for text, receipt in zip(receipts, parsed, strict=True)
+            for text, receipt in zip(texts, parsed, strict=True)
         ]
+        return outcome_of(receipts, results)
 
 
 def _parse(receipt: str) -> Receipt | None:
@@ -159,5 +208,5 @@ def _refused(receipt: str, error: CallerError) -> ReceiptResult:
 
 def _result(receipt: str, outcome: Outcome) -> ReceiptResult:
     if outcome is False or outcome is None:
-        return _refused(receipt, MessageNotFound())
+        return _refused(receipt, ReceiptNotCurrent())
     return ReceiptResult(receipt, True, None if outcome is True else outcome)

@@ -6,7 +6,7 @@ and readers alike.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, Unpack, cast, overload
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_pipelines import AsyncPipelines
@@ -43,7 +43,16 @@ from forq_trio.wire.limits import (
 )
 from forq_trio.wire.messages import LeasedMessages, MessageList, ReceiveRequest, SendResults
 from forq_trio.wire.queues import Purged, QueueList, SettingsChange
-from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
+from forq_trio.wire.receipts import (
+    AckRequest,
+    ExtendRequest,
+    ManyReceipts,
+    NackRequest,
+    OneReceipt,
+    ReleaseRequest,
+    outcome_of,
+    receipts_of,
+)
 from forq_trio.wire.tokens import NewToken, TokenList
 
 
@@ -98,25 +107,72 @@ class AsyncForqClient(AsyncPipelines):
         answer = await self._ask("POST", path, LeasedMessages, wanted, wait_ms / 1000)
         return answer.messages
 
-    async def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
-        """Remove up to 1,000 received messages; a receipt that is no longer current is refused alone."""
-        return await self._settle("ack", queue, AckRequest(list(receipts)))
+    @overload
+    async def ack(self, queue: str, receipts: OneReceipt) -> ReceiptResult: ...
+
+    @overload
+    async def ack(self, queue: str, receipts: ManyReceipts) -> list[ReceiptResult]: ...
+
+    async def ack(
+        self, queue: str, receipts: OneReceipt | ManyReceipts
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Remove a received message, or up to 1,000 of them.
+
+        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
+        none. Several: a result for each, in their order, also for those that are refused; raises TypeError for what is
+        neither.
+        """
+        return await self._settle("ack", queue, receipts, AckRequest(receipts_of(receipts)))
+
+    @overload
+    async def nack(
+        self, queue: str, receipts: OneReceipt, *, delay_ms: int | None = ..., reason: str | None = ...
+    ) -> ReceiptResult: ...
+
+    @overload
+    async def nack(
+        self, queue: str, receipts: ManyReceipts, *, delay_ms: int | None = ..., reason: str | None = ...
+    ) -> list[ReceiptResult]: ...
 
     async def nack(
-        self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
-    ) -> list[ReceiptResult]:
-        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt)."""
-        return await self._settle("nack", queue, NackRequest(list(receipts), delay_ms, reason))
+        self,
+        queue: str,
+        receipts: OneReceipt | ManyReceipts,
+        *,
+        delay_ms: int | None = None,
+        reason: str | None = None,
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`."""
+        wanted = NackRequest(receipts_of(receipts), delay_ms, reason)
+        return await self._settle("nack", queue, receipts, wanted)
+
+    @overload
+    async def extend(self, queue: str, receipts: OneReceipt, lease_ms: int | None = ...) -> ReceiptResult: ...
+
+    @overload
+    async def extend(
+        self, queue: str, receipts: ManyReceipts, lease_ms: int | None = ...
+    ) -> list[ReceiptResult]: ...
 
     async def extend(
-        self, queue: str, receipts: Sequence[str], lease_ms: int | None = None
-    ) -> list[ReceiptResult]:
-        """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end."""
-        return await self._settle("extend", queue, ExtendRequest(list(receipts), lease_ms))
+        self, queue: str, receipts: OneReceipt | ManyReceipts, lease_ms: int | None = None
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Let leases end `lease_ms` (None: the queue's lease) from now; a result has the new end. Else like `ack`."""
+        return await self._settle("extend", queue, receipts, ExtendRequest(receipts_of(receipts), lease_ms))
 
-    async def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
-        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`."""
-        return await self._settle("release", queue, ReleaseRequest(list(receipts), delay_ms))
+    @overload
+    async def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
+
+    @overload
+    async def release(
+        self, queue: str, receipts: ManyReceipts, *, delay_ms: int = ...
+    ) -> list[ReceiptResult]: ...
+
+    async def release(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, delay_ms: int = 0
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Else like `ack`."""
+        return await self._settle("release", queue, receipts, ReleaseRequest(receipts_of(receipts), delay_ms))
 
     async def queues(self) -> list[QueueInfo]:
         """All queues by name; one request for a thousand of them."""
@@ -312,7 +368,9 @@ class AsyncForqClient(AsyncPipelines):
         """Return if the server and its database work."""
         await self._request("GET", "/healthcheck")
 
-    async def _settle(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
+    async def _settle(
+        self, verb: str, queue: str, receipts: OneReceipt | ManyReceipts, wanted: object
+    ) -> ReceiptResult | list[ReceiptResult]:
         path = f"{protocol.queue_path(queue)}/messages/{verb}"
         answer = await self._ask("POST", path, Results[ReceiptResult], wanted)
-        return answer.results
+        return outcome_of(receipts, answer.results)

@@ -4,7 +4,7 @@ Generated from `aio.py` by script/blocking_client.py: change it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, Unpack, cast, overload
 
 from forq_trio.client import protocol
 from forq_trio.client.protocol import Results
@@ -41,7 +41,16 @@ from forq_trio.wire.limits import (
 )
 from forq_trio.wire.messages import LeasedMessages, MessageList, ReceiveRequest, SendResults
 from forq_trio.wire.queues import Purged, QueueList, SettingsChange
-from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReleaseRequest
+from forq_trio.wire.receipts import (
+    AckRequest,
+    ExtendRequest,
+    ManyReceipts,
+    NackRequest,
+    OneReceipt,
+    ReleaseRequest,
+    outcome_of,
+    receipts_of,
+)
 from forq_trio.wire.tokens import NewToken, TokenList
 
 
@@ -93,23 +102,68 @@ class ForqClient(Pipelines):
         answer = self._ask("POST", path, LeasedMessages, wanted, wait_ms / 1000)
         return answer.messages
 
-    def ack(self, queue: str, receipts: Sequence[str]) -> list[ReceiptResult]:
-        """Remove up to 1,000 received messages; a receipt that is no longer current is refused alone."""
-        return self._settle("ack", queue, AckRequest(list(receipts)))
+    @overload
+    def ack(self, queue: str, receipts: OneReceipt) -> ReceiptResult: ...
+
+    @overload
+    def ack(self, queue: str, receipts: ManyReceipts) -> list[ReceiptResult]: ...
+
+    def ack(self, queue: str, receipts: OneReceipt | ManyReceipts) -> ReceiptResult | list[ReceiptResult]:
+        """Remove a received message, or up to 1,000 of them.
+
+        One receipt, or its Delivery: raises ReceiptNotCurrent if it is no longer current, MalformedReceipt if it is
+        none. Several: a result for each, in their order, also for those that are refused; raises TypeError for what is
+        neither.
+        """
+        return self._settle("ack", queue, receipts, AckRequest(receipts_of(receipts)))
+
+    @overload
+    def nack(
+        self, queue: str, receipts: OneReceipt, *, delay_ms: int | None = ..., reason: str | None = ...
+    ) -> ReceiptResult: ...
+
+    @overload
+    def nack(
+        self, queue: str, receipts: ManyReceipts, *, delay_ms: int | None = ..., reason: str | None = ...
+    ) -> list[ReceiptResult]: ...
 
     def nack(
-        self, queue: str, receipts: Sequence[str], *, delay_ms: int | None = None, reason: str | None = None
-    ) -> list[ReceiptResult]:
-        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off by attempt)."""
-        return self._settle("nack", queue, NackRequest(list(receipts), delay_ms, reason))
+        self,
+        queue: str,
+        receipts: OneReceipt | ManyReceipts,
+        *,
+        delay_ms: int | None = None,
+        reason: str | None = None,
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`."""
+        wanted = NackRequest(receipts_of(receipts), delay_ms, reason)
+        return self._settle("nack", queue, receipts, wanted)
 
-    def extend(self, queue: str, receipts: Sequence[str], lease_ms: int | None = None) -> list[ReceiptResult]:
-        """Let leases end `lease_ms` (None: the queue's lease) from now; each result has the new end."""
-        return self._settle("extend", queue, ExtendRequest(list(receipts), lease_ms))
+    @overload
+    def extend(self, queue: str, receipts: OneReceipt, lease_ms: int | None = ...) -> ReceiptResult: ...
 
-    def release(self, queue: str, receipts: Sequence[str], *, delay_ms: int = 0) -> list[ReceiptResult]:
-        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`."""
-        return self._settle("release", queue, ReleaseRequest(list(receipts), delay_ms))
+    @overload
+    def extend(
+        self, queue: str, receipts: ManyReceipts, lease_ms: int | None = ...
+    ) -> list[ReceiptResult]: ...
+
+    def extend(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, lease_ms: int | None = None
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Let leases end `lease_ms` (None: the queue's lease) from now; a result has the new end. Else like `ack`."""
+        return self._settle("extend", queue, receipts, ExtendRequest(receipts_of(receipts), lease_ms))
+
+    @overload
+    def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
+
+    @overload
+    def release(self, queue: str, receipts: ManyReceipts, *, delay_ms: int = ...) -> list[ReceiptResult]: ...
+
+    def release(
+        self, queue: str, receipts: OneReceipt | ManyReceipts, *, delay_ms: int = 0
+    ) -> ReceiptResult | list[ReceiptResult]:
+        """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Else like `ack`."""
+        return self._settle("release", queue, receipts, ReleaseRequest(receipts_of(receipts), delay_ms))
 
     def queues(self) -> list[QueueInfo]:
         """All queues by name; one request for a thousand of them."""
@@ -305,7 +359,9 @@ class ForqClient(Pipelines):
         """Return if the server and its database work."""
         self._request("GET", "/healthcheck")
 
-    def _settle(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
+    def _settle(
+        self, verb: str, queue: str, receipts: OneReceipt | ManyReceipts, wanted: object
+    ) -> ReceiptResult | list[ReceiptResult]:
         path = f"{protocol.queue_path(queue)}/messages/{verb}"
         answer = self._ask("POST", path, Results[ReceiptResult], wanted)
-        return answer.results
+        return outcome_of(receipts, answer.results)

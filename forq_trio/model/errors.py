@@ -260,9 +260,13 @@ class PublicationNotFound(NotFound):
 
 
 class MessageNotFound(NotFound):
-    """No such message, or the receipt is no longer the current one"""
+    """There is no such message"""
 
     code = "not_found.message"
+
+
+class ReceiptNotCurrent(MessageNotFound):
+    """The receipt is no longer current: its message was settled, removed, or delivered again after its lease ended"""
 
 
 class ConsumerNotFound(NotFound):

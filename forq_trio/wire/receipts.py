@@ -1,12 +1,14 @@
 """Settlements of received messages by their receipts: ack, nack, extend, release."""
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.model.errors import CallerError, MalformedReceipt, ReceiptNotCurrent
 from forq_trio.wire.errors import Explanation
-from forq_trio.wire.messages import LeaseMs
+from forq_trio.wire.messages import Delivery, LeaseMs
 from forq_trio.wire.values import LEFT_OUT, EpochMs, bounded, up_to
 
 Receipts = Annotated[
@@ -23,6 +25,38 @@ Reason = Annotated[
         extra_json_schema={"maxLength": limits.REASON_LENGTH_MAX},
     ),
 ]
+
+
+OneReceipt = str | Delivery
+"""A receipt, or the delivery that has it: a settlement of one raises where it is refused."""
+
+
+class ManyReceipts(Protocol):
+    """A list, or the like, of receipts or deliveries: a settlement has a result for each, also where there is one.
+
+    Type checkers know by these two methods that a str is none, though it is a sequence of texts.
+    """
+
+    def __contains__(self, value: object, /) -> bool: ...
+
+    def __iter__(self) -> Iterator[OneReceipt]: ...
+
+
+def receipts_of(given: OneReceipt | ManyReceipts) -> list[str]:
+    """The receipts as texts. Raises TypeError for anything else."""
+    if isinstance(given, OneReceipt):
+        return [_text_of(given)]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"receipts are a str, a Delivery or a list of them, not {type(given).__name__}")
+    return [_text_of(each) for each in given]
+
+
+def _text_of(given: object) -> str:
+    if isinstance(given, Delivery):
+        return given.receipt
+    if isinstance(given, str):
+        return given
+    raise TypeError(f"a receipt is a str or a Delivery, not {type(given).__name__}")
 
 
 class AckRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -67,3 +101,20 @@ class ReceiptResults(Struct, frozen=True, rename="camel"):
     """One result per receipt, in their order."""
 
     results: list[ReceiptResult]
+
+
+def outcome_of(
+    given: OneReceipt | ManyReceipts, results: list[ReceiptResult]
+) -> ReceiptResult | list[ReceiptResult]:
+    """What a settlement returns: the results of several receipts, or that of one; raises if the one was refused."""
+    if not isinstance(given, OneReceipt):
+        return results
+    (result,) = results
+    if not result.ok:
+        raise _REFUSALS.get(result.code, CallerError)(result.message, code=result.code)
+    return result
+
+
+_REFUSALS: dict[str | None, type[CallerError]] = {
+    kind.code: kind for kind in (ReceiptNotCurrent, MalformedReceipt)
+}

@@ -70,7 +70,10 @@ def test_release(connected: Forq, client: ForqClient, queue: str, received: Deli
 def test_receipts_that_are_no_longer_current(connected: Forq, queue: str, received: Delivery):
     outcome = connected("ack", queue, UNKNOWN, received.receipt)
     assert (outcome.code, outcome.out) == (5, "1 message acknowledged\n")
-    why = "no such message, or the receipt is no longer the current one (not_found.message)"
+    why = (
+        "the receipt is no longer current: its message was settled, removed, or delivered again after its"
+        " lease ended (not_found.message)"
+    )
     assert outcome.err == f"forq: {UNKNOWN}: {why}\n"
     outcome = connected("nack", queue, UNKNOWN, "nonsense", "--json")
     assert outcome.code == 1

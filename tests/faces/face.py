@@ -63,6 +63,11 @@ class Face(ABC):
         assert isinstance(clock, trio.testing.MockClock)
         self.__clock = clock
 
+    @property
+    def methods(self) -> Broker | AsyncForqClient:
+        """The face itself: what programs call, as they call it."""
+        return self._queue
+
     async def advance(self, ms: int) -> None:
         """Let time pass; returns when everything that falls due in it is done and committed."""
         self.jump(ms)

@@ -2,13 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_overloads, get_type_hints
 
 import msgspec
 import pytest
 
 import forq_trio
-from forq_trio import AsyncForqClient, Broker, ForqClient, ForqError, open_broker
+from forq_trio import AsyncForqClient, Broker, ForqClient, ForqError, ReceiptResult, open_broker
 
 FOR_DIALECTS = {
     "ack_message": "Forq's ack by id",
@@ -125,6 +125,17 @@ def test_a_method_is_called_alike_and_returns_the_same(name: str) -> None:
     assert shape(broker) == shape(aio) == shape(blocking)
     assert inspect.iscoroutinefunction(broker)
     assert inspect.iscoroutinefunction(aio)
+
+
+@pytest.mark.parametrize("name", ["ack", "nack", "extend", "release"])
+def test_one_receipt_has_a_result_and_a_list_has_a_list(name: str) -> None:
+    faces = [methods(face)[name] for face in (Broker, AsyncForqClient, ForqClient)]
+    for face in faces:
+        results = [get_type_hints(each)["return"] for each in get_overloads(face)]
+        assert results == [ReceiptResult, list[ReceiptResult]]
+    ones, manys = zip(*([shape(each) for each in get_overloads(face)] for face in faces), strict=True)
+    assert ones[0] == ones[1] == ones[2]
+    assert manys[0] == manys[1] == manys[2]
 
 
 def test_every_exception_to_the_shape_is_one() -> None:

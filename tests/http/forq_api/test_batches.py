@@ -17,7 +17,8 @@ MALFORMED = {
 }
 GONE = {
     "code": "not_found.message",
-    "message": "no such message, or the receipt is no longer the current one",
+    "message": "the receipt is no longer current: its message was settled, removed, or delivered again"
+    " after its lease ended",
 }
 
 

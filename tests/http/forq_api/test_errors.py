@@ -53,6 +53,7 @@ ANSWERS = {
     errors.InvalidAttributes: (400, "bad_request.body.attributes.invalid"),
     errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
     errors.MessageNotFound: (404, "not_found.message"),
+    errors.ReceiptNotCurrent: (404, "not_found.message"),
     errors.RedriveNotFound: (404, "not_found.redrive"),
     errors.TokenNotFound: (404, "not_found.token"),
     errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
