@@ -12,7 +12,11 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.processes import set_signals
+
 pytest_plugins = ["support.tiers", "support.chromium"]
+
+set_signals()
 
 # How long an example takes says something about the machine, not about what it shows.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,6 +11,7 @@ import pytest
 
 from forq_trio import ForqClient
 from support.in_process import in_process_server
+from support.processes import killed_after
 from support.real_server import SECRET
 
 
@@ -58,7 +59,8 @@ def test_following_goes_on_until_interrupted_and_that_is_no_failure(server) -> N
         try:
             with ForqClient(server, SECRET) as client:
                 client.produce("c", "three")
-            assert b" c " in process.stdout.readline()
+            with killed_after(process):
+                assert b" c " in process.stdout.readline()
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=30)
         finally:

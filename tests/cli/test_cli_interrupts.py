@@ -28,7 +28,7 @@ Press = Callable[[], None]
 
 @pytest.fixture
 def press(monkeypatch: pytest.MonkeyPatch) -> Press:
-    """Presses Ctrl-C from another thread; returns when the command has noticed."""
+    """Presses Ctrl-C from another thread; returns when the command has noticed, or has no handler of its own."""
     noticed, notice = threading.Event(), Interrupts._on_signal
 
     def noticing(*arguments) -> None:
@@ -39,11 +39,13 @@ def press(monkeypatch: pytest.MonkeyPatch) -> Press:
 
     def press() -> None:
         noticed.clear()
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         # Python does not notice a signal that comes just before it waits for a socket: then it is pressed again. Late
         # enough for a busy machine: a second press that is noticed is another Ctrl-C.
-        while not noticed.wait(10) and signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        for _ in range(3):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            if noticed.wait(10) or signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                return
+        raise AssertionError("the command does not notice Ctrl-C")
 
     monkeypatch.setattr(Interrupts, "_on_signal", noticing)
     return press

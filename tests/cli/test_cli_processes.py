@@ -13,6 +13,7 @@ import pytest
 import trustme
 
 from forq_trio import ForqClient
+from support.processes import WAIT_SECONDS_MAX, killed_after
 from support.real_server import SECRET, environment, real_server
 
 pytestmark = pytest.mark.process
@@ -29,7 +30,8 @@ def following(url: str, queue: str, **more: str) -> Iterator[subprocess.Popen[st
     pipe = subprocess.PIPE
     with subprocess.Popen(arguments, env=env, stdout=pipe, stderr=pipe, text=True) as process:
         try:
-            yield process
+            with killed_after(process):
+                yield process
         finally:
             process.kill()
 
@@ -41,7 +43,7 @@ def next_line(process: subprocess.Popen[str]) -> str:
 
 def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     """The exit code of a process that ends, and what it said last."""
-    code = process.wait(120)
+    code = process.wait(WAIT_SECONDS_MAX)
     assert process.stderr is not None
     return code, process.stderr.read().strip()
 
@@ -63,14 +65,14 @@ def test_following_outlives_a_restart_of_the_server(tmp_path: Path, monkeypatch:
             client.produce("orders", "before")
             assert next_line(follower) == "before\n"
             first.process.send_signal(signal.SIGTERM)
-            assert first.process.wait(120) == 0
+            assert first.process.wait(WAIT_SECONDS_MAX) == 0
             with real_server(database, first.address, **files) as second:
                 client.produce("orders", "after")
                 assert next_line(follower) == "after\n"
                 follower.send_signal(signal.SIGINT)
                 assert end(follower) == (130, "")
                 second.process.send_signal(signal.SIGINT)
-                assert second.process.wait(120) == 0
+                assert second.process.wait(WAIT_SECONDS_MAX) == 0
 
 
 def test_a_reader_that_goes_away_ends_it_without_a_word(url: str, client: ForqClient, queue: str):

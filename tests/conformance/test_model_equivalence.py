@@ -31,7 +31,7 @@ from forq_trio.storage.lifecycle import event_bytes
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import read_events
-from support.effort import count
+from support.effort import count, many_trials
 
 from .random_commands import QUEUES, claims, commands, filters, queues
 from .script import T0
@@ -255,6 +255,7 @@ def run_histories(machine: type[EnginesAgree], trials: int, monkeypatch: pytest.
     )
 
 
+@many_trials
 def test_sqlite_does_what_the_model_does(monkeypatch):
     """F2-F7, S2-S8 in any combination."""
     run_histories(EnginesAgree, count("model_histories"), monkeypatch)

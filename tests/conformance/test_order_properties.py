@@ -14,6 +14,8 @@ from .script import T0, ack, nack, receipts, receive, send
 
 _numbers = count()
 HISTORIES = effort.count("order_histories")
+
+pytestmark = effort.many_trials
 STEPS = 60
 SEND, CLAIM, SETTLE = "send", "claim", "settle"
 

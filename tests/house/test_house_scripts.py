@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import WAIT_SECONDS_MAX, killed_after
+
 OFFLINE = {"PATH": os.environ["PATH"], "PYTHON": sys.executable, "PIP_NO_INDEX": "1"}
 SECRET = "a-secret-that-is-long-enough-for-it"
 
@@ -69,14 +71,15 @@ def started(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
     with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True) as process:
         try:
             printed = ""
-            while "\n  forq queues\n" not in printed:
-                line = process.stderr.readline()
-                assert line, f"the server did not start: {printed}"
-                printed += line
+            with killed_after(process):
+                while "\n  forq queues\n" not in printed:
+                    line = process.stderr.readline()
+                    assert line, f"the server did not start: {printed}"
+                    printed += line
             yield printed
         finally:
             process.terminate()
-            process.communicate(timeout=120)
+            process.communicate(timeout=WAIT_SECONDS_MAX)
 
 
 def test_server_tells_nothing_to_paste_before_it_listens(installed, taken_port) -> None:

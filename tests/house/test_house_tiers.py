@@ -11,6 +11,11 @@ import pytest
 from support.tiers import COLLECTED, files_in_no_tier
 
 SOURCES = ("forq_trio", "bench", "examples", "tests")
+CONFTEST = """
+from support import processes, tiers
+processes.set_signals()
+tiers.CALL_SECONDS_MAX, tiers.SECONDS_MAX = 0.25, 1
+"""
 TESTS = """
 import threading
 import pytest
@@ -33,15 +38,60 @@ def test_waiting():
 """
 
 
-def run_made_up_tests(place: Path, effort: str, *arguments: str) -> str:
-    """What pytest says of five tests where a test of tier 1 may take a quarter of a second."""
-    (place / "conftest.py").write_text("from support import tiers\ntiers.CALL_SECONDS_MAX = 0.25\n")
-    (place / "test_made_up.py").write_text(TESTS)
+SIGNALLED = """
+import signal
+import subprocess
+import sys
+import pytest
+
+def test_signals():
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        end = f"import signal; signal.signal({number}, signal.getsignal({number})); signal.raise_signal({number})"
+        done = subprocess.run([sys.executable, "-c", end], stderr=subprocess.DEVNULL)
+        assert done.returncode == -number
+"""
+HANGING = """
+import signal
+import threading
+import pytest
+import trio
+
+@pytest.fixture
+def never_ready():
+    threading.Event().wait()
+
+def test_before(): pass
+
+def test_in_trio():
+    trio.run(trio.sleep_forever)
+
+def test_in_a_fixture(never_ready): pass
+
+def test_between(): pass
+
+def test_deaf():
+    signal.pthread_sigmask(signal.SIG_SETMASK, range(1, 32))
+    signal.sigwait([signal.SIGUSR1])
+
+@pytest.mark.timeout(60)
+def test_with_a_bound_of_its_own():
+    threading.Event().wait(1.5)
+"""
+HANGS = {"test_in_trio", "test_in_a_fixture", "test_deaf"}
+
+
+def run_made_up_tests(place: Path, effort: str, *arguments: str, tests: str = TESTS, before: str = "") -> str:
+    """What pytest says of tests where one of tier 1 may take a quarter of a second. before: commands of the shell."""
+    (place / "conftest.py").write_text(CONFTEST)
+    (place / "test_made_up.py").write_text(tests)
     (place / "pytest.ini").write_text(
-        "[pytest]\nmarkers =\n    tier2\n    soak\naddopts = --strict-markers\n"
+        "[pytest]\nmarkers =\n    timeout\n    tier2\n    soak\naddopts = --strict-markers\n"
     )
+    command = [sys.executable, "-m", "pytest", "-p", "support.tiers", *arguments]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "support.tiers", *arguments],
+        ["sh", "-c", f'{before} exec "$@"', "sh", *command],
         cwd=place,
         env=os.environ
         | {
@@ -73,6 +123,24 @@ def test_tier_2_has_all_but_the_soaks_and_no_bound(tmp_path) -> None:
     assert "4 passed, 1 deselected" in said
     assert "NOT RUN: 1 tests of soak" in said
     assert "of tier2" not in said
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n", "1")], ids=["alone", "in a worker"])
+def test_who_started_us_may_have_had_signals_ignored(tmp_path, arguments) -> None:
+    """As nohup does, and a shell for what runs in the background; children have what their parent has."""
+    said = run_made_up_tests(
+        tmp_path, "quick", "-p", "xdist", *arguments, tests=SIGNALLED, before='trap "" INT QUIT HUP TERM;'
+    )
+    assert "1 passed" in said, said
+
+
+def test_a_test_that_hangs_ends_in_its_own_name_and_the_others_run(tmp_path) -> None:
+    """Wherever it hangs: in trio, in a fixture, with every signal blocked."""
+    pytest.importorskip("pytest_timeout", reason="pytest-timeout is not here (pip install -e '.[dev]')")
+    plugins = ("-p", "pytest_timeout", "-p", "xdist", "-n", "1")
+    said = run_made_up_tests(tmp_path, "quick", *plugins, tests=HANGING)
+    assert set(re.findall(r"crashed while running 'test_made_up.py::(\w+)'", said)) == HANGS, said
+    assert f"{len(HANGS)} failed, 3 passed" in said
 
 
 def test_a_soak_has_nothing_else(tmp_path) -> None:

@@ -10,6 +10,8 @@ import os
 import re
 from typing import NamedTuple
 
+import pytest
+
 VARIABLE = "FORQ_TEST_EFFORT"
 
 
@@ -73,6 +75,9 @@ def parse(text: str) -> Effort:
 
 
 EFFORT = parse(os.environ.get(VARIABLE) or "quick")
+TRIALS_SECONDS_MAX = 60.0 if EFFORT.times is None else 900.0 * max(1.0, EFFORT.times)
+many_trials = pytest.mark.timeout(TRIALS_SECONDS_MAX)
+"""Marks a test that does as many trials as the effort says: it hangs only after that long."""
 
 
 def count(name: str, effort: Effort = EFFORT) -> int:

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from support.processes import WAIT_SECONDS_MAX, killed_after
 
 SECRET = "a-secret-that-has-thirty-two-characters"
 
@@ -39,7 +42,7 @@ class RealServer:
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
+        return self.process.wait(WAIT_SECONDS_MAX)
 
 
 @contextmanager
@@ -48,13 +51,19 @@ def real_server(database: Path, address: str = "127.0.0.1:0", **more: str) -> It
     command = [sys.executable, "-m", "forq_trio.cli", "serve", "--api-addr", address, "--db", str(database)]
     with subprocess.Popen(command, env=environment(**more), stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            lines = []
-            for line in process.stderr:
-                lines.append(line)
-                if line.startswith("{") and (event := json.loads(line))["event"] == "server.started":
-                    yield RealServer(process, event["api"], event.get("ui"))
-                    return
-            raise AssertionError(f"the server did not start: {''.join(lines)}")
+            event = started(process)
+            yield RealServer(process, event["api"], event.get("ui"))
         finally:
             process.kill()
+
+
+def started(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What the server logs when it accepts connections."""
+    assert process.stderr is not None
+    lines = []
+    with killed_after(process):
+        for line in process.stderr:
+            lines.append(line)
+            if line.startswith("{") and (event := json.loads(line))["event"] == "server.started":
+                return event
+    raise AssertionError(f"the server did not start: {''.join(lines)}")

@@ -4,6 +4,9 @@ A test is in tier 1 unless it is marked `tier2` or `soak`. What a run leaves out
 fails that takes more than CALL_SECONDS_MAX of processor time, its processes included: that says how much work it is,
 whatever else the machine does. A slower processor is allowed as much more time as it takes more for a fixed piece of
 work, which is measured beside each test that seems too slow: the rule is about the test, not about the machine.
+
+A test that hangs is ended by pytest-timeout, after as long as `seconds_max` says. The process ends with it, which works
+wherever it hangs: a worker of pytest-xdist is replaced, and the run goes on.
 """
 
 import re
@@ -15,9 +18,13 @@ from typing import Any
 
 import pytest
 
-from support.effort import EFFORT
+from support.effort import EFFORT, TRIALS_SECONDS_MAX, soak_seconds
 
 CALL_SECONDS_MAX = 8.0
+SECONDS_MAX = 60.0
+"""How long a test of tier 1 may take, its fixtures included; whatever lasts longer hangs."""
+SLOW_SECONDS_MAX = 600.0
+"""The same of a test that starts Spark, or is not in tier 1."""
 YARDSTICK_SECONDS = 0.1
 """How long the yardstick takes on the machine for which CALL_SECONDS_MAX was chosen."""
 RUN_BY = {"tier1": "script/test", "tier2": "script/test --all", "soak": "script/soak"}
@@ -39,6 +46,18 @@ def tier_of(item: pytest.Item) -> str:
     return "tier1"
 
 
+def seconds_max(item: pytest.Item) -> float:
+    """After how long this test hangs. Those of tier 1 that FORQ_TEST_EFFORT lengthens are marked `many_trials`."""
+    if (own := item.get_closest_marker("timeout")) is not None:
+        return float(own.args[0])
+    tier = tier_of(item)
+    if tier == "soak":
+        return soak_seconds() + SLOW_SECONDS_MAX
+    if tier == "tier2" or "spark" in getattr(item, "fixturenames", ()):
+        return max(SLOW_SECONDS_MAX, TRIALS_SECONDS_MAX)
+    return SECONDS_MAX
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[COLLECTED] = {
@@ -48,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT] = Counter(map(tier_of, left))
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if tier_of(item) in EFFORT.tiers]
+    for item in items:
+        item.add_marker(pytest.mark.timeout(seconds_max(item), method="thread"), append=False)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -30,7 +30,7 @@ from forq_trio.waiters import Call
 from forq_trio.writer_actor import WriterActor
 from reliability.whole_app.replay import run_seeded
 from support.actors import ObservedEngine, TrioClock, elapse, in_a_thread
-from support.effort import count
+from support.effort import count, many_trials
 
 STAYS, WITHDRAWS, LEAVES = "stays", "withdraws", "leaves"
 PATIENCE_SECONDS = 0.0004  # less than the millisecond in which an engine counts
@@ -200,6 +200,7 @@ def play(engine: Engine, script: Sequence[Step], seed: int, **writer: type[Write
     return play.said
 
 
+@many_trials
 @settings(
     max_examples=count("writer_scripts"),
     deadline=None,

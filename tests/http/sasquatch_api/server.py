@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import httpx
 
+from support.processes import WAIT_SECONDS_MAX
+from support.real_server import started
+
 from .harness import SECRET
 
 
@@ -33,7 +36,7 @@ class Server:
     def stop(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(120)
+        return self.process.wait(WAIT_SECONDS_MAX)
 
 
 @contextmanager
@@ -54,19 +57,13 @@ def running(*options: str, **variables: str) -> Iterator[Server]:
     environ = kept | {"FORQ_AUTH_SECRET": SECRET} | variables
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            lines = []
-            for line in process.stderr:
-                lines.append(line)
-                if line.startswith("{") and (event := json.loads(line))["event"] == "server.started":
-                    url = f"http://{event['api']}"
-                    with httpx.Client(base_url=url, headers={"x-api-key": SECRET}, timeout=120) as client:
-                        yield Server(process, event, client)
-                    return
-            raise AssertionError(f"the server did not start: {''.join(lines)}")
+            event = started(process)
+            url = f"http://{event['api']}"
+            with httpx.Client(base_url=url, headers={"x-api-key": SECRET}, timeout=120) as client:
+                yield Server(process, event, client)
         finally:
             process.terminate()
             try:
-                process.wait(120)
+                process.wait(WAIT_SECONDS_MAX)
             except subprocess.TimeoutExpired:
                 process.kill()

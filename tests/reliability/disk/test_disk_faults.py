@@ -23,7 +23,7 @@ from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.disk.faulty import Fault, FaultyDisk, Kind
 from reliability.disk.life import SETTINGS, Life
 from reliability.power_cut.history import T0, stored
-from support.effort import count, soak_seconds
+from support.effort import count, many_trials, soak_seconds
 
 STRIDE = count("disk_fault_stride")
 
@@ -72,6 +72,7 @@ def try_faults(directory: Path, first: int, stride: int, rng: Random, seconds: f
     assert {"write", "read", "size"} <= kinds
 
 
+@many_trials
 def test_after_any_fault_what_was_committed_is_there_and_no_more(quick_path, rng) -> None:
     try_faults(quick_path, rng.randrange(1, STRIDE + 1), STRIDE, rng)
 

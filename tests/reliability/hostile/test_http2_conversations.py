@@ -10,7 +10,7 @@ import trio
 
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.transport.config import TransportConfig
-from support.effort import count
+from support.effort import count, many_trials
 
 from .http2_frames import Conversation, read_answers
 from .whole_app import exchange
@@ -61,6 +61,7 @@ async def converse(seed: int) -> None:
         assert number not in delivered or not times or conversation.resets
 
 
+@many_trials
 @pytest.mark.parametrize("part", range(4))
 async def test_random_conversations(seed: int, part: int) -> None:
     rng = random.Random(f"{seed}/{part}")

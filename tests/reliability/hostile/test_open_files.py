@@ -1,6 +1,5 @@
 """How many files a process may have open is often less than the connections a server takes: usually 1,024 at first."""
 
-import json
 import resource
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import pytest
 
 from forq_trio.http.transport.open_files import connections_that_fit, files_to_have
 from forq_trio.model import limits
-from support.real_server import environment, real_server
+from support.real_server import environment, real_server, started
 
 from .raw import connect, request, statuses, until_end
 
@@ -44,13 +43,10 @@ def test_a_server_that_may_not_have_more_refuses_instead_of_letting_wait(tmp_pat
     serve = f"{sys.executable} -m forq_trio.cli serve {anywhere} --db {tmp_path / 'forq.db'}"
     command = ["sh", "-c", f"ulimit -n {files} && exec {serve}"]
     with ExitStack() as stack:
-        process = stack.enter_context(subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE))
+        pipe = subprocess.PIPE
+        process = stack.enter_context(subprocess.Popen(command, env=environment(), stderr=pipe, text=True))
         stack.callback(process.kill)
-        assert process.stderr is not None
-        port = 0
-        while not port:
-            event = json.loads(process.stderr.readline())
-            port = int(event["api"].rpartition(":")[2]) if event["event"] == "server.started" else 0
+        port = int(started(process)["api"].rpartition(":")[2])
         for _ in range(FEW):
             client = stack.enter_context(connect(port))
             client.sendall(request("GET", "/healthcheck"))

@@ -17,7 +17,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.power_cut.disk import Disk
 from reliability.power_cut.history import SETTINGS, Moment, live, stored
-from support.effort import count
+from support.effort import count, many_trials
 
 CUTS = count("power_cuts")
 CUTS_PER_LIFE = 50
@@ -58,11 +58,13 @@ def lives(durability: str, cuts: int, seed: int):
             yield disk, moments, rng.randint(0, len(disk.operations)), rng
 
 
+@many_trials
 def test_full_loses_nothing_that_was_answered(seed) -> None:
     for disk, moments, cut, rng in lives("full", CUTS, seed):
         assert cut_and_look(disk, moments, cut, rng, "full") == 0, f"cut after {cut} operations"
 
 
+@many_trials
 def test_normal_loses_only_whole_commits_from_the_end(seed) -> None:
     lost = [
         cut_and_look(disk, moments, cut, rng, "normal")
@@ -71,6 +73,7 @@ def test_normal_loses_only_whole_commits_from_the_end(seed) -> None:
     assert max(lost) > 0, "the disk never lost anything: it does not cut"
 
 
+@many_trials
 def test_without_syncs_the_loss_is_found(seed) -> None:
     """The test of the test: an engine that never syncs must be caught."""
     caught = 0

@@ -12,7 +12,7 @@ from forq_trio.storage.sqlite.files.check import check_file
 from forq_trio.storage.sqlite.files.restore import restore_file
 from reliability.process.books import LOAD, Books
 from reliability.process.load import BROKEN_OFF, Load, make_client
-from support.effort import count
+from support.effort import count, many_trials
 from support.real_server import SECRET, environment, real_server
 
 pytestmark = [pytest.mark.process, pytest.mark.filterwarnings(BROKEN_OFF)]
@@ -30,6 +30,7 @@ async def make_backup(client: httpx.AsyncClient) -> dict:
     return latest
 
 
+@many_trials
 def test_backups_under_load_are_whole(tmp_path: Path) -> None:
     """What was answered before one began is in it, or was acknowledged since; it can be restored and served."""
     database, directory, books = tmp_path / "forq.db", tmp_path / "backups", Books()

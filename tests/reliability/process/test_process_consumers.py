@@ -13,7 +13,7 @@ import pytest
 from forq_trio import ForqUnreachable, NewMessage
 from forq_trio.client.sync import ForqClient
 from forq_trio.model import limits
-from support.effort import count, soak_seconds
+from support.effort import count, many_trials, soak_seconds
 from support.real_server import SECRET, real_server
 
 pytestmark = pytest.mark.process
@@ -120,6 +120,7 @@ def killed_again_and_again(tmp_path, rng: random.Random, rounds: int, seconds: f
     return pipeline
 
 
+@many_trials
 def test_killed_at_random_moments_each_message_is_in_one_lease(tmp_path, rng) -> None:
     rounds = 2 * count("kills")
     assert killed_again_and_again(tmp_path, rng, rounds).interrupted == rounds

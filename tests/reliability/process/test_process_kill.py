@@ -14,7 +14,7 @@ import trio
 
 from reliability.process.books import Books
 from reliability.process.load import BROKEN_OFF, Load, make_client
-from support.effort import count, soak_seconds
+from support.effort import count, many_trials, soak_seconds
 from support.real_server import environment, real_server
 
 pytestmark = [pytest.mark.process, pytest.mark.filterwarnings(BROKEN_OFF)]
@@ -77,6 +77,7 @@ def kill_again_and_again(tmp_path, rng, rounds: int, sends_max: int, seconds: fl
     return books
 
 
+@many_trials
 def test_killed_again_and_again_it_keeps_its_promises(tmp_path, rng) -> None:
     books = kill_again_and_again(tmp_path, rng, ROUNDS, 200)
     assert books.acked

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from forq_trio import ForqClient, ForqUnreachable, NewMessage, Stage
-from support.effort import count
+from support.effort import count, many_trials
 from support.real_server import SECRET, real_server
 
 pytestmark = pytest.mark.process
@@ -43,6 +43,7 @@ def exported(client: ForqClient) -> list[str]:
     return found
 
 
+@many_trials
 def test_every_version_is_in_the_queue_once_and_whole(tmp_path) -> None:
     version = 1
     for kill in range(KILLS + 1):

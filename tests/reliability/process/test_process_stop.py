@@ -13,7 +13,7 @@ from forq_trio.cli.exits import Exit
 from reliability.process.books import LOAD, Books
 from reliability.process.load import make_client, messages_of
 from reliability.process.stopping import POLLING, Stopping
-from support.effort import count
+from support.effort import count, many_trials
 from support.real_server import SECRET, environment, real_server
 
 pytestmark = pytest.mark.process
@@ -44,6 +44,7 @@ def stop_under_load(database, books: Books, sends: int) -> Stopping:
     return clients
 
 
+@many_trials
 def test_sigterm_under_load_answers_everybody_and_loses_nothing(tmp_path, rng) -> None:
     """Design 2, structured shutdown. FORQ_TEST_EFFORT sets how often."""
     database = tmp_path / "forq.db"

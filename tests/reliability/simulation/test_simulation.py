@@ -16,7 +16,7 @@ from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from reliability.simulation.pipeline import PipelineTrial, small_pages
 from reliability.simulation.trial import Trial, run_trial
-from support.effort import count
+from support.effort import count, many_trials
 
 SEED = os.environ.get("FORQ_SEED")
 Store = Callable[[], AbstractContextManager[Callable[[], Engine]]]
@@ -60,6 +60,7 @@ STORES = pytest.mark.parametrize("store", [memory_store, sqlite_store], ids=["me
 
 
 @STORES
+@many_trials
 def test_promises_hold_in_random_trials(store, seed) -> None:
     run_trials(store, seed, Trial)
 

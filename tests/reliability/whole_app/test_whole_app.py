@@ -15,7 +15,7 @@ import sys
 import pytest
 
 from reliability.whole_app.lab import run_in_processes, run_trial, run_trials
-from support.effort import count, soak_seconds
+from support.effort import count, many_trials, soak_seconds
 
 SEED = os.environ.get("FORQ_SEED") or None
 # Few trials run in the tests' own processes, many (in tier 2) in some of their own.
@@ -27,6 +27,7 @@ REACHED = (
 """What happens in any few hundred trials; else they have become too tame to prove anything."""
 
 
+@many_trials
 @pytest.mark.parametrize("part", range(PARTS))
 def test_promises_hold_in_random_trials(seed, part) -> None:
     if SEED is not None:

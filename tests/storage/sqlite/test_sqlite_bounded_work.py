@@ -34,7 +34,7 @@ from forq_trio.model.queue_settings import Order, Overflow, SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.batches import do, run
-from support.effort import count
+from support.effort import count, many_trials
 from support.vm_steps import Steps
 
 STORED = 20_000
@@ -130,6 +130,7 @@ class Requests:
         return [Sweep(self.rng.choice(list(SweepKind))), *(Purge("q") for _ in range(self.rng.randint(0, 1)))]
 
 
+@many_trials
 def test_no_batch_works_through_a_full_queue(filled, rng) -> None:
     requests = Requests(rng)
     now_ms = 2_000_000_000_000  # later than the whole life of what was sent

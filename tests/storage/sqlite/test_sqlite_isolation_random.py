@@ -11,7 +11,7 @@ from forq_trio.model.errors import CommandRefused
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import Batch, BatchResult
 from forq_trio.storage.sqlite.engine import SqliteEngine
-from support.effort import count
+from support.effort import count, many_trials
 
 BAD = ProduceMany("a", (NewMessage("first of two", group="g", priority=7), NewMessage("\ud800")))
 
@@ -37,5 +37,6 @@ class DisturbedEnginesAgree(EnginesAgree):
         self.sqlite.engine = Disturbed(self.sqlite.engine)
 
 
+@many_trials
 def test_a_bad_command_changes_nothing_for_its_neighbours(monkeypatch) -> None:
     run_histories(DisturbedEnginesAgree, count("disturbed_histories"), monkeypatch)
