@@ -1,7 +1,7 @@
 """Sends: one message, many of one queue, or of several. A part of `Broker`."""
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range
@@ -27,9 +27,14 @@ class Sends:
         """Store one message; returns once it is durable (see FORQ_DURABILITY). Options: the members of `NewMessage`.
 
         Raises what `check_message` raises, InvalidQueueName, ProduceToDeadLetterQueue, QueueFull, Overloaded,
-        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown; TypeError for an option that is none.
+        Stopping, StorageUnavailable (nothing stored) or OutcomeUnknown; TypeError for an option that is none, and for
+        content that is not a str.
         """
         return await self.produce_message(queue, NewMessage(content, **options))
+
+    async def produce_json(self, queue: str, value: Any, **options: Unpack[MessageOptions]) -> Produced:
+        """`produce`, with `value` as JSON; raises what `NewMessage.of_json` raises, too."""
+        return await self.produce_message(queue, NewMessage.of_json(value, **options))
 
     async def produce_message(self, queue: str, message: NewMessage) -> Produced:
         """Store one message, like `produce`."""

@@ -22,6 +22,7 @@ from forq_trio.client.types import (
     QueueRules,
     QueueSettings,
 )
+from forq_trio.model.checks import check_texts
 from forq_trio.model.consumers import check_consumer_name
 from forq_trio.model.errors import (
     ForqError,
@@ -128,8 +129,17 @@ def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]
     return {"timeout": timeout, "content": content, "headers": {"Content-Type": "application/json"}}
 
 
+def batch_of(messages: Sequence[NewMessage]) -> dict[str, Sequence[NewMessage]]:
+    """The request that sends messages. Raises TypeError for one with a text that is none."""
+    for message in messages:
+        check_texts(message)
+    return {"messages": messages}
+
+
 def lines_of(messages: Sequence[NewMessage]) -> bytes:
-    """Messages as lines of JSON. Raises InvalidContent for text that UTF-8 cannot carry."""
+    """Messages as lines of JSON. Raises InvalidContent for text that UTF-8 cannot carry, TypeError for what is none."""
+    for message in messages:
+        check_texts(message)
     try:
         return _encode_lines(messages)
     except UnicodeEncodeError:

@@ -28,6 +28,7 @@ from forq_trio.client.types import (
     SettingsOptions,
     TokenInfo,
 )
+from forq_trio.model.checks import check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
@@ -66,12 +67,15 @@ class ForqClient(Pipelines):
     """
 
     def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
-        """Store one message; returns once durable. The options are the members of `NewMessage`."""
-        # A batch of one: unlike the plain send, it is answered with the message's id.
-        (result,) = self.produce_many(queue, [NewMessage(content, **options)])
-        if isinstance(result, ForqError):
-            raise result
-        return result
+        """Store one message; returns once durable. The options are the members of `NewMessage`.
+
+        Raises TypeError for content that is not a str.
+        """
+        return self._produce(queue, NewMessage(content, **options))
+
+    def produce_json(self, queue: str, value: Any, **options: Unpack[MessageOptions]) -> Produced:
+        """`produce`, with `value` as JSON; raises what `NewMessage.of_json` raises, too."""
+        return self._produce(queue, NewMessage.of_json(value, **options))
 
     def produce_many(self, queue: str, messages: Sequence[NewMessage]) -> list[Produced | ForqError]:
         """Store the valid ones of up to 1,000 messages (4 MiB) in one commit; the others are refused alone.
@@ -80,7 +84,7 @@ class ForqClient(Pipelines):
         `forq_trio.client.batches` cuts more than that into such requests.
         """
         path = f"{protocol.queue_path(queue)}/messages/batch"
-        answer = self._ask("POST", path, SendResults, {"messages": messages})
+        answer = self._ask("POST", path, SendResults, protocol.batch_of(messages))
         return protocol.read_results(answer.results, len(messages))
 
     def receive(
@@ -136,6 +140,8 @@ class ForqClient(Pipelines):
         reason: str | None = None,
     ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back after a failed attempt, for `delay_ms` (None: the back-off). Else like `ack`."""
+        if reason is not None:
+            check_is_text("reason", reason)
         wanted = NackRequest(receipts_of(receipts), delay_ms, reason)
         return self._settle("nack", queue, receipts, wanted)
 
@@ -276,7 +282,10 @@ class ForqClient(Pipelines):
         remove: bool = False,
     ) -> Produced:
         """Send a copy with other content or attributes (None: the same). remove: delete the original, too."""
+        if content is not None:
+            check_is_text("content", content)
         edited = None if attributes is None else dict(attributes)
+        check_pairs(edited or {})
         path = f"{protocol.dead_letter_path(queue, message_id)}/resubmit"
         return self._ask("POST", path, Produced, Resubmission(content, edited, target, remove))
 
@@ -358,6 +367,13 @@ class ForqClient(Pipelines):
     def healthcheck(self) -> None:
         """Return if the server and its database work."""
         self._request("GET", "/healthcheck")
+
+    def _produce(self, queue: str, message: NewMessage) -> Produced:
+        # A batch of one: unlike the plain send, it is answered with the message's id.
+        (result,) = self.produce_many(queue, [message])
+        if isinstance(result, ForqError):
+            raise result
+        return result
 
     def _settle(
         self, verb: str, queue: str, receipts: OneReceipt | ManyReceipts, wanted: object

@@ -24,6 +24,38 @@ def check_range(name: str, value: int, low: int, high: int, field: str | None = 
     raise OutOfRange(f"{name} must be between {low} and {high}, not {value}", field=field or json_name(name))
 
 
+def check_is_text(name: str, value: object) -> None:
+    """Raise TypeError, saying what to do, unless `value` is a str: as JSON, bytes would become base64 unnoticed."""
+    if isinstance(value, str):
+        return
+    kind = type(value).__name__
+    advice = ""
+    if isinstance(value, bytes | bytearray | memoryview):
+        advice = ": .decode() makes text of UTF-8, base64.b64encode(...).decode() of any bytes"
+    elif name == "content":
+        advice = ": produce_json, or NewMessage.of_json in a batch, sends a value as JSON"
+    raise TypeError(f"{name} is text (str), not {kind}{advice}")
+
+
+def check_texts(message: NewMessage) -> None:
+    """Raise TypeError unless what is to be text in a message is text."""
+    check_is_text("content", message.content)
+    for name in ("deduplication_id", "group", "dead_letter_queue"):
+        value = getattr(message, name)
+        if value is not None:
+            check_is_text(name, value)
+    if message.attributes:
+        check_pairs(message.attributes)
+
+
+def check_pairs(attributes: Mapping[str, str]) -> None:
+    """Raise TypeError unless attributes are pairs of text."""
+    for key, value in attributes.items():
+        if not (isinstance(key, str) and isinstance(value, str)):
+            check_is_text("the key of an attribute", key)
+            check_is_text(f"attribute {key!r}", value)
+
+
 def encode(name: str, text: str, field: str) -> bytes:
     """Return `text` in UTF-8, or raise InvalidContent naming it: UTF-8 has no lone surrogates.
 
@@ -41,6 +73,7 @@ def check_text(name: str, text: str, low: int, high: int, field: str | None = No
     field: as for `check_range`.
     """
     member = field or json_name(name)
+    check_is_text(name, text)
     encode(name, text, member)
     if not low <= len(text) <= high:
         wanted = f"{low} to {high}" if low else f"at most {high}"
@@ -48,7 +81,8 @@ def check_text(name: str, text: str, low: int, high: int, field: str | None = No
 
 
 def check_content(content: str, bytes_max: int = limits.CONTENT_BYTES_MAX) -> None:
-    """Raise ContentTooLarge or InvalidContent unless `content` may be a message's content."""
+    """Raise TypeError, ContentTooLarge or InvalidContent unless `content` may be a message's content."""
+    check_is_text("content", content)
     if len(content) * 4 > bytes_max or not content.isascii():
         size = len(encode("content", content, "content"))
         if size > bytes_max:
@@ -67,6 +101,7 @@ def check_attributes(attributes: Mapping[str, str], field: str = "attributes") -
             f"there are {len(attributes)} attributes; at most {limits.ATTRIBUTES_MAX} are allowed",
             field=field,
         )
+    check_pairs(attributes)
     for key, value in attributes.items():
         if not 1 <= len(key) <= limits.ATTRIBUTE_KEY_LENGTH_MAX:
             raise InvalidAttributes(

@@ -4,9 +4,10 @@ All are immutable `msgspec.Struct`s: cheap to make, and JSON without further cod
 the Unix epoch. The columns that Forq has, too, mean what they mean there (contract F).
 """
 
+import json
 import re
 from enum import IntEnum
-from typing import Literal, NamedTuple, Self, TypedDict
+from typing import Any, Literal, NamedTuple, Self, TypedDict, Unpack
 
 from msgspec import Struct
 
@@ -115,6 +116,21 @@ class Receipt(NamedTuple):
         return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
 
 
+class MessageOptions(TypedDict, total=False):
+    """The members of `NewMessage` besides its content, as keywords of `produce`."""
+
+    process_after: int | None
+    delay_ms: int | None
+    priority: int
+    ttl_ms: int | None
+    attributes: dict[str, str] | None
+    deduplication_id: str | None
+    deduplication_window_ms: int | None
+    group: str | None
+    max_attempts: int | None
+    dead_letter_queue: str | None
+
+
 class NewMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A message to send. None in a member means the queue's own rule.
 
@@ -138,6 +154,15 @@ class NewMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tr
     max_attempts: int | None = None
     dead_letter_queue: str | None = None
 
+    @classmethod
+    def of_json(cls, value: Any, **options: Unpack[MessageOptions]) -> Self:
+        """A message whose content is `value` as JSON; `Delivery.json` reads it.
+
+        Raises TypeError for what JSON has no form for (bytes, dates), ValueError for NaN and infinities.
+        """
+        content = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return cls(content, **options)
+
     @property
     def default_max_receives(self) -> int | None:
         """None; see NewMessageWithDefaultBound."""
@@ -152,21 +177,6 @@ class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):
     """
 
     default_max_receives: int | None = None
-
-
-class MessageOptions(TypedDict, total=False):
-    """The members of `NewMessage` besides its content, as keywords of `produce`."""
-
-    process_after: int | None
-    delay_ms: int | None
-    priority: int
-    ttl_ms: int | None
-    attributes: dict[str, str] | None
-    deduplication_id: str | None
-    deduplication_window_ms: int | None
-    group: str | None
-    max_attempts: int | None
-    dead_letter_queue: str | None
 
 
 class Produced(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -197,6 +207,10 @@ class Delivery(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True
     first_received_at: int
     attributes: dict[str, str] = {}
     group: str | None = None
+
+    def json(self) -> Any:
+        """The content as JSON: dicts, lists, texts, numbers, booleans, None. Raises ValueError if it is none."""
+        return json.loads(self.content)
 
 
 class Failure(Struct, frozen=True, gc=False):

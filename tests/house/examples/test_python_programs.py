@@ -17,6 +17,7 @@ PROGRAMS = dict(
 )
 PRINTED = {
     "Blocking": r"hello\n",
+    "JSON": r"8\n7\n",
     "trio": r"hello\n",
     "asyncio": r"hello\n",
     "Embedding": r"hello\n",
