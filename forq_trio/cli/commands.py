@@ -36,6 +36,7 @@ _MODULES = {
     "verify": "files",
     "backup": "files",
     "restore": "files",
+    "compact": "files",
 }
 
 

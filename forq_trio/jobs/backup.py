@@ -243,7 +243,7 @@ class Backups:
     def _check_space(self, directory: Path) -> None:
         """Raise BackupFailed if the disk has no space for the file, or would have less than the disk reserve left."""
         facts = self._engine.facts()
-        needed = facts.file_bytes + facts.log_bytes
+        needed = facts.file_bytes - facts.free_page_bytes + facts.log_bytes
         if facts.path is not None and os.stat(directory).st_dev == os.stat(facts.path).st_dev:
             needed += self._settings.reserve_bytes
         free = self._free_bytes(directory)

@@ -274,6 +274,19 @@ def test_restore(forq: Forq, database: Path, tmp_path: Path, monkeypatch: pytest
     assert (outcome.code, outcome.err) == (1, f"forq: {target} is in use by another forq server\n")
 
 
+def test_compact(forq: Forq, database: Path):
+    before = database.stat().st_size
+    outcome = forq("compact", "--db", str(database), terminal=True)
+    after = database.stat().st_size
+    assert outcome.out == f"{database} is compacted: {after:,} bytes, {before:,} before\n"
+    assert "writing" in outcome.err
+    report = json.loads(forq("compact", "--db", str(database), "--json").out)
+    assert report == {"database": str(database), "bytes": after, "before": after}
+    with in_process_server(database=database):
+        outcome = forq("compact", "--db", str(database))
+    assert (outcome.code, outcome.err) == (1, f"forq: {database} is in use by another forq server\n")
+
+
 @pytest.mark.parametrize("command", ["check", "verify"])
 def test_a_file_that_is_not_there_or_not_ours(forq: Forq, tmp_path: Path, command: str):
     def call(path: Path) -> tuple[int, str]:

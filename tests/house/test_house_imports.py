@@ -36,7 +36,7 @@ GROUPS = {
     "engines": {"storage.open"},
     "system": {"system"},
     "app": {"app"},
-    "files": {"storage.sqlite.files.check", "storage.sqlite.files.restore"},
+    "files": {"storage.sqlite.files.check", "storage.sqlite.files.restore", "storage.sqlite.files.compact"},
     "cli": {"cli", "__main__"},
     "client": {"client"},
     "spark": {"spark"},

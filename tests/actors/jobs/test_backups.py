@@ -55,6 +55,7 @@ class Stepped(ObservedEngine):
 def _small_steps(monkeypatch) -> None:
     monkeypatch.setattr(limits, "BACKUP_STEP_PAGES", 16)
     monkeypatch.setattr(limits, "BACKUP_SYNC_PAGES", 64)
+    monkeypatch.setattr(limits, "BACKUP_CHECK_STEPS", 1)
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""`forq restore` cut or failed at every step: the name leads to the old database or the new one, and each is whole.
+"""`forq restore` and `forq compact` cut or failed at every step: the name leads to the old database or the new one.
+
+Each of the two is whole.
 
 The steps are the operations of SQLite on any file but the temporary copy, and the system calls that `restore.py` and
 `copy.py` make for names and syncs. At each of them the directory is taken as a crash would leave it; and each fails.
@@ -19,6 +21,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import backup_file, check_file
+from forq_trio.storage.sqlite.files.compact import compact_file
 from forq_trio.storage.sqlite.files.restore import restore_file
 from reliability.disk.faulty import FaultyDisk
 from reliability.power_cut.history import State, stored
@@ -161,4 +164,30 @@ def test_a_step_that_fails_leaves_the_old_or_the_new_and_it_can_be_done_again(
         assert whole(directory) == place.new
         shutil.rmtree(directory)
     assert refused > 10
+    print(f"{refused} of {steps.failing} refused")
+
+
+def test_a_compaction_cut_or_failed_at_any_step_leaves_a_whole_database(place, steps, monkeypatch) -> None:
+    """The name leads to the old file or to the new one, and each has every message."""
+    directory = place.fresh()
+    crashed: list[Path] = []
+    steps.at_step = lambda: crashed.append(place.copied(directory))
+    with steps.watching(monkeypatch):
+        compact_file(str(directory / "forq.db"))
+    assert len(crashed) > 5
+    assert {whole(copy) for copy in [*crashed, directory]} == {place.old}
+    steps.at_step = lambda: None
+    refused = 0
+    while steps.count >= steps.failing:
+        directory = place.fresh()
+        steps.failing += 1
+        with steps.watching(monkeypatch):
+            try:
+                compact_file(str(directory / "forq.db"))
+            except StorageOpenError:
+                refused += 1
+        assert list(directory.glob("*.partial*")) == []
+        assert whole(directory) == place.old
+        shutil.rmtree(directory)
+    assert refused > 5
     print(f"{refused} of {steps.failing} refused")

@@ -55,6 +55,20 @@ def test_a_backup_of_a_running_server_is_one_sound_file(path, filled, target) ->
         assert restored.connection.execute("SELECT count(*) FROM messages").get == 3_000
 
 
+def test_a_backup_has_no_free_pages_and_gives_free_pages_back(path, filled, target) -> None:
+    """Also one of a file that cannot: what is restored from it can."""
+    before = filled.connection.pragma("page_count")
+    filled.connection.execute("DELETE FROM messages WHERE seq % 10 > 0")
+    filled.connection.execute("UPDATE queue_counts SET ready = 300, bytes = 900000")
+    assert filled.connection.pragma("freelist_count") > before / 2
+    size = backup_file(path, target)
+    assert size < before * 4096 / 4
+    with closing(apsw.Connection(target)) as copy:
+        assert copy.pragma("freelist_count") == 0
+        assert copy.pragma("auto_vacuum") == 2
+    assert verify_backup(target).messages == 300
+
+
 def test_commits_meanwhile_neither_get_in_nor_make_it_start_again(path, filled, target) -> None:
     """After every step somebody commits: were the copy to begin anew each time, it would never end."""
     pages: list[int] = []

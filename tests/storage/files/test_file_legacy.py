@@ -81,6 +81,18 @@ def test_the_copy_beside_it_is_the_file_as_it_was(path, make_forq_file, forq_row
     assert backups(path) == [copy]
 
 
+def test_nobody_else_can_read_what_was_migrated(path, make_forq_file, forq_rows) -> None:
+    """Forq leaves a file, and a log, that everybody on the machine can read."""
+    make_forq_file(forq_rows(500), log=True)
+    for file in Path(path).parent.iterdir():
+        file.chmod(0o644)
+    with closing(open_database(path, "full")) as database:
+        database.connection.execute("UPDATE queue_counts SET updated_at = 2")
+        files = {file.name: file.stat().st_mode & 0o777 for file in Path(path).parent.iterdir()}
+    assert {"forq.db", "forq.db-wal", "forq.db-shm", "forq.db.lock", backups(path)[0].name} <= set(files)
+    assert set(files.values()) == {0o600}, files
+
+
 def test_columns_that_forq_added_later_are_let_pass(path, make_forq_file, forq_rows, read) -> None:
     """Forq 1.0 keeps receipts; they mean nothing to us, since nobody can have learnt ours."""
     rows = forq_rows(50)

@@ -208,7 +208,7 @@ def test_a_database_is_not_its_own_backup(path, place, fingerprint) -> None:
 def test_root_does_not_take_the_database_from_its_owner(path, place, backup, fingerprint) -> None:
     """The server could not open what root puts there."""
     os.chown(place, 65534, 65534)
-    with pytest.raises(StorageOpenError, match=r"belongs to nobody: restore .* as that user"):
+    with pytest.raises(StorageOpenError, match=r"belongs to nobody: replace .* as that user"):
         restore_file(backup, path)
     assert fingerprint() == {}
     os.chown(place, 0, 0)

@@ -1,4 +1,8 @@
-"""Copies a database as of one moment, through SQLite's online backup, while others go on writing to it."""
+"""Copies a database as of one moment, while others go on writing to it.
+
+SQLite writes the copy anew (VACUUM INTO), table by table, so it has no free pages, whatever the database has; and a
+copy can give free pages back (open.py), also one of a database that cannot.
+"""
 
 import os
 import tempfile
@@ -15,6 +19,10 @@ from forq_trio.storage.sqlite.files.recognise import refusing
 
 Progress = Callable[[int, int], None]
 
+INCREMENTAL = 2
+"""The auto_vacuum of our files: free pages are given back when we ask for it, and never by a commit."""
+_INTO = "VACUUM INTO ?"
+
 
 def copy_database(
     source: apsw.Connection,
@@ -25,9 +33,9 @@ def copy_database(
 ) -> int:
     """Write what `source` sees to the file `target`; returns its size in bytes.
 
-    The copy is a single file without a log. It gets its name only when it is complete, checked and on disk,
-    and replaces what had that name. One read transaction lasts for the whole copy, so that SQLite does not
-    start again at each commit of the server. The server goes on, but cannot empty its log meanwhile.
+    The copy is a single file without a log and without free pages. It gets its name only when it is complete, checked
+    and on disk, and replaces what had that name. One read transaction lasts for the whole copy. The server goes on, but
+    cannot empty its log meanwhile. `source` must be in no transaction.
     progress: called after each step with (pages done, pages in all). naming: entered when the copy is on disk; it gets
     its name inside. checking: called now and then while the copy is checked. What progress and checking raise comes
     out.
@@ -38,12 +46,8 @@ def copy_database(
         directory, name = os.path.split(os.path.realpath(target))
         descriptor, partial = tempfile.mkstemp(prefix=f"{name}.", suffix=".partial", dir=directory)
         try:
-            with os.fdopen(descriptor), closing(apsw.Connection(partial)) as copy:
-                _copy_pages(source, copy, descriptor, progress)
-                copy.pragma("journal_mode", "DELETE")
-                if checking is not None:
-                    copy.set_progress_handler(_going_on(checking), limits.BACKUP_CHECK_STEPS)
-                problems = copy.pragma("integrity_check")
+            with os.fdopen(descriptor):
+                problems = _write(source, partial, descriptor, progress, checking)
             if problems != "ok":
                 raise StorageOpenError(f"{target} was not written: the copy is damaged, so its source is")
             _remove(partial, "-journal", "-wal", "-shm")  # nothing is in them, and closing may fail to
@@ -78,6 +82,25 @@ def sync(path: str) -> None:
         os.close(descriptor)
 
 
+def _write(
+    source: apsw.Connection,
+    partial: str,
+    descriptor: int,
+    progress: Progress | None,
+    checking: Callable[[], None] | None,
+) -> str:
+    """Write the copy, and check it; returns what SQLite says of it, "ok" for a sound one."""
+    try:
+        _copy_pages(source, partial, descriptor, progress or (lambda done, total: None))
+        with closing(apsw.Connection(partial)) as copy:
+            copy.pragma("auto_vacuum", INCREMENTAL)
+            if checking is not None:
+                copy.set_progress_handler(_going_on(checking), limits.BACKUP_CHECK_STEPS)
+            return str(copy.pragma("integrity_check"))
+    except apsw.CorruptError as error:
+        return str(error)
+
+
 def _going_on(checking: Callable[[], None]) -> Callable[[], bool]:
     def go_on() -> bool:
         checking()
@@ -86,23 +109,31 @@ def _going_on(checking: Callable[[], None]) -> Callable[[], bool]:
     return go_on
 
 
-def _copy_pages(
-    source: apsw.Connection, copy: apsw.Connection, descriptor: int, progress: Progress | None
-) -> None:
-    """Copy all pages. They are synced in portions: who shares the disk waits for one of them, not for all."""
-    copy.pragma("synchronous", "OFF")
-    synced = 0
-    source.execute("BEGIN")
+def _copy_pages(source: apsw.Connection, partial: str, descriptor: int, progress: Progress) -> None:
+    """Copy all that is in use. It is synced in portions: who shares the disk waits for one of them, not for all."""
+    page_bytes = source.pragma("page_size")
+    total = source.pragma("page_count") - source.pragma("freelist_count")
+    done = synced = 0
+
+    def note() -> None:
+        nonlocal done, synced
+        written = min(os.fstat(descriptor).st_size // page_bytes, total - 1)
+        if written - synced >= limits.BACKUP_SYNC_PAGES:
+            os.fdatasync(descriptor)
+            synced = written
+        if written - done >= limits.BACKUP_STEP_PAGES:
+            done = written
+            progress(done, total)
+
+    source.pragma("query_only", False)  # else nothing may be written to the copy either
+    source.pragma("synchronous", "OFF")
+    source.pragma("cache_size", limits.BACKUP_STEP_PAGES)  # the copy's as well: what is more is written to it
+    if source.pragma("auto_vacuum") == 0:
+        source.pragma("auto_vacuum", INCREMENTAL)  # of the copy; that of the source cannot be changed
+    source.set_progress_handler(_going_on(note), limits.BACKUP_CHECK_STEPS)
     try:
-        source.pragma("schema_version")  # the first read takes the snapshot
-        with copy.backup("main", source, "main") as backup:
-            while not backup.done:
-                backup.step(limits.BACKUP_STEP_PAGES)
-                done = backup.page_count - backup.remaining
-                if done - synced >= limits.BACKUP_SYNC_PAGES:
-                    os.fdatasync(descriptor)
-                    synced = done
-                if progress is not None:
-                    progress(done, backup.page_count)
+        source.execute(_INTO, (partial,))
     finally:
-        source.execute("ROLLBACK")
+        source.set_progress_handler(None)
+    os.fdatasync(descriptor)
+    progress(total, total)

@@ -5,10 +5,12 @@ original is still whole, and the next start begins again. What changes besides t
 
 - messages get sequence numbers in the order (received_at, id), in which Forq claims
 - a ready message that is due later becomes delayed
+- the file and what is beside it can be read by its user alone
 - a processing message keeps its lease of 5 minutes and has no receipt: Forq 1.0 has none
 """
 
-from contextlib import closing
+import os
+from contextlib import closing, suppress
 
 import apsw
 
@@ -17,6 +19,7 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite import statements as sql
 from forq_trio.storage.sqlite.files import migrations
 from forq_trio.storage.sqlite.files.copy import copy_database, dated_name
+from forq_trio.storage.sqlite.files.identity import LOG_SUFFIXES
 from forq_trio.telemetry.log import LogEvent, log
 
 _SQL = sql.load("legacy")
@@ -34,9 +37,17 @@ def migrate(real_path: str, path: str) -> None:
             raise StorageOpenError(f"{path} is a Forq database with messages of an unknown status")
         backup = dated_name(real_path, "forq-backup")
         copy_database(connection, backup)
+        _make_private(real_path)
         with migrations.immediate(connection):
             _convert(connection, path)
     log(LogEvent.DATABASE_MIGRATED, database=path, backup=backup)
+
+
+def _make_private(real_path: str) -> None:
+    """Let this user alone read the file, as one that we make; what SQLite makes beside it is like it."""
+    for ending in ("", *LOG_SUFFIXES):
+        with suppress(FileNotFoundError):
+            os.chmod(real_path + ending, 0o600)
 
 
 def _convert(connection: apsw.Connection, path: str) -> None:

@@ -16,7 +16,7 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files import legacy, migrations
-from forq_trio.storage.sqlite.files.copy import sync
+from forq_trio.storage.sqlite.files.copy import INCREMENTAL, sync
 from forq_trio.storage.sqlite.files.identity import LOCK_SUFFIX, FileNames, names_of
 from forq_trio.storage.sqlite.files.recognise import Kind, recognise, refusing
 
@@ -65,7 +65,7 @@ def open_database(path: str, durability: str) -> Database:
     """
     real_path = check_path(path)
     with refusing(path):
-        _check_one_name(real_path, path)
+        check_one_name(real_path, path)
         make_directory(os.path.dirname(real_path))
         _check_kind(real_path, path)
         lock = lock_database(real_path, path)
@@ -143,7 +143,8 @@ def check_path(path: str) -> str:
     return real_path
 
 
-def _check_one_name(real_path: str, path: str) -> None:
+def check_one_name(real_path: str, path: str) -> None:
+    """Raise StorageOpenError for a file with a second name."""
     if os.path.exists(real_path) and os.stat(real_path).st_nlink > 1:
         raise StorageOpenError(f"{path} has a second name (a hard link), and a log belongs to one name")
 
@@ -227,12 +228,15 @@ def _open_writer(real_path: str, path: str, durability: str) -> apsw.Connection:
     try:
         connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         _check_writable(connection, path)
-        if recognise(connection, path) is Kind.FORQ:
+        kind = recognise(connection, path)
+        if kind is Kind.FORQ:
             connection.close()
             legacy.migrate(real_path, path)
             connection = apsw.Connection(real_path)
             connection.set_busy_timeout(limits.BUSY_WAIT_MS_MAX)
         _pin_plans(connection)
+        if kind is Kind.EMPTY:
+            connection.pragma("auto_vacuum", INCREMENTAL)
         connection.pragma("journal_mode", "WAL")
         connection.pragma("synchronous", _SYNCHRONOUS[durability])
         connection.wal_autocheckpoint(0)

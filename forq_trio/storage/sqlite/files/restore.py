@@ -1,8 +1,7 @@
 """Puts a backup in the place of a database: for the command line.
 
-A database is its file and the log beside it, in which the last commits are. A log that stays beside another file is
-read into that one by the next start, and destroys it; that is why a backup is not copied over a database by hand. In
-this order:
+A database is its file and the log beside it, in which the last commits are, and which must not stay beside another file
+(replace.py); that is why a backup is not copied over a database by hand. In this order:
 
 1. The backup is checked, and the lock of the database is taken: no server has it, and none can start.
 2. The log of the database that is there is moved into its file, by SQLite. So the file alone is all of it. If SQLite
@@ -18,19 +17,17 @@ server opens it: restore again, or remove the second name.
 """
 
 import os
-import pwd
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-import apsw
 from msgspec import Struct
 
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.storage.sqlite.files.check import verify_backup
 from forq_trio.storage.sqlite.files.copy import Progress, copy_database, dated_name, sync
-from forq_trio.storage.sqlite.files.open import check_path, has_log, lock_database, make_directory, open_alone
-from forq_trio.storage.sqlite.files.recognise import refusing
+from forq_trio.storage.sqlite.files.open import check_path, has_log, open_alone
+from forq_trio.storage.sqlite.files.replace import replacing
 
 _WITH_CONTENT = ("", "-wal", "-journal")
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -51,17 +48,9 @@ def restore_file(backup: str, path: str, progress: Progress | None = None) -> Re
     """
     real_path = check_path(path)
     _check_backup(backup, real_path)
-    with refusing(path):
-        _check_owner(real_path, path)
-        make_directory(os.path.dirname(real_path))
-        lock = lock_database(real_path, path)
-    try:
-        with refusing(path), closing(open_alone(backup)) as source:
-            _move_log_into_file(real_path)
-            replaced = dated_name(real_path, "replaced")
-            size = copy_database(source, real_path, progress, _set_aside(real_path, replaced))
-    finally:
-        os.close(lock)
+    with replacing(path), closing(open_alone(backup)) as source:
+        replaced = dated_name(real_path, "replaced")
+        size = copy_database(source, real_path, progress, _set_aside(real_path, replaced))
     kept = any(os.path.exists(replaced + ending) for ending in _WITH_CONTENT)
     return Restored(size, replaced if kept else None)
 
@@ -78,36 +67,6 @@ def _check_backup(backup: str, real_path: str) -> None:
         raise StorageOpenError(f"{backup} is not sound: {report.problems[0]}")
     if os.path.exists(real_path) and os.path.samefile(backup, real_path):
         raise StorageOpenError(f"{backup} is the database itself")
-
-
-def _check_owner(real_path: str, path: str) -> None:
-    """Raise StorageOpenError where the server could not open what this user makes."""
-    place = real_path if os.path.exists(real_path) else _nearest_directory(real_path)
-    owner = os.stat(place).st_uid
-    if owner != os.geteuid() and (place == real_path or os.geteuid() == 0):
-        raise StorageOpenError(f"{place} belongs to {_user(owner)}: restore {path} as that user")
-
-
-def _nearest_directory(real_path: str) -> str:
-    return str(next(parent for parent in Path(real_path).parents if parent.exists()))
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"user {number}"
-
-
-def _move_log_into_file(real_path: str) -> None:
-    """Make the database one file, unless it is damaged. Raises apsw.BusyError where another program has it open."""
-    if not has_log(real_path, ""):
-        return
-    with suppress(apsw.CorruptError, apsw.NotADBError), closing(apsw.Connection(real_path)) as connection:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # closing a damaged file changes nothing
-        connection.pragma("locking_mode", "EXCLUSIVE")
-        connection.execute("BEGIN EXCLUSIVE; COMMIT")
-        connection.pragma("journal_mode", "DELETE")
 
 
 @contextmanager

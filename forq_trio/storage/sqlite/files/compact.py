@@ -1,0 +1,46 @@
+"""Writes a database anew, without free pages: for the command line, while no server has it.
+
+A file of an earlier version, or of Forq, cannot give free pages back, and SQLite cannot change that in place. What is
+written here can: from then on the server does it beside its work (operations/compaction.py).
+
+The new file is written beside the old one, checked and synced, and takes its name in one step of the file system, when
+nothing but the old file is left under the names that SQLite looks for. So at whatever point this ends, the name leads
+to the old file or to the new one, and each is whole.
+"""
+
+import os
+from contextlib import closing
+
+from msgspec import Struct
+
+from forq_trio.model.errors import StorageOpenError
+from forq_trio.storage.sqlite.files.copy import Progress, copy_database
+from forq_trio.storage.sqlite.files.open import check_one_name, has_log, open_alone
+from forq_trio.storage.sqlite.files.recognise import Kind, recognise
+from forq_trio.storage.sqlite.files.replace import replacing
+
+
+class CompactedFile(Struct, frozen=True):
+    """The size of a database in bytes, before and after."""
+
+    before: int
+    after: int
+
+
+def compact_file(path: str, progress: Progress | None = None) -> CompactedFile:
+    """Write the database at `path` anew; it takes as much disk space again as what is in use.
+
+    progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves the file as it was: when there
+    is none, it is not ours, it is damaged, the disk is full, a server or another program has it open, it has a second
+    name, or it belongs to another user.
+    """
+    if not has_log(path, ""):
+        raise StorageOpenError(f"{path} {'is empty' if os.path.exists(path) else 'does not exist'}")
+    with replacing(path) as real_path, closing(open_alone(real_path)) as source:
+        check_one_name(real_path, path)
+        if recognise(source, path) is not Kind.OURS:
+            raise StorageOpenError(f"{path} is a Forq database: `forq serve` migrates it, compact it then")
+        if has_log(real_path):
+            raise StorageOpenError(f"{path} is damaged: SQLite cannot read its log")
+        before = os.path.getsize(real_path)
+        return CompactedFile(before, copy_database(source, real_path, progress))
