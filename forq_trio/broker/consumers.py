@@ -383,4 +383,5 @@ def _lease_of(consumer: Consumer, number: int) -> ConsumerLease:
         lease.pages,
         complete=lease is not consumer.open or consumer.complete,
         acknowledged=consumer.acknowledged,
+        made_at=lease.made_at,
     )

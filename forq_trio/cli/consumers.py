@@ -108,7 +108,7 @@ def release(queue: str, name: str, yes: bool, url: str) -> int:
 @_yes_option
 @url_option
 def delete(queue: str, name: str, yes: bool, url: str) -> int:
-    """Give back what a consumer has leased, and forget it: its numbers begin anew.
+    """Give back what a consumer has leased, and forget it. One that is made anew goes on behind its numbers.
 
     Asks first. Without a terminal there is nobody to ask, so it takes --yes.
     """

@@ -21,20 +21,25 @@ class Settling(Enum):
 
 
 class NumberedLease(Struct, frozen=True, gc=False):
-    """A lease of many messages, stored as pages 0 to `pages` - 1 of lines. bytes: of all lines."""
+    """A lease of many messages, stored as pages 0 to `pages` - 1 of lines. bytes: of all lines.
+
+    made_at: epoch ms; 0 for a lease that an earlier version made. A server that was restored from a backup gives out
+    numbers again, and this tells the leases apart.
+    """
 
     number: int
     messages: int = 0
     bytes: int = 0
     pages: int = 0
+    made_at: int = 0
 
 
 class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     """A consumer as it is stored; times in epoch ms.
 
-    generation: how often it was opened. idle_ms: its open lease is given back when it is not used for so long. leased:
-    the number of the newest lease, 0 for none. acknowledged: all leases up to this number are settled. released_before:
-    the leases below this number that were not acknowledged were given back. open: the lease whose messages are leased,
+    generation: grows whenever it is opened. idle_ms: its open lease is given back when it is not used for so long.
+    leased: the number of the newest lease, 0 for none. acknowledged: all leases up to this number are settled.
+    released_before: the leases below this number that were not acknowledged were given back. open: the lease whose messages are leased,
     None for none. complete: that lease gets no more messages. settling: how the open lease is being settled, None while
     nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can still be read.
     dropping: leases whose pages are yet to be deleted; `pages` says how many are left.
@@ -90,11 +95,13 @@ class ConsumerTotals(Struct, frozen=True, gc=False):
     """Of all consumers.
 
     pages_bytes: of the pages of their leases. forgotten_generation: the highest one of those that were forgotten; a new
-    consumer begins above it, so that no generation of a name comes back.
+    consumer begins above it, so that no generation of a name comes back. forgotten_number: the highest lease number
+    of those whose own is no longer stored, above which the numbers of a name without one begin.
     """
 
     pages_bytes: int = 0
     forgotten_generation: int = 0
+    forgotten_number: int = 0
 
 
 class ConsumerGauges(NamedTuple):

@@ -92,6 +92,7 @@ HISTORY_TRIM_SECONDS = 60.0
 # Consumers of pipelines. STEP: what one command leases, settles or drops. PAGES_BYTES: of the pages of all consumers.
 CONSUMERS_MAX = 1_000
 CONSUMER_NAME_LENGTH_MAX = 64
+CONSUMER_NUMBERS_MAX = 10_000  # of consumers that were forgotten
 CONSUMER_IDLE_SECONDS_DEFAULT = 86_400
 CONSUMER_IDLE_SECONDS_MIN = 60
 CONSUMER_IDLE_SECONDS_MAX = 366 * 86_400

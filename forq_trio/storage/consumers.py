@@ -1,7 +1,7 @@
 """What all engines decide about consumers and their leases: plain functions over values.
 
 Rules
-- Leases are numbered 1, 2, 3 ... A consumer has at most one open lease; the next one can be made once it is settled.
+- Leases are numbered one by one. A consumer has at most one open lease; the next one can be made once it is settled.
 - A lease grows page by page until it is complete; then it never changes. Its pages are copies of the messages, so that
   a read of them needs no message, and gives the same each time.
 - A message is still the lease's while it has the receipt of its page. Who settles it otherwise (by id, a purge) fences
@@ -11,10 +11,12 @@ Rules
 - Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
   consumer is idle. When the pages of all consumers are as many bytes as they may be, kept ones are evicted, those of
   the consumer first that was not used for longest. All other pages are dropped, a few in each step.
-- No generation of a name comes back: a new consumer begins above all generations of those that were forgotten.
+- No generation of a name comes back: a new consumer begins above all generations of those that were forgotten. Nor does
+  a lease number: it begins above that of its name. The numbers of CONSUMER_NUMBERS_MAX names are stored; above the
+  highest of the others begins every name without one.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from secrets import randbits
 from typing import Any
 
@@ -68,17 +70,29 @@ def page_token() -> int:
 
 
 def opened(
-    known: Mapping[str, Consumer], totals: ConsumerTotals, command: OpenConsumer, now_ms: int
+    known: Mapping[str, Consumer],
+    totals: ConsumerTotals,
+    command: OpenConsumer,
+    now_ms: int,
+    number_of: Callable[[str], int | None],
 ) -> Consumer:
-    """The consumer that is opened. Raises TooManyConsumers."""
-    found = known.get(consumer_key(command.queue, command.name))
+    """The consumer that is opened. Raises TooManyConsumers.
+
+    number_of: the highest lease number of a consumer that was forgotten, by its key; None where none is stored.
+    """
+    key = consumer_key(command.queue, command.name)
+    found = known.get(key)
     if found is None:
+        number = number_of(key)
+        number = totals.forgotten_number if number is None else number
         if len(known) >= limits.CONSUMERS_MAX:
             raise TooManyConsumers
         found = Consumer(
             queue=command.queue,
             name=command.name,
             generation=totals.forgotten_generation,
+            leased=number,
+            acknowledged=number,
             opened_at=now_ms,
             used_at=now_ms,
         )
@@ -96,7 +110,7 @@ def consumer_of(known: Mapping[str, Consumer], queue: str, name: str, generation
     return found
 
 
-def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> NumberedLease | None:
+def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms: int) -> NumberedLease | None:
     """The lease that gets a page, None where it is complete. Raises what LeaseMessages fails with."""
     consumer = consumer_of(known, command.queue, command.name, command.generation)
     number, lease = command.number, consumer.open
@@ -108,7 +122,16 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages) -> Numb
     if lease is not None or number != consumer.leased + 1:
         turn = consumer.leased + 1 if lease is None else lease.number
         raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {number}'s")
-    return NumberedLease(number)
+    return NumberedLease(number, made_at=now_ms)
+
+
+def with_forgotten(totals: ConsumerTotals, consumer: Consumer, dropped: Iterable[int]) -> ConsumerTotals:
+    """The totals once this consumer is forgotten, and these lease numbers of others are no longer stored."""
+    return replace(
+        totals,
+        forgotten_generation=max(totals.forgotten_generation, consumer.generation),
+        forgotten_number=max(totals.forgotten_number, *dropped, 0),
+    )
 
 
 def filling(consumer: Consumer) -> bool:
@@ -146,7 +169,9 @@ def with_page(
     """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
-        lease = NumberedLease(lease.number, lease.messages + messages, lease.bytes + size, lease.pages + 1)
+        lease = replace(
+            lease, messages=lease.messages + messages, bytes=lease.bytes + size, pages=lease.pages + 1
+        )
     elif not lease.pages:
         is_noted = now_ms - consumer.used_at < limits.CONSUMER_USE_SAVE_MS
         return consumer if is_noted else replace(consumer, used_at=now_ms)

@@ -9,7 +9,7 @@ from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.values import Count, EpochMs, bounded
 
 Generation = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "That of the answer to the open.")]
-Number = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Of a lease: 1, 2, 3 and so on.")]
+Number = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Of a lease: one above the number of the newest.")]
 IdleSeconds = Annotated[
     int,
     bounded(
@@ -97,7 +97,8 @@ class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
     """How far a lease is: what it has so far, in `pages` pages of `bytes` bytes of lines.
 
     complete: it gets no more; without messages there were none, and the lease is not made. acknowledged: all leases up
-    to this number are settled.
+    to this number are settled. madeAt: when the lease was made; null where it is not made. A server that was restored
+    from a backup gives out numbers again, at another time.
     """
 
     number: int
@@ -106,6 +107,7 @@ class ConsumerLease(Struct, frozen=True, gc=False, rename="camel"):
     pages: Count
     complete: bool
     acknowledged: Count
+    made_at: EpochMs | None = None
 
 
 class LeasePage(Struct, frozen=True):

@@ -27,11 +27,14 @@ from forq_trio.storage.memory.transaction import Transaction
 
 def _totals(tx: Transaction) -> ConsumerTotals:
     pages_bytes = sum(each.stored_bytes for each in tx.state.consumers.values())
-    return ConsumerTotals(pages_bytes, tx.state.forgotten_generation)
+    return ConsumerTotals(pages_bytes, tx.state.forgotten_generation, tx.state.forgotten_number)
 
 
 def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
-    return _save(tx, rules.opened(tx.state.consumers, _totals(tx), command, tx.now_ms))
+    return _save(
+        tx,
+        rules.opened(tx.state.consumers, _totals(tx), command, tx.now_ms, tx.state.forgotten_numbers.get),
+    )
 
 
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
@@ -48,7 +51,7 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
 
 def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     known = tx.state.consumers
-    filling = rules.lease_to_fill(known, command)
+    filling = rules.lease_to_fill(known, command, tx.now_ms)
     if filling is None:
         return known[consumer_key(command.queue, command.name)]
     is_full = rules.is_full(_totals(tx))
@@ -142,6 +145,13 @@ def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
         return consumer
     del tx.state.consumers[consumer.key]
     tx.state.forgotten_generation = max(tx.state.forgotten_generation, consumer.generation)
+    if consumer.leased:
+        numbers = tx.state.forgotten_numbers
+        numbers.pop(consumer.key, None)
+        numbers[consumer.key] = consumer.leased
+        if len(numbers) > limits.CONSUMER_NUMBERS_MAX:
+            dropped = numbers.pop(next(iter(numbers)))
+            tx.state.forgotten_number = max(tx.state.forgotten_number, dropped)
     return None
 
 

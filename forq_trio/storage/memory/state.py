@@ -157,8 +157,9 @@ class State:
     publications: by app, the latest last; apps_once: those whose names are used for one job.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
-    forgotten_generation: the highest one of the consumers that were forgotten. pages: of leases, by queue, consumer,
-    number and page.
+    forgotten_generation: the highest one of the consumers that were forgotten. forgotten_numbers: their highest lease
+    numbers by key, the latest last; forgotten_number: the highest one of those that are no longer there.
+    pages: of leases, by queue, consumer, number and page.
     events: those that are kept; events_end: the bytes of all that ever were.
     """
 
@@ -177,6 +178,8 @@ class State:
     apps_once: set[str] = field(default_factory=set)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     forgotten_generation: int = 0
+    forgotten_numbers: dict[str, int] = field(default_factory=dict)
+    forgotten_number: int = 0
     pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
     events: list[LoggedEvent] = field(default_factory=list)
     events_end: int = 0

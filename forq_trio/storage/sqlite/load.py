@@ -61,8 +61,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     consumers = [_consumer(row, path) for row in connection.execute(SQL["load_consumers"])]
     cache.consumers = {consumer.key: consumer for consumer in consumers}
     pages_bytes = sum(consumer.stored_bytes for consumer in consumers)
-    ((forgotten,),) = connection.execute(SQL["load_forgotten_generation"])
-    cache.consumer_totals = ConsumerTotals(pages_bytes, forgotten)
+    (forgotten,) = connection.execute(SQL["load_forgotten_consumers"])
+    cache.consumer_totals = ConsumerTotals(pages_bytes, *forgotten)
     for queue, counts in cache.counts.items():
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))

@@ -101,8 +101,11 @@ EXPECTED = {
     "ping": "SEARCH messages",
     "keep_finished": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "load_history": "SEARCH history USING COVERING INDEX history_queue (queue=?)",
-    "load_forgotten_generation": "SCAN consumers_forgotten",
-    "save_forgotten_generation": "SCAN consumers_forgotten",
+    "load_forgotten_consumers": "SCAN consumers_forgotten",
+    "save_forgotten_consumers": "SCAN consumers_forgotten",
+    "find_consumer_number": "SEARCH consumer_numbers USING INDEX sqlite_autoindex_consumer_numbers_1 (consumer=?)",
+    "save_consumer_number": "",
+    "drop_consumer_numbers": "SEARCH consumer_numbers USING INTEGER PRIMARY KEY (rowid<?)",
     "load_history_ends": "SCAN history_ends",
     "save_history_ends": "SCAN history_ends",
     "oldest_finished": "SCAN history",
@@ -209,12 +212,13 @@ ALLOWED_SCANS = (
     "(subquery-2)",
     "CONSTANT ROW",
     "history_ends",
-    "load_forgotten_generation",
-    "save_forgotten_generation",
+    "load_forgotten_consumers",
+    "save_forgotten_consumers",
     "page",
 )
 
 FIRST_ROWS = {
+    "drop_consumer_numbers": "SCAN consumer_numbers",
     "oldest_finished": "SCAN history",
     "load_history": "SCAN history USING COVERING INDEX history_queue",
 }

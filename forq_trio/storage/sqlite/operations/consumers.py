@@ -52,7 +52,14 @@ def open_each(tx: Transaction, commands: Sequence[OpenConsumer]) -> list[Consume
 
 
 def _open(tx: Transaction, command: OpenConsumer) -> Consumer:
-    return _save(tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms))
+    return _save(
+        tx, rules.opened(tx.consumers, tx.consumer_totals, command, tx.now_ms, partial(_number_of, tx))
+    )
+
+
+def _number_of(tx: Transaction, key: str) -> int | None:
+    found = tx.query("find_consumer_number", key)
+    return found[0][0] if found else None
 
 
 def lease(tx: Transaction, commands: Sequence[LeaseMessages]) -> list[Consumer | ForqError | Deferred]:
@@ -74,7 +81,7 @@ def _lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
 
 def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     queue = command.queue
-    filling = rules.lease_to_fill(tx.consumers, command)
+    filling = rules.lease_to_fill(tx.consumers, command, tx.now_ms)
     if filling is None:
         return tx.consumers[consumer_key(queue, command.name)]
     is_full = rules.is_full(tx.consumer_totals)
@@ -259,9 +266,11 @@ def _forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
         return consumer
     tx.query("forget_consumer", command.queue, command.name)
     del tx.consumers[consumer.key]
-    highest = max(tx.consumer_totals.forgotten_generation, consumer.generation)
-    tx.query("save_forgotten_generation", highest)
-    tx.consumer_totals = msgspec.structs.replace(tx.consumer_totals, forgotten_generation=highest)
+    if consumer.leased:
+        tx.query("save_consumer_number", consumer.key, consumer.leased)
+    dropped = [number for (number,) in tx.query("drop_consumer_numbers", limits.CONSUMER_NUMBERS_MAX)]
+    totals = tx.consumer_totals = rules.with_forgotten(tx.consumer_totals, consumer, dropped)
+    tx.query("save_forgotten_consumers", totals.forgotten_generation, totals.forgotten_number)
     return None
 
 

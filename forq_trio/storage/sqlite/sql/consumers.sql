@@ -13,13 +13,26 @@ ON CONFLICT (queue, name) DO UPDATE SET consumer = excluded.consumer;
 -- Forget a consumer.
 DELETE FROM consumers WHERE queue = ? AND name = ?;
 
--- name: load_forgotten_generation
--- The highest generation of the consumers that were forgotten.
-SELECT generation FROM consumers_forgotten;
+-- name: load_forgotten_consumers
+-- The highest generation of the consumers that were forgotten, and the number behind which unknown names begin.
+SELECT generation, number FROM consumers_forgotten;
 
--- name: save_forgotten_generation
--- Store the highest generation of the consumers that were forgotten.
-UPDATE consumers_forgotten SET generation = ?;
+-- name: save_forgotten_consumers
+-- Store the highest generation of the consumers that were forgotten, and the number behind which unknown names begin.
+UPDATE consumers_forgotten SET generation = ?, number = ?;
+
+-- name: find_consumer_number
+-- The highest lease number of a consumer that was forgotten.
+SELECT number FROM consumer_numbers WHERE consumer = ?;
+
+-- name: save_consumer_number
+-- Store the highest lease number of a consumer that is forgotten.
+REPLACE INTO consumer_numbers (consumer, number) VALUES (?, ?);
+
+-- name: drop_consumer_numbers
+-- Drop the lease numbers of those that were forgotten longest ago, all but so many.
+DELETE FROM consumer_numbers WHERE id <= (SELECT id FROM consumer_numbers ORDER BY id DESC LIMIT 1 OFFSET ?)
+RETURNING number;
 
 -- name: lease_page
 -- Lease ready messages to a consumer.
