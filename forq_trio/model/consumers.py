@@ -39,10 +39,10 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
 
     generation: grows whenever it is opened. idle_ms: its open lease is given back when it is not used for so long.
     leased: the number of the newest lease, 0 for none. acknowledged: all leases up to this number are settled.
-    released_before: the leases below this number that were not acknowledged were given back. open: the lease whose messages are leased,
-    None for none. complete: that lease gets no more messages. settling: how the open lease is being settled, None while
-    nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can still be read.
-    dropping: leases whose pages are yet to be deleted; `pages` says how many are left.
+    released_before: the leases below this number that were not acknowledged were given back. open: the lease whose
+    messages are leased, None for none. complete: that lease gets no more messages. settling: how the open lease is
+    being settled, None while nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can
+    still be read. dropping: leases whose pages are yet to be deleted; `pages` says how many are left.
     """
 
     queue: str

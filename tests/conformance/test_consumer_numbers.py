@@ -1,0 +1,68 @@
+"""Lease numbers: those of a name never come back, and a lease says when it was made."""
+
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.commands import ForgetConsumer, SettleLease
+from forq_trio.model.consumers import Settling
+from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
+
+from .script import T0, do, send
+from .test_consumers import lease, open_k, send_each, settle, step, stored
+
+ACKNOWLEDGE, RELEASE, _ = Settling
+
+
+@pytest.fixture(autouse=True)
+def _two_messages_a_page(monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_MESSAGES_MAX", 2)
+
+
+def forget(engine, name="k"):
+    while do(engine, ForgetConsumer("q", name)) is not None:
+        pass
+
+
+def test_no_lease_number_comes_back_after_a_consumer_was_forgotten(engine):
+    """Whoever stores results under lease numbers never writes over those of the consumer that was forgotten."""
+    open_k(engine)
+    for number in (1, 2):
+        send_each(engine, "ab")
+        lease(engine, number)
+        settle(engine, number, RELEASE if number == 2 else ACKNOWLEDGE)
+    forget(engine)
+    assert open_k(engine, name="other").leased == 0
+    anew = open_k(engine)
+    assert (anew.leased, anew.acknowledged, anew.open) == (2, 2, None)
+    again = [step(engine, number, generation=anew.generation) for number in (1, 2, 4)]
+    assert [type(outcome) for outcome in again] == [LeaseGone, LeaseGone, LeaseOutOfOrder]
+    third = lease(engine, 3, generation=anew.generation)
+    assert (third.open.number, third.open.messages) == (3, 2)
+    settle(engine, 3)
+    forget(engine)
+    forget(engine, "other")
+    assert (open_k(engine).leased, open_k(engine, name="other").leased) == (3, 0)
+
+
+def test_the_numbers_of_so_many_names_are_stored_and_others_begin_above_the_rest(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_NUMBERS_MAX", 2)
+    for number, name in enumerate("abc", start=1):
+        generation = open_k(engine, name=name).generation
+        for each in range(1, number + 1):
+            send(engine, "m")
+            lease(engine, each, generation=generation, name=name)
+            while do(engine, SettleLease("q", name, generation, each, ACKNOWLEDGE)).open is not None:
+                pass
+        forget(engine, name)
+    assert {name: open_k(engine, name=name).leased for name in "abcd"} == {"a": 1, "b": 2, "c": 3, "d": 1}
+
+
+def test_a_lease_says_when_it_was_made(engine):
+    open_k(engine)
+    send_each(engine, "abcde")
+    first = step(engine, now=T0 + 1)
+    assert (first.complete, first.open.made_at) == (False, T0 + 1)
+    complete = lease(engine, now=T0 + 2)
+    assert (complete.complete, complete.open.made_at) == (True, T0 + 1)
+    settle(engine)
+    assert stored(engine).kept[0].made_at == T0 + 1
