@@ -37,7 +37,11 @@ class Looks:
     async def queues(self) -> list[QueueInfo]:
         """All known queues by name, without oldest_ready_age_ms: from the cache, fast with thousands of them."""
         await trio.lowlevel.checkpoint()
-        return self.queues_named(sorted(self.counts()))
+        return self.queues_named(self.queue_names())
+
+    def queue_names(self) -> Sequence[str]:
+        """All known queues by name, as of the last commit; never changed, so it can be walked through."""
+        return self._writer.snapshot().queue_names
 
     def queues_named(self, queues: Sequence[str]) -> list[QueueInfo]:
         """`queues`, but these; zeros for one that is not known."""

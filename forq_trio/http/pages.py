@@ -1,19 +1,27 @@
 """Pages of queues: a list of queues is answered in parts, so that an answer has a bound however many there are."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Sequence
 
+from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 
 
 def page_of(
-    names: Iterable[str], principal: Principal, after: str, limit: int
+    names: Sequence[str], principal: Principal, after: str, limit: int
 ) -> tuple[list[str], str | None]:
-    """The first `limit` queues by name behind `after` that may be browsed; and the last, None if none follows it."""
-    by_name = sorted(names)
-    behind = islice(by_name, bisect_right(by_name, after), None)
-    found = list(islice((name for name in behind if principal.may(Scope.BROWSE, name)), limit + 1))
-    if len(found) <= limit:
-        return found, None
-    return found[:limit], found[limit - 1]
+    """The first `limit` queues behind `after` that may be browsed; and where the next page goes on, None at the end.
+
+    names: sorted. A page looks at QUEUES_LOOKED_AT_MAX of them, so one with a next page may have fewer than `limit`.
+    """
+    start = bisect_right(names, after)
+    looked_at = names[start : start + limits.QUEUES_LOOKED_AT_MAX]
+    found: list[str] = []
+    for index, name in enumerate(looked_at):
+        if principal.may(Scope.BROWSE, name):
+            found.append(name)
+            if len(found) == limit:
+                looked_at = looked_at[: index + 1]
+                break
+    at_end = start + len(looked_at) == len(names)
+    return found, None if at_end else looked_at[-1]

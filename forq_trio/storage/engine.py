@@ -53,7 +53,11 @@ The rules of every engine; the conformance suite checks them on each:
 14. While the history is on, a message that goes for good is in it from that very commit on: so every message that was
    ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
    grow by one in the order in which messages ended.
-15. Lifecycle events are stored in the batch of their change, with the next ids; those of a message are in order.
+15. There are at most QUEUES_MAX queues, and as many with settings. A send, a redrive or a setting that would make one
+   more, also by the dead-letter queue that it names, is refused; that queue exists once the message is stored. What
+   cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or that is
+   published, or for which a receiver names one. Only the default dead-letter queues are not counted.
+16. Lifecycle events are stored in the batch of their change, with the next ids; those of a message are in order.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -208,14 +212,19 @@ class BatchResult(Struct, gc=False):
 class Snapshot(Protocol):
     """What the engine knows without a query, as of the last commit.
 
-    It is not a copy: the next commit, which may run in a thread, changes it. `settings`, `tokens`, `sessions`,
-    `redrives` and `consumers` are replaced then and can be walked through; of `counts` look one up, or copy it
-    whole with `dict`.
+    It is not a copy: the next commit, which may run in a thread, changes it. `queue_names`, `settings`, `tokens`,
+    `sessions`, `redrives` and `consumers` are replaced then and can be walked through; of `counts` look one up, or copy
+    it whole with `dict`.
     """
 
     @property
     def counts(self) -> Mapping[str, QueueCounts]:
         """Messages by status of every known queue."""
+        ...
+
+    @property
+    def queue_names(self) -> Sequence[str]:
+        """All known queues by name."""
         ...
 
     @property

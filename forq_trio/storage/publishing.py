@@ -1,12 +1,12 @@
 """What both engines share of stages and publications."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import StagePage
-from forq_trio.model.errors import QueueFull, StageMissing, StagingFull
+from forq_trio.model.errors import Overloaded, QueueFull, StageMissing, StagingFull
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.publishing import Stage, Staging
 from forq_trio.model.queue_settings import Overflow, QueueRules
@@ -15,6 +15,25 @@ from forq_trio.storage.rules import Space, above
 
 read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
 """The messages of a part."""
+
+
+def admitted(
+    queue: str,
+    messages: Sequence[NewMessage],
+    admit: Callable[[str], Overloaded | None],
+    make_known: Callable[[str], None],
+) -> list[NewMessage]:
+    """Messages that enter their queue; those without their dead-letter queue for which that would be one too many."""
+    make_known(queue)
+    found = []
+    for message in messages:
+        target = message.dead_letter_queue
+        if target and admit(target) is None:
+            make_known(target)
+        elif target:
+            message = msgspec.structs.replace(message, dead_letter_queue=None)
+        found.append(message)
+    return found
 
 
 class Step:

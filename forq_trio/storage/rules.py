@@ -15,7 +15,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.errors import TooManyRedrives
+from forq_trio.model.errors import Overloaded, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
 from forq_trio.model.messages import (
     DLQ_SUFFIX,
@@ -55,8 +55,13 @@ class Delivered(Protocol):
     def attempts(self) -> int: ...
     @property
     def max_attempts(self) -> int | None: ...
-    @property
-    def dead_letter_queue(self) -> str | None: ...
+
+
+def check_queues(unknown: int, known: int) -> Overloaded | None:
+    """Overloaded if so many more queues would be too many."""
+    if unknown and known + unknown > limits.QUEUES_MAX:
+        return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
+    return None
 
 
 class PageBytes:
@@ -253,18 +258,19 @@ class Exhausted(NamedTuple):
 
 def exhausted(
     message: Delivered,
+    own: str,
     default_max_receives: int | None,
     policy: RedrivePolicy | None,
     rules: QueueRules,
-    is_full: Callable[[str, int], bool],
+    takes: Callable[[str, int | None], bool],
 ) -> Exhausted | None:
     """What becomes of a ready message that a claim meets, if it was delivered too often; None: it is handed out.
 
     The bound and the dead-letter queue of its sender and its queue come first; then those of the claim's redrive
-    policy, which deletes nothing that has a dead-letter queue. default_max_receives: the message's. is_full: has this
-    queue so many messages?
+    policy, which deletes nothing that has a dead-letter queue. own: the message's `dead_letter_target`.
+    default_max_receives: the message's. takes: whether this queue exists or may be made, and has fewer messages than
+    this (None: no bound).
     """
-    own = dead_letter_target(message.queue, message.dead_letter_queue, rules)
     if attempts_used_up(message.attempts, message.max_attempts, rules):
         return Exhausted(own, "failed")
     if policy is None:
@@ -275,7 +281,7 @@ def exhausted(
     named = policy.dead_letter_queue
     if named in (NO_DEAD_LETTERS, message.queue):
         return Exhausted(own, "failed")
-    if policy.messages_max is None or not is_full(named, policy.messages_max):
+    if takes(named, policy.messages_max):
         return Exhausted(named, "failed")
     return Exhausted(own, "dlq_full" if own == NO_DEAD_LETTERS else "failed")
 

@@ -109,15 +109,11 @@ class Directory:
         return await kept.once(viewer.sees, lambda: self._find_sources(known, viewer))
 
     async def _find(self) -> Known:
-        counts, before = self._broker.counts(), self._known.names
+        counts, names = self._broker.counts(), self._broker.queue_names()
         settings = [*self._broker.all_settings().values()]
         named = {
             *await self.turns.over(settings, lambda part: [each.dead_letter_queue or "" for each in part])
         }
-        is_same = len(before) == len(counts) and all(
-            await self.turns.over(before, lambda part: [all(name in counts for name in part)])
-        )
-        names = before if is_same else await self.turns.in_order([*counts])
         targets = await self.turns.over(
             names, lambda part: [name for name in part if is_dead_letter_queue(name) or name in named]
         )

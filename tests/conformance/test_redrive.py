@@ -2,7 +2,6 @@
 
 import pytest
 
-from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Produce, Redrive
 from forq_trio.model.messages import NewMessage, QueueCounts, Status
 from forq_trio.storage.engine import REQUEUED, Event
@@ -116,15 +115,12 @@ def test_who_waits_is_served_in_the_same_batch(engine):
     assert woken_by(engine, Redrive("q-dlq", (produced.id,))) == ["back"]
 
 
-def test_bounds_do_not_hold_for_it(engine, monkeypatch):
+def test_bounds_of_its_queue_do_not_hold_for_it(engine):
     produced = send_dead_letter(engine)
     configure(engine, max_messages=1, max_bytes=1)
     send(engine)
     assert redrive(engine, produced.id) == (True,)
     assert counted(engine)["q"].ready == 2
-    monkeypatch.setattr(limits, "QUEUES_MAX", 1)
-    assert redrive(engine, produced.id, queue="q", target="new") == (True,)
-    assert counted(engine)["new"].ready == 1
 
 
 @pytest.mark.parametrize("own", [None, ""])

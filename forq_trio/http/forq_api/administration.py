@@ -1,5 +1,7 @@
 """Queues as a whole: settings, pause, purge, removal. Our additions to Forq's API."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from forq_trio.broker.broker import Broker
@@ -8,7 +10,7 @@ from forq_trio.http.forq_api.reading import query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.model.access import Scope
-from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged
 
 
@@ -32,11 +34,15 @@ class AdministrationEndpoints:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._sorted_of: Mapping[str, QueueSettings] = {}
+        self._names: list[str] = []
 
     async def list(self, request: Request) -> Response:
         """A page of the queues for which something was set and that the key covers, by name."""
         settings = self._broker.all_settings()
-        page, last = page_of(settings, request.principal, *query_page(request.query))
+        if settings is not self._sorted_of:
+            self._names, self._sorted_of = sorted(settings), settings
+        page, last = page_of(self._names, request.principal, *query_page(request.query))
         queues = [
             ConfiguredQueue(settings=settings[queue], effective=self._broker.rules(queue), queue=queue)
             for queue in page

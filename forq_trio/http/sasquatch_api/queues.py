@@ -39,9 +39,8 @@ class QueueEndpoints:
         """A page of the queues by name, from the cache; for a token, those it covers. A Link header names the next."""
         request.principal.check_somewhere(Scope.BROWSE)
         after = dict(parse_qsl(request.query)).get("after", "")
-        counts = self._broker.counts()
-        page, last = page_of(counts, request.principal, after, limits.QUEUES_PAGE_MAX)
-        lengths = msgspec.json.encode([_length(queue, counts[queue]) for queue in page])
+        page, last = page_of(self._broker.queue_names(), request.principal, after, limits.QUEUES_PAGE_MAX)
+        lengths = msgspec.json.encode([_length(queue, self._broker.counts_of(queue)) for queue in page])
         headers = () if last is None else ((b"link", f'</queues?after={last}>; rel="next"'.encode()),)
         return Response(200, lengths, headers=headers)
 

@@ -30,6 +30,9 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     old = tx.state.settings.get(queue, QueueSettings())
     new = QueueSettings(paused=old.paused) if change is None else old.changed(change)
     _set(tx, queue, new)
+    named = new.dead_letter_queue
+    if named and named != old.dead_letter_queue:
+        tx.check_admitted(named)
     if new.group_in_flight_max != old.group_in_flight_max and tx.state.of_queue(queue, Status.HELD):
         tx.state.unhold_cursors[queue] = 0
     return new
@@ -43,12 +46,19 @@ def pause(tx: Transaction, command: Pause) -> None:
 
 
 def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
-    """Set the settings of a queue. Raises InvalidSetting where dead letters would go in a circle."""
+    """Set the settings of a queue.
+
+    Raises InvalidSetting where dead letters would go in a circle, Overloaded where too many queues have settings.
+    """
+    new = 0
     if settings == QueueSettings():
         tx.state.settings.pop(queue, None)
     else:
+        new = queue not in tx.state.settings
         tx.state.settings[queue] = settings
     rules.check_dead_letters_end(queue, lambda name: tx.rules(name).dead_letter_queue)
+    if (refusal := rules.check_queues(new, len(tx.state.settings) - new)) is not None:
+        raise refusal
 
 
 def purge(tx: Transaction, command: Purge) -> Purged:
@@ -82,6 +92,8 @@ def _at_rest(tx: Transaction, queue: str, message_id: str) -> Row | None:
 
 
 def redrive(tx: Transaction, command: Redrive) -> tuple[bool, ...]:
+    if command.target:
+        tx.check_admitted(command.target)
     _charge(tx, command)
     outcome = tuple(
         _redrive(tx, _at_rest(tx, command.queue, message_id), command.target)

@@ -114,10 +114,12 @@ class QueueClaims:
     def _exhausted(self, row: Row, policy: RedrivePolicy | None) -> rules.Exhausted | None:
         tx = self.tx
 
-        def is_full(queue: str, messages_max: int) -> bool:
-            return tx.state.counts(queue).total >= messages_max
+        def takes(queue: str, messages_max: int | None) -> bool:
+            has_space = messages_max is None or tx.state.counts(queue).total < messages_max
+            return has_space and tx.admit(queue) is None
 
-        return rules.exhausted(row, row.default_max_receives, policy, tx.rules(self.queue), is_full)
+        own = tx.dead_letter_target(row)
+        return rules.exhausted(row, own, row.default_max_receives, policy, tx.rules(self.queue), takes)
 
     def _remove(self, row: Row, away: rules.Exhausted) -> None:
         """Move a message that was delivered too often to its dead-letter queue, or delete it."""

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import Overloaded, TooManyApps
+from forq_trio.model.errors import TooManyApps
 from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
 from forq_trio.storage.allowance import Step as Allowed
 from forq_trio.storage.engine import DEFERRED, Deferred
@@ -13,6 +13,7 @@ from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.publishing import (
     Step,
+    admitted,
     check_space,
     check_staging,
     is_forgettable,
@@ -105,8 +106,7 @@ def _to_forget(tx: Transaction, *, full: bool) -> str | None:
 
 
 def _check_queue(tx: Transaction, queue: str, new: Space) -> None:
-    if queue not in tx.state.queues and len(tx.state.queues) >= limits.QUEUES_MAX:
-        raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
+    tx.check_admitted(queue)
     moving = [stage.space for stage in tx.state.stages.values() if stage.published and stage.queue == queue]
     on_the_way = Space(sum(space.messages for space in moving), sum(space.bytes for space in moving))
     refusal = check_space(tx.state.counts(queue), on_the_way, new, tx.rules(queue))
@@ -151,7 +151,7 @@ def advance(tx: Transaction) -> None:
                 tx.state.stages[number] = replace(stage, parts=left)
                 return
             if stage.published:
-                for message in read_part(part.body):
+                for message in admitted(stage.queue, read_part(part.body), tx.admit, tx.state.queues.add):
                     store(tx, stage.queue, message)
             taken += 1
             left = left[1:]

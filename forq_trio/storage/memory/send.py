@@ -6,7 +6,7 @@ import uuid6
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany, Resubmit
-from forq_trio.model.errors import InvalidContent, Overloaded, QueueFull, ServiceError
+from forq_trio.model.errors import InvalidContent, QueueFull, ServiceError
 from forq_trio.model.messages import REASON_OVERFLOW, NewMessage, NewMessageWithDefaultBound, Produced, Status
 from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.storage import engine, rules
@@ -81,8 +81,8 @@ def _send(
     newest: the last sequence given out before this command; later messages are not evicted. messages_max: one more
     bound, of this send alone: it refuses, and never evicts.
     """
-    if queue not in tx.state.queues and len(tx.state.queues) >= limits.QUEUES_MAX:
-        raise Overloaded(f"there are {limits.QUEUES_MAX} queues already")
+    named = [message.dead_letter_queue for message in messages if message.dead_letter_queue]
+    tx.check_admitted(queue, *named)
     try:
         for message in messages:
             message.content.encode()
@@ -223,5 +223,7 @@ def store(tx: Transaction, queue: str, message: NewMessage) -> Produced:
         window_ms = message.deduplication_window_ms
         window_ms = queue_rules.deduplication_window_ms if window_ms is None else window_ms
         tx.state.first_sends[queue, key] = FirstSend(row.id, row.seq, tx.now_ms + window_ms)
+    if message.dead_letter_queue:
+        tx.state.queues.add(message.dead_letter_queue)
     tx.transition(engine.PRODUCED, None, row)
     return Produced(row.id, row.seq)

@@ -319,6 +319,10 @@ class Committed:
         return {queue: self._state.counts(queue) for queue in self._state.queues}
 
     @property
+    def queue_names(self) -> list[str]:
+        return sorted(self._state.queues)
+
+    @property
     def staging(self) -> Staging:
         state = self._state
         return staging_of(state.stages, state.last_turn, len(state.publications))

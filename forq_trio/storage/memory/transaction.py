@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import Failure, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
@@ -73,6 +74,20 @@ class Transaction:
 
     def rules(self, queue: str) -> QueueRules:
         return self.state.rules(queue)
+
+    def admit(self, *queues: str) -> Overloaded | None:
+        """Overloaded if these queues would be too many."""
+        return rules.check_queues(len({*queues} - self.state.queues), len(self.state.queues))
+
+    def check_admitted(self, *queues: str) -> None:
+        if (refusal := self.admit(*queues)) is not None:
+            raise refusal
+
+    def dead_letter_target(self, row: Row) -> str:
+        """The dead-letter queue of a message; its own one only if that exists or may be made."""
+        may_be_made = row.dead_letter_queue is None or self.admit(row.dead_letter_queue) is None
+        own = row.dead_letter_queue if may_be_made or row.dead_letter_queue == NO_DEAD_LETTERS else None
+        return rules.dead_letter_target(row.queue, own, self.rules(row.queue))
 
     def measure(self, kind: str, queue: str, ms: int) -> None:
         self.durations.setdefault((kind, queue), []).append(ms)
@@ -147,7 +162,7 @@ class Transaction:
 
     def dead_letter_or_delete(self, row: Row, event_reason: str, failure_reason: str) -> None:
         """Move a message that failed, expired or is evicted to its dead-letter queue, or delete it if it has none."""
-        target = rules.dead_letter_target(row.queue, row.dead_letter_queue, self.rules(row.queue))
+        target = self.dead_letter_target(row)
         if target == NO_DEAD_LETTERS:
             self.clean_up(row, event_reason)
         else:

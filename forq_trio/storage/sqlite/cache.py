@@ -37,7 +37,8 @@ class QueueHistory(NamedTuple):
 class Cache:
     """The engine's `Snapshot`. A running batch changes nothing in it; its commit does (`Transaction.adopt`).
 
-    grouped: queues that got messages with a group. unhold_cursors: queues whose held messages all become ready, and the
+    queue_names: those of `counts`, sorted; replaced where it changes. grouped: queues that got messages with a group.
+    unhold_cursors: queues whose held messages all become ready, and the
     sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
@@ -51,6 +52,7 @@ class Cache:
         self.last_seq = 0
         self.next_due_ms: int | None = None
         self.counts: dict[str, QueueCounts] = {}
+        self.queue_names: list[str] = []
         self.grouped: set[str] = set()
         self.unhold_cursors: dict[str, int] = {}
         self.wake_next: set[str] = set()
@@ -94,6 +96,20 @@ class Cache:
 
     def history_counts(self) -> dict[str, HistoryCounts]:
         return {queue: each.kept for queue, each in dict(self.history).items()}
+
+    def take_counts(self, counts: Mapping[str, QueueCounts]) -> None:
+        """Store the counts of these queues."""
+        new = [queue for queue in counts if queue not in self.counts]
+        if new:
+            # A list that is sorted but for its end is sorted again in one pass.
+            self.queue_names = sorted(self.queue_names + new)
+        self.counts.update(counts)
+
+    def forget_counts(self, queues: Set[str]) -> None:
+        """These queues are gone."""
+        for queue in queues:
+            self.counts.pop(queue, None)
+        self.queue_names = [queue for queue in self.queue_names if queue not in queues]
 
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue. Callable from any thread."""

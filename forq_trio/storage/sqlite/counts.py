@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import QueueCounts, Status
+from forq_trio.storage.rules import check_queues
 from forq_trio.storage.sqlite.cache import Cache
 
 _BYTES = len(Status)
@@ -13,13 +15,15 @@ class Counts:
     """By how much one batch changed the counts of queues.
 
     _changes: messages in each status, and bytes, by queue. _forgotten: queues that were forgotten, with what the cache
-    says of them. _counts: what is written at the end of the batch.
+    says of them. _new_queues: how many of the changed queues are not in the cache. _counts: what is written at the end
+    of the batch.
     """
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._changes: dict[str, list[int]] = {}
         self._forgotten: set[str] = set()
+        self._new_queues = 0
         self._counts: dict[str, QueueCounts] = {}
 
     def counted(self, queue: str) -> QueueCounts:
@@ -31,6 +35,21 @@ class Counts:
         changes = self._changes.get(queue)
         known = None if queue in self._forgotten else self._cache.counts.get(queue)
         return (known.ready if known else 0) + (changes[0] if changes else 0)
+
+    def admit(self, *queues: str) -> Overloaded | None:
+        """Overloaded if these queues would be too many, None if there may be messages in them."""
+        known = self._cache.counts
+        unknown = {queue for queue in queues if queue not in known and queue not in self._changes}
+        return check_queues(len(unknown), len(known) + self._new_queues) if unknown else None
+
+    def make_known(self, queue: str) -> None:
+        """A queue exists from now on, although it has no messages yet."""
+        self._changes_of(queue)
+
+    def _forget_counts(self, queue: str) -> None:
+        self._forgotten.add(queue)
+        if self._changes.pop(queue, None) is not None:
+            self._new_queues -= queue not in self._cache.counts
 
     def _count(
         self, queue: str, source: int | None, to: str, target: int | None, count: int, size: int
@@ -51,6 +70,7 @@ class Counts:
         changes = self._changes.get(queue)
         if changes is None:
             changes = self._changes[queue] = [*_NO_CHANGE]
+            self._new_queues += queue not in self._cache.counts
         return changes
 
     def _with_changes(self, queue: str, changes: Sequence[int]) -> QueueCounts:

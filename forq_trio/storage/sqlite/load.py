@@ -34,14 +34,16 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     Raises StorageOpenError, which names the file by `path`, for a row that cannot be read.
     """
     cache = Cache(defaults)
+    counted: dict[str, QueueCounts] = {}
     for queue, grouped, unhold_cursor, *counts in connection.execute(SQL["load_counts"]):
         if not all(type(count) is int for count in counts):
             raise StorageOpenError(f"{path} is damaged: the counts of queue {queue} cannot be read")
-        cache.counts[queue] = QueueCounts(*counts)
+        counted[queue] = QueueCounts(*counts)
         if grouped:
             cache.grouped.add(queue)
         if unhold_cursor is not None:
             cache.unhold_cursors[queue] = unhold_cursor
+    cache.take_counts(counted)
     cache.change_settings(
         {queue: _settings(queue, text, path) for queue, text in connection.execute(SQL["load_settings"])}
     )

@@ -23,7 +23,7 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event
-from forq_trio.storage.rules import rules_of
+from forq_trio.storage.rules import check_queues, rules_of
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
 from forq_trio.storage.sqlite.changes import Changes
 from forq_trio.storage.sqlite.counts import Counts
@@ -155,22 +155,17 @@ class Transaction(Isolation, Counts):
 
     # Queues
 
-    def admit(self, queue: str) -> Overloaded | None:
-        """Overloaded if a send to `queue` would make one queue too many, else None.
-
-        Only sends are checked: a move to a dead-letter queue cannot be refused.
-        """
-        cache = self._cache.counts
-        if queue in cache or queue in self._changes:
-            return None
-        new = sum(1 for changed in self._changes if changed not in cache)
-        if len(cache) + new < limits.QUEUES_MAX:
-            return None
-        return Overloaded(f"there are {limits.QUEUES_MAX} queues already")
-
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue, as of the last command."""
         return (self._rules.get(queue) if self._rules else None) or self._cache.rules(queue)
+
+    def admit_settings(self, queue: str) -> Overloaded | None:
+        """Overloaded if too many queues have settings for one more."""
+        stored = self._cache.settings
+        if queue in stored or self._settings.get(queue) is not None:
+            return None
+        new = sum(settings is not None and name not in stored for name, settings in self._settings.items())
+        return check_queues(1, len(stored) + new)
 
     def settings(self, queue: str) -> QueueSettings:
         """The settings of a queue, as of the last command."""
@@ -197,7 +192,7 @@ class Transaction(Isolation, Counts):
 
     def make_grouped(self, queue: str) -> None:
         self._grouped.add(queue)
-        self._changes_of(queue)
+        self.make_known(queue)
 
     def unhold_cursor(self, queue: str) -> int | None:
         """The sequence up to which all held messages became ready; None where they stay held."""
@@ -220,7 +215,7 @@ class Transaction(Isolation, Counts):
     def move_unhold_cursor(self, queue: str, last: int | None) -> None:
         """Note the sequence up to which held messages became ready; 0 to begin, None to end."""
         self._unhold_cursors[queue] = last
-        self._changes_of(queue)
+        self.make_known(queue)
 
     def take_groups(self, most: int) -> list[Group]:
         """The groups whose held messages may become ready: those that earlier batches left, then those freed so far."""
@@ -240,10 +235,9 @@ class Transaction(Isolation, Counts):
 
     def forget(self, queue: str) -> None:
         """Forget an empty queue."""
-        self._forgotten.add(queue)
+        self._forget_counts(queue)
         self._grouped.discard(queue)
         self._unhold_cursors[queue] = None
-        self._changes.pop(queue, None)
         self.set(queue, QueueSettings())
 
     def round_of(self, queue: str, priority: int) -> int | None:
@@ -368,12 +362,12 @@ class Transaction(Isolation, Counts):
         cache.event_log = self.event_log
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
-            cache.counts.pop(queue, None)
             cache.grouped.discard(queue)
             cache.unhold_cursors.pop(queue, None)
         if self._forgotten:
+            cache.forget_counts(self._forgotten)
             cache.forget_rounds(self._forgotten)
-        cache.counts.update(self._counts)
+        cache.take_counts(self._counts)
         cache.grouped |= self._grouped
         for queue, last in self._unhold_cursors.items():
             if last is None:

@@ -6,7 +6,9 @@ import pytest
 import trio
 import trio.testing
 
+from forq_trio.http.pages import page_of
 from forq_trio.model import limits
+from forq_trio.model.access import EVERYBODY, AccessToken, Principal, Scope
 from forq_trio.model.messages import StoredMessage
 from forq_trio.wire.messages import MessageInfo
 from support.actors import all_idle
@@ -208,6 +210,18 @@ async def test_the_list_with_thousands_of_queues(api: Api):
             400,
             "bad_request.limit.out_of_range",
         )
+
+
+def test_a_page_looks_at_a_bounded_number_of_names(monkeypatch):
+    monkeypatch.setattr(limits, "QUEUES_LOOKED_AT_MAX", 3)
+    token = AccessToken("t", "", (Scope.BROWSE,), "*-mine", START_MS)
+    names = ["a", "b-mine", "c", "d", "e", "f", "g-mine"]
+    assert page_of(names, Principal(token), "", 9) == (["b-mine"], "c")
+    assert page_of(names, Principal(token), "c", 9) == ([], "f")
+    assert page_of(names, Principal(token), "f", 9) == (["g-mine"], None)
+    assert page_of(names, EVERYBODY, "b", 2) == (["b-mine", "c"], "c")
+    assert page_of(names, EVERYBODY, "d", 3) == (["e", "f", "g-mine"], None)
+    assert page_of([], EVERYBODY, "d", 3) == ([], None)
 
 
 def test_the_view_has_every_field_of_a_message():

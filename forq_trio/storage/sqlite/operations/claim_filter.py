@@ -15,7 +15,7 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP
 from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
-from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove
+from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove, target_of
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import Row, rows_of
@@ -128,7 +128,8 @@ def _find_exhausted(
     (message,) = rows_of(tx.query("find_by_sequence", str([row[_SEQ]])))
     ((default_max_receives,),) = tx.query("find_default_max_receives", message.seq)
     try:
-        away = exhausted(message, default_max_receives, policy, rules, partial(_is_full, tx))
+        own = target_of(tx, message)
+        away = exhausted(message, own, default_max_receives, policy, rules, partial(_takes, tx))
     except TypeError:
         return None
     return None if away is None else (message, away)
@@ -152,5 +153,7 @@ def _dead_letter(tx: Transaction, message: Row, away: Exhausted) -> None:
         tx.wake_next.add(away.target)
 
 
-def _is_full(tx: Transaction, queue: str, messages_max: int) -> bool:
-    return tx.counted(queue).total >= messages_max
+def _takes(tx: Transaction, queue: str, messages_max: int | None) -> bool:
+    if tx.admit(queue) is not None:
+        return False
+    return messages_max is None or tx.counted(queue).total < messages_max

@@ -24,14 +24,21 @@ def dead_letter_or_delete(
     for message in messages:
         goes_to = target
         if goes_to is None:
-            rules = tx.rules(message.queue)
-            goes_to = dead_letter_target(message.queue, message.dead_letter_queue, rules)
+            goes_to = target_of(tx, message)
         if goes_to in (NO_DEAD_LETTERS, message.queue):
             removed.append(message)
         else:
             moved.append(_move(tx, message, goes_to, event_reason, reason))
     remove(tx, removed, CLEANED_UP, event_reason)
     tx.run("dead_letter", moved)
+
+
+def target_of(tx: Transaction, message: Row) -> str:
+    """The dead-letter queue of a message; its own one only if that exists or may be made."""
+    own = message.dead_letter_queue
+    if own and tx.admit(own) is not None:
+        own = None
+    return dead_letter_target(message.queue, own, tx.rules(message.queue))
 
 
 def remove(tx: Transaction, messages: Sequence[Row], change: str, event_reason: str = "") -> None:

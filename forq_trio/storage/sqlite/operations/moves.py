@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from json import dumps
 
 from forq_trio.model.commands import Delete, Redrive, Resubmit
-from forq_trio.model.errors import ServiceError
+from forq_trio.model.errors import Overloaded, ServiceError
 from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.engine import DEFERRED, REQUEUED, Deferred
@@ -15,12 +15,15 @@ from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ...] | Deferred]:
+def redrive(tx: Transaction, commands: Sequence[Redrive]) -> list[tuple[bool, ...] | Overloaded | Deferred]:
     allowance = tx.allowances.of(Redrive)
-    outcomes: list[tuple[bool, ...] | Deferred] = []
+    outcomes: list[tuple[bool, ...] | Overloaded | Deferred] = []
     for command in commands:
         if allowance.used_up:
             outcomes.append(DEFERRED)
+            continue
+        if command.target and (refusal := tx.admit(command.target)):
+            outcomes.append(refusal)
             continue
         found = _named(tx, allowance, command.queue, command.message_ids)
         rows: list[tuple[object, ...]] = []

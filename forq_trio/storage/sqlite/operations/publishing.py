@@ -17,6 +17,7 @@ from forq_trio.storage.allowance import Step as Allowed
 from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
 from forq_trio.storage.publishing import (
     Step,
+    admitted,
     check_space,
     check_staging,
     is_forgettable,
@@ -176,7 +177,9 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
                 tx.query("shrink_stage", stage_id, messages, size, stored)
                 break
             if published:
-                store(tx, queue, read_part(tx.query("part_body", rowid)[0][0]), tx.rules(queue))
+                part = read_part(tx.query("part_body", rowid)[0][0])
+                part = admitted(queue, part, tx.admit, tx.make_known)
+                store(tx, queue, part, tx.rules(queue))
             tx.query("remove_part", rowid)
             taken += 1
             messages += part_messages

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Configure, ForgetQueue, Pause, Purge, Purged
-from forq_trio.model.errors import InvalidSetting
+from forq_trio.model.errors import InvalidSetting, Overloaded
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage.allowance import Allowance, within
 from forq_trio.storage.rules import check_dead_letters_end
@@ -16,21 +16,32 @@ from forq_trio.storage.sqlite.row import rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
-def configure(tx: Transaction, commands: Sequence[Configure]) -> list[QueueSettings | InvalidSetting]:
+def configure(
+    tx: Transaction, commands: Sequence[Configure]
+) -> list[QueueSettings | InvalidSetting | Overloaded]:
     return [_configure(tx, command) for command in commands]
 
 
-def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting:
+def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSetting | Overloaded:
     queue = command.queue
     old = tx.settings(queue)
     new = QueueSettings(paused=old.paused) if command.change is None else old.changed(command.change)
-    circle = _find_circle(tx, queue, new)
-    if circle is not None:
-        return circle
+    refusal = _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
+    if refusal is not None:
+        return refusal
     if new.group_in_flight_max != old.group_in_flight_max and tx.counted(queue).held:
         tx.move_unhold_cursor(queue, 0)
     tx.set(queue, new)
     return new
+
+
+def _admit(tx: Transaction, queue: str, old: QueueSettings, new: QueueSettings) -> Overloaded | None:
+    """Overloaded if new settings, or the dead-letter queue that they name, would be one too many."""
+    refusal = None if new == QueueSettings() else tx.admit_settings(queue)
+    target = new.dead_letter_queue
+    if refusal is None and target and target != old.dead_letter_queue:
+        refusal = tx.admit(target)
+    return refusal
 
 
 def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> InvalidSetting | None:
@@ -45,15 +56,20 @@ def _find_circle(tx: Transaction, queue: str, settings: QueueSettings) -> Invali
     return None
 
 
-def pause(tx: Transaction, commands: Sequence[Pause]) -> list[None]:
-    for command in commands:
-        settings = tx.settings(command.queue)
-        if settings.paused == command.paused:
-            continue
-        tx.set(command.queue, replace(settings, paused=command.paused))
-        if not command.paused:
-            tx.woken.add(command.queue)
-    return [None] * len(commands)
+def pause(tx: Transaction, commands: Sequence[Pause]) -> list[Overloaded | None]:
+    return [_pause(tx, command.queue, paused=command.paused) for command in commands]
+
+
+def _pause(tx: Transaction, queue: str, *, paused: bool) -> Overloaded | None:
+    settings = tx.settings(queue)
+    if settings.paused == paused:
+        return None
+    refusal = tx.admit_settings(queue) if paused else None
+    if refusal is None:
+        tx.set(queue, replace(settings, paused=paused))
+        if not paused:
+            tx.woken.add(queue)
+    return refusal
 
 
 def purge(tx: Transaction, commands: Sequence[Purge]) -> list[Purged]:

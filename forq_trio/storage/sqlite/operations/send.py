@@ -68,7 +68,7 @@ def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
 def _send_each(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> Sequence[Outcome]:
     """Store these messages, each alone; all at once where none can be refused."""
     rules = tx.rules(queue)
-    if not _is_bounded(rules) and tx.admit(queue) is None:
+    if not _is_bounded(rules) and tx.admit(queue, *_named(messages)) is None:
         return store(tx, queue, messages, rules)
     sent = [send(tx, queue, (message,)) for message in messages]
     return [stored[0] if isinstance(stored, list) else stored for stored in sent]
@@ -85,7 +85,7 @@ def send(
 
     newest, messages_max: see `evict_for`.
     """
-    refusal: ServiceError | Deferred | None = tx.admit(queue)
+    refusal: ServiceError | Deferred | None = tx.admit(queue, *_named(messages))
     if refusal is not None:
         return refusal
     rules = tx.rules(queue)
@@ -95,6 +95,11 @@ def send(
         if refusal is not None:
             return refusal
     return store(tx, queue, messages, rules)
+
+
+def _named(messages: Sequence[NewMessage]) -> list[str]:
+    """The dead-letter queues that messages name."""
+    return [message.dead_letter_queue for message in messages if message.dead_letter_queue]
 
 
 def _is_bounded(rules: QueueRules) -> bool:
@@ -138,6 +143,8 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
             arrival = (seq, message_id, queue, is_dlq, status, due_ms, now_ms, now_ms, message_size)
             row = (*arrival, expires_after, message.priority, position, *_own(message, group_id))
             tx.inserts.append(row)
+            if message.dead_letter_queue:
+                tx.make_known(message.dead_letter_queue)
         if status not in arrivals:
             arrivals[status] = _Arrivals()
         clock_ms = expires_after if status == _READY else min(due_ms, expires_after)
