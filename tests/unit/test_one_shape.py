@@ -28,6 +28,7 @@ FOR_DIALECTS = {
     "counts": "from the cache, without waiting",
     "counts_of": "the same",
     "queues_named": "the same",
+    "queue_names": "the same",
     "waiting": "the same",
     "is_known": "the same",
     "queue_of": "goes to a message by its sequence",
