@@ -198,8 +198,8 @@ def _guards(
     if engine.log is None:
         return []
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
-    guard = housekeeping.disk_guard = DiskGuard(engine.log.reserve_path, writer, reserve_bytes)
-    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters)
+    guard = housekeeping.disk_guard = DiskGuard(engine.log, writer, reserve_bytes)
+    checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.look)
     return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
 
 

@@ -106,7 +106,7 @@ class WriterActor:
 
     parked: the parked receivers. watches: wake tasks when messages become ready; event_watches: when events
     are stored. sends_refused: sends are answered StorageFull; set by the writer when the disk is full, by the disk
-    guard before that, and reset by the guard.
+    guard before that, and reset by the guard. space_short: the log has to start over early; set by the same two.
     files_problem: None, or what the file watch found; then what has to last is answered StorageLost.
     moved: is set, and replaced, when staged messages moved into their queues; set for good when the writer ends.
     token_changes: grows with every commit that may have changed access tokens; a cache of them is valid until then.
@@ -143,7 +143,7 @@ class WriterActor:
         self.event_watches = Watches()
         counters.event_log = lambda: store.snapshot().event_log
         self.token_changes = 0
-        self.sends_refused = False
+        self.sends_refused = self.space_short = False
         self.files_problem: str | None = None
         self.moved = trio.Event()
         counters.parked = self.parked
@@ -220,7 +220,7 @@ class WriterActor:
 
     def note_storage_full(self) -> bool:
         """The disk is full: refuse sends from now on. True if the listener freed some space."""
-        self.sends_refused = True
+        self.sends_refused = self.space_short = True
         return self._listener.storage_full()
 
     def drain_receivers(self) -> None:

@@ -7,11 +7,11 @@ CHECKPOINT_PASSES_MAX times where commits are always quicker; then the writer is
 rest, and the next commit starts the log over. So under load nobody waits for more than the last few commits to be
 moved. A long read holds the log: nothing after its snapshot can be moved before it ends. Then the writer is not
 paused, because that would not help; it is logged once, and tried again with every CHECKPOINT_PAGES. When nothing was
-committed for a while the log is emptied the same way. While sends are refused because the disk is full, the log is
-started over as soon as it has grown a little, but keeps its length: other programs would take the space, and acks
-need it.
+committed for a while the log is emptied the same way. While disk space is short, the log is started over as soon as it
+has grown a little, but keeps its length: other programs would take the space, and acks need it.
 """
 
+from collections.abc import Callable
 from time import perf_counter
 
 import trio
@@ -26,14 +26,21 @@ from forq_trio.writer_actor import WriterActor
 
 
 class Checkpointer:
-    """A job: `run` until cancelled."""
+    """A job: `run` until cancelled. on_moved: called after a checkpoint while disk space is short."""
 
     name = "checkpoint"
 
-    def __init__(self, wal: WriteAheadLog, writer: WriterActor, counters: Counters) -> None:
+    def __init__(
+        self,
+        wal: WriteAheadLog,
+        writer: WriterActor,
+        counters: Counters,
+        on_moved: Callable[[], None] = lambda: None,
+    ) -> None:
         self._wal = wal
         self._writer = writer
         self._counters = counters
+        self._on_moved = on_moved
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
         self._commits = 0
@@ -73,7 +80,7 @@ class Checkpointer:
         self._hold_logged = False
 
     def _has_grown(self) -> bool:
-        pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.sends_refused else limits.CHECKPOINT_PAGES
+        pages = limits.CHECKPOINT_FULL_DISK_PAGES if self._writer.space_short else limits.CHECKPOINT_PAGES
         return self._log_pages - self._tried_pages >= pages
 
     async def run(self) -> None:
@@ -82,7 +89,7 @@ class Checkpointer:
             self._grew = trio.Event()
             result = await self._checkpoint()
             is_long = result is not None and result.log_pages >= limits.CHECKPOINT_PAUSE_PAGES
-            if result is not None and (is_long or self._writer.sends_refused):
+            if result is not None and (is_long or self._writer.space_short):
                 await self._restart_log(result)
             await self._empty_when_idle()
 
@@ -116,7 +123,7 @@ class Checkpointer:
                 return
             if commits != self._commits:
                 continue
-            truncate = not self._writer.sends_refused
+            truncate = not self._writer.space_short
             result = await self._checkpoint_while_paused(truncate=truncate)
             emptied = result is not None and result.log_pages == (0 if truncate else result.moved_pages)
 
@@ -151,6 +158,8 @@ class Checkpointer:
         self._tried_pages = min(result.log_pages, self._log_pages)
         if not self._has_grown() and not self._asked:
             self._grew = trio.Event()  # the pages added meanwhile are not enough for another one
+        if self._writer.space_short:
+            self._on_moved()
         return result
 
     def _words(self, result: CheckpointResult) -> str:

@@ -2,13 +2,16 @@
 
 Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
 
-- Free space: with less of it, sends are refused, before the disk is full. They are accepted again when a quarter more
-  is free.
+- Free space: sends are refused when the next commit of them would leave less, before the disk is full. They are
+  accepted again when a quarter more is free. Free pages of the database file count as space (disk_room.py).
 - The reserve file beside the database: when the disk becomes full all the same, because another program filled it, the
   file is deleted. Acks, nacks, extensions, claims and checkpoints use its space: they write to the log, and a
-  checkpoint lets the log start over. The file is made again when the disk has space for it.
+  checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
+  program can take as well once the file is gone.
 
-That costs one system call every few seconds and no query.
+Between two looks the guard counts what commits write. When that is a quarter of what the last look found for sends, it
+looks again at once, so sends pass the bound by one commit at most, however fast they are. A look costs a few system
+calls and no query.
 """
 
 import os
@@ -18,7 +21,9 @@ from pathlib import Path
 
 import trio
 
+from forq_trio.jobs.disk_room import room_for_sends
 from forq_trio.model import limits
+from forq_trio.storage.engine import WriteAheadLog
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 
@@ -26,21 +31,21 @@ from forq_trio.writer_actor import WriterActor
 class DiskGuard:
     """A job: `run` until cancelled.
 
-    reserve: the path of the reserve file, on the disk of the database. keep_bytes: the size of each reserve; with 0
-    there is no file, and sends are refused only while the disk is full. free_bytes: returns how much this process may
-    still write to the disk of a directory.
+    wal: the log of the database. keep_bytes: the size of each reserve; with 0 there is no file, and sends are refused
+    only while the disk is full. free_bytes: returns how much this process may still write to the disk of a directory.
     """
 
     name = "disk"
 
     def __init__(
         self,
-        reserve: str,
+        wal: WriteAheadLog,
         writer: WriterActor,
         keep_bytes: int,
         free_bytes: Callable[[Path], int] | None = None,
     ) -> None:
-        self._reserve = Path(reserve)
+        self._wal = wal
+        self._reserve = Path(wal.reserve_path)
         self._writer = writer
         self._keep_bytes = keep_bytes
         self._free_bytes = free_bytes or free_bytes_of
@@ -48,41 +53,53 @@ class DiskGuard:
         self._woken = trio.Event()
         self._has_reserve = False
         self._logged_refused = False
+        self._room_bytes = 0  # for sends, as of the last look
+        self._written_bytes = 0  # to the log, since then
+        self._log_pages = 0
 
     async def run(self) -> None:
         try:
             while True:
                 with suppress(FileNotFoundError):  # the directory was moved: the file watch tells of it
-                    await self._check_space()
+                    await self._restore_reserve()
+                self.look()
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
         finally:
             self._give_up_reserve()  # before the last checkpoint, which may need the space
 
-    async def _check_space(self) -> None:
-        spare = self._spare_bytes()
-        if not self._has_reserve and spare >= self._keep_bytes > 0:
-            await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
-            spare = self._spare_bytes()
-        if self._writer.sends_refused:
-            wanted = self._keep_bytes + self._keep_bytes // 4 + limits.DISK_REOPEN_BYTES
-            self._writer.sends_refused = spare < wanted
-        elif spare < self._keep_bytes:
-            self._writer.sends_refused = True
-        self._log_change(spare)
+    def note_commit(self) -> None:
+        """A batch was committed: count what it wrote, and look at the disk where that is much of what was left."""
+        pages = self._wal.pages()
+        added = pages - self._log_pages if pages >= self._log_pages else pages
+        self._log_pages = pages
+        self._written_bytes += added * limits.LOG_PAGE_BYTES
+        if (
+            self._written_bytes * limits.DISK_LOOK_SHARE >= self._room_bytes
+            and not self._writer.sends_refused
+        ):
+            self.look()
 
-    def _spare_bytes(self) -> int:
-        """Free bytes besides the reserve file, which may still have to be made; negative if it does not fit."""
-        free = self._free_bytes(self._reserve.parent)
-        return free if self._has_reserve else free - self._keep_bytes
-
-    def _log_change(self, spare: int) -> None:
-        """Log when sends begin to be refused, and when they are accepted again."""
-        if self._writer.sends_refused != self._logged_refused:
-            self._logged_refused = self._writer.sends_refused
+    def look(self) -> None:
+        """Look at the disk: refuse sends, or accept them again."""
+        writer = self._writer
+        try:
+            free_bytes = self._free_bytes(self._reserve.parent)
+        except FileNotFoundError:
+            return
+        room = room_for_sends(free_bytes, self._keep_bytes, self._wal.space(), has_reserve=self._has_reserve)
+        self._room_bytes, self._written_bytes = room, 0
+        quarter = self._keep_bytes // 4
+        a_commit = max(1, min(quarter, limits.COMMIT_BYTES_MAX))
+        writer.sends_refused = room < (
+            quarter + limits.DISK_REOPEN_BYTES if writer.sends_refused else a_commit
+        )
+        writer.space_short = room < limits.DISK_SHORT_BYTES
+        if writer.sends_refused != self._logged_refused:
+            self._logged_refused = writer.sends_refused
             event = LogEvent.DISK_FULL if self._logged_refused else LogEvent.DISK_ROOM
-            log(event, spare_bytes=spare, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
+            log(event, free_bytes=free_bytes, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
 
     def make_space(self) -> bool:
         """The disk is full: delete the reserve file and check the disk soon. False if there was no such file."""
@@ -93,6 +110,13 @@ class DiskGuard:
         had_reserve, self._has_reserve = self._has_reserve, False
         self._reserve.unlink(missing_ok=True)
         return had_reserve
+
+    async def _restore_reserve(self) -> None:
+        """Make the reserve file where it is missing and the disk has space for it, and some for the log."""
+        if self._has_reserve or self._keep_bytes == 0:
+            return
+        if self._free_bytes(self._reserve.parent) >= self._keep_bytes + self._keep_bytes // 4:
+            await trio.to_thread.run_sync(self._make_reserve, limiter=self._limiter)
 
     def _make_reserve(self) -> None:
         """Make the reserve file. Runs in a thread: some file systems have to write all of it."""

@@ -17,6 +17,8 @@ class Housekeeping(WriterListener):
         self.failed_sweeps: Sequence[Periodic] = ()
 
     def committed(self) -> None:
+        if self.disk_guard is not None:
+            self.disk_guard.note_commit()
         if self.checkpointer is not None:
             self.checkpointer.note_commit()
 
@@ -25,4 +27,8 @@ class Housekeeping(WriterListener):
             sweep.nudge()
 
     def storage_full(self) -> bool:
-        return self.disk_guard is not None and self.disk_guard.make_space()
+        """Give the reserve up and move the log into the database at once, before another program takes the space."""
+        made_space = self.disk_guard is not None and self.disk_guard.make_space()
+        if made_space and self.checkpointer is not None:
+            self.checkpointer.hurry()
+        return made_space

@@ -231,11 +231,15 @@ BACKUP_KEEP_MAX = 1_000
 BACKUP_RETRY_SECONDS = 600.0
 BACKUP_LOOK_SECONDS_MAX = 60.0
 
-# Disk space: the size of the reserve file, and as much again that sends leave free. Measured every few seconds.
+# Disk space: the size of the reserve file, and as much again that sends leave free. Measured every few seconds, and
+# when commits have written a share of what the last look found for sends. With less than SHORT the log starts over
+# early.
 DISK_RESERVE_MIB_DEFAULT = 64
 DISK_RESERVE_MIB_MAX = 1024 * 1024
 DISK_LOOK_SECONDS = 2.0
+DISK_LOOK_SHARE = 4
 DISK_REOPEN_BYTES = MIB
+DISK_SHORT_BYTES = 128 * MIB
 
 FILES_LOOK_SECONDS = 2.0
 
@@ -436,6 +440,9 @@ assert CHECKPOINT_PAUSE_PAGES * LOG_PAGE_BYTES <= DISK_RESERVE_MIB_DEFAULT * MIB
 assert BACKUP_STEP_PAGES <= BACKUP_SYNC_PAGES
 assert BACKUP_KEEP_DEFAULT <= BACKUP_KEEP_MAX
 assert CHECKPOINT_PAUSE_PAGES * LOG_PAGE_BYTES < LOG_KEPT_BYTES
+assert CHECKPOINT_PAUSE_PAGES * LOG_PAGE_BYTES <= DISK_SHORT_BYTES
+assert CHECKPOINT_FULL_DISK_PAGES * LOG_PAGE_BYTES < DISK_REOPEN_BYTES
+assert DISK_LOOK_SHARE * CHECKPOINT_PAGES * LOG_PAGE_BYTES <= DISK_SHORT_BYTES
 assert CHECKPOINT_REST_PAGES < WRITE_BACK_PAGES_MIN < CHECKPOINT_PAGES < CHECKPOINT_PAUSE_PAGES
 assert JOB_RESTART_SECONDS_MIN <= JOB_RESTART_SECONDS_MAX
 assert URI_BYTES_MAX <= HEADER_BYTES_MAX

@@ -292,6 +292,20 @@ class CheckpointResult(Struct, frozen=True, gc=False):
     moved_pages: int
 
 
+class LogSpace(Struct, frozen=True, gc=False):
+    """Disk space that a log and its database have already, in bytes.
+
+    used_bytes: what the next commit adds to; 0 when it starts the log over. file_bytes: how long the log's file is.
+    unmoved_bytes: of the log, what is not in the database yet. free_page_bytes: how much of the database file holds
+    nothing, as of the last checkpoint.
+    """
+
+    used_bytes: int
+    file_bytes: int
+    unmoved_bytes: int
+    free_page_bytes: int
+
+
 class WriteAheadLog(Protocol):
     """The write-ahead log of an engine: checkpoints move commits from it into the database, beside the writer."""
 
@@ -312,6 +326,10 @@ class WriteAheadLog(Protocol):
 
     def pages(self) -> int:
         """Pages in the log after the last commit."""
+        ...
+
+    def space(self) -> LogSpace:
+        """A few system calls and no query: safe in any thread, and quick enough for the event loop."""
         ...
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:

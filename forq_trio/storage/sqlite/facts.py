@@ -7,18 +7,11 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.storage.engine import NO_DURABILITY, EngineFacts
 from forq_trio.storage.sqlite.files.open import Database
-from forq_trio.storage.sqlite.log import SqliteLog
-
-# The header of a database file (sqlite.org/fileformat2.html, section 1.3).
-_HEADER_BYTES = 100
-_PAGE_SIZE = slice(16, 18)
-_FREE_PAGES = slice(36, 40)
+from forq_trio.storage.sqlite.log import SqliteLog, free_pages
 
 
 def facts_of(database: Database, log: SqliteLog, durability: str) -> EngineFacts:
-    """The header of the file is read and nothing else: it says what was free at the last checkpoint."""
-    header = os.pread(database.descriptor, _HEADER_BYTES, 0)
-    page_bytes = int.from_bytes(header[_PAGE_SIZE]) or limits.LOG_PAGE_BYTES
+    page_bytes, free_page_bytes = free_pages(database.descriptor)
     free_bytes, total_bytes = _disk(os.path.dirname(database.real_path))
     return EngineFacts(
         name="SQLite",
@@ -26,7 +19,7 @@ def facts_of(database: Database, log: SqliteLog, durability: str) -> EngineFacts
         durability=durability,
         path=None if durability == NO_DURABILITY else database.real_path,
         file_bytes=os.fstat(database.descriptor).st_size,
-        free_page_bytes=int.from_bytes(header[_FREE_PAGES]) * page_bytes,
+        free_page_bytes=free_page_bytes,
         log_bytes=log.pages() * page_bytes,
         log_bytes_max=limits.CHECKPOINT_PAUSE_PAGES * page_bytes,
         disk_free_bytes=free_bytes,

@@ -11,16 +11,31 @@ So an idle one keeps its length, unless a long read has made it very long.
 """
 
 import os
+from contextlib import suppress
 from threading import Lock
 
 import apsw
 
 from forq_trio.model import limits
-from forq_trio.storage.engine import CheckpointResult
+from forq_trio.storage.engine import CheckpointResult, LogSpace
 from forq_trio.storage.sqlite.files.faults import unavailable, unsynced
 from forq_trio.storage.sqlite.files.identity import LOG_SUFFIX
 from forq_trio.storage.sqlite.files.open import Database, open_checkpointer
 from forq_trio.storage.sqlite.files.write_back import write_back
+
+# The headers of a database file (sqlite.org/fileformat2.html, section 1.3), of the log and its pages (section 4.1).
+_HEADER_BYTES = 100
+_PAGE_SIZE = slice(16, 18)
+_FREE_PAGES = slice(36, 40)
+_LOG_HEADER_BYTES = 32
+_FRAME_HEADER_BYTES = 24
+
+
+def free_pages(descriptor: int) -> tuple[int, int]:
+    """The size of a page of a database file, and the bytes of its free pages: as of the last checkpoint."""
+    header = os.pread(descriptor, _HEADER_BYTES, 0)
+    page_bytes = int.from_bytes(header[_PAGE_SIZE]) or limits.LOG_PAGE_BYTES
+    return page_bytes, int.from_bytes(header[_FREE_PAGES]) * page_bytes
 
 
 class SqliteLog:
@@ -31,6 +46,7 @@ class SqliteLog:
         self.reserve_path = database.reserve_path
         self.files_problem = database.names.problem
         self._pages = self._moved = 0
+        self._starts = 0  # how often the log has started over
         self._lock = Lock()
         self._database = database
         self._connection = open_checkpointer(database.real_path)
@@ -40,6 +56,22 @@ class SqliteLog:
 
     def pages(self) -> int:
         return self._pages
+
+    def space(self) -> LogSpace:
+        """See engine.py. A log of which all is in the database starts over with the next commit, if nobody reads it."""
+        page_bytes, free_page_bytes = free_pages(self._database.descriptor)
+        frame_bytes = page_bytes + _FRAME_HEADER_BYTES
+        unmoved = max(0, self._pages - self._moved)
+        file_bytes = 0
+        with suppress(FileNotFoundError):
+            size = os.path.getsize(self._database.real_path + LOG_SUFFIX)
+            file_bytes = max(0, size - _LOG_HEADER_BYTES)
+        return LogSpace(
+            used_bytes=self._pages * frame_bytes if unmoved else 0,
+            file_bytes=file_bytes,
+            unmoved_bytes=unmoved * frame_bytes,
+            free_page_bytes=free_page_bytes,
+        )
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         """See engine.py. Waits for a checkpoint that runs already, not for readers. Raises StorageUnavailable."""
@@ -59,6 +91,7 @@ class SqliteLog:
         except apsw.BusyError:
             return None
         self._pages = self._moved = 0
+        self._starts += 1
         return CheckpointResult(0, 0)
 
     def _is_long(self) -> bool:
@@ -69,9 +102,12 @@ class SqliteLog:
 
     def _copy(self) -> CheckpointResult:
         """Copy what can be copied beside commits and readers, and sync it."""
+        starts, before = self._starts, self._moved
         result = self._move(apsw.SQLITE_CHECKPOINT_PASSIVE)
-        before = self._moved if self._moved <= result.moved_pages else 0  # else the log has started over
-        self._moved = result.moved_pages
+        # A commit during or after the checkpoint may have started the log over: then nothing of the new one is moved.
+        self._moved = result.moved_pages if starts == self._starts else 0
+        if result.moved_pages < before:
+            before = 0
         if result.moved_pages - before >= limits.WRITE_BACK_PAGES_MIN:
             write_back(self._database.descriptor)
         os.fdatasync(self._database.descriptor)
@@ -86,5 +122,10 @@ class SqliteLog:
             self._connection.close()
 
     def _note_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        if pages < self._pages or self._moved >= self._pages:
+            self._moved = (
+                0  # it has started over; where all was in the database and a reader holds it, maybe not
+            )
+            self._starts += 1
         self._pages = pages
         return apsw.SQLITE_OK

@@ -8,7 +8,7 @@ import trio.testing
 
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
-from forq_trio.storage.engine import CheckpointResult, EngineSettings
+from forq_trio.storage.engine import CheckpointResult, EngineSettings, LogSpace
 from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.system import open_system
 from support.actors import ObservedEngine, until
@@ -29,6 +29,9 @@ class SlowCheckpoints(ObservedEngine):
 
     def pages(self) -> int:
         return limits.CHECKPOINT_PAGES
+
+    def space(self) -> LogSpace:
+        return LogSpace(used_bytes=0, file_bytes=0, unmoved_bytes=0, free_page_bytes=0)
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         self.begun.set()

@@ -13,7 +13,7 @@ from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.supervisor import supervise
 from forq_trio.model import limits
 from forq_trio.model.errors import StorageUnavailable
-from forq_trio.storage.engine import CheckpointResult, EngineSettings
+from forq_trio.storage.engine import CheckpointResult, EngineSettings, LogSpace
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
@@ -38,6 +38,9 @@ class Checkpointed(ObservedEngine):
 
     def pages(self) -> int:
         return self._log.pages()
+
+    def space(self) -> LogSpace:
+        return self._log.space()
 
     def checkpoint(self, *, truncate: bool) -> CheckpointResult:
         if self.checkpoint_refusals > 0:
@@ -366,7 +369,7 @@ async def test_a_read_that_keeps_the_log_from_being_emptied_is_no_failure(
             nursery.cancel_scope.cancel()
 
 
-async def test_on_a_full_disk_the_log_starts_over_early_and_keeps_its_length(
+async def test_while_space_is_short_the_log_starts_over_early_and_keeps_its_length(
     engine, path, house, monkeypatch
 ) -> None:
     """What acks write then needs no new space, and what there is nobody else gets."""
@@ -378,7 +381,7 @@ async def test_on_a_full_disk_the_log_starts_over_early_and_keeps_its_length(
             await writer.execute(send(f"{number} {BODY}"))
         length, pages = log_bytes(path), engine.log.pages()
         assert engine.checkpoints == []
-        writer.sends_refused = True
+        writer.space_short = True
         with trio.fail_after(120):
             while engine.log.pages() >= pages:
                 pages = engine.log.pages()

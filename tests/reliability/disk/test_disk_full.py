@@ -159,6 +159,55 @@ async def test_a_full_disk_stops_sends_only_and_there_is_no_need_to_restart(smal
     assert check_file(str(database)).ok
 
 
+async def fill_fast(shop: Shop, disk: Path) -> int:
+    """Send from several connections until each was refused; returns the least free space that was seen."""
+    low = os.statvfs(disk).f_bavail
+
+    async def send_all() -> None:
+        nonlocal low
+        while (await shop.send()).status_code == 204:
+            low = min(low, os.statvfs(disk).f_bavail)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(send_all)
+    return low * os.statvfs(disk).f_frsize
+
+
+async def empty(shop: Shop) -> None:
+    while messages := await shop.take(50):
+        await shop.settle("ack", messages)
+    await shop.check()
+    assert shop.stored == 0
+
+
+async def test_a_disk_that_sends_filled_takes_sends_again_when_the_queue_is_empty(small_disk) -> None:
+    """The file stays as long as it was: its free pages are what there is, also for the next process."""
+    database = small_disk / "forq.db"
+    settings = {"FORQ_DISK_RESERVE_MB": str(RESERVE_MIB)}
+    with real_server(database, **settings) as server:
+        async with make_client(server) as client:
+            shop = Shop(client)
+            low = await fill_fast(shop, small_disk)
+            assert low >= RESERVE_MIB * 1024 * 1024 / 2
+            assert (small_disk / "forq.db.reserve").exists()
+            await empty(shop)
+            await shop.send_until_accepted()
+            for _ in range(200):
+                assert (await shop.send()).status_code == 204
+                await shop.settle("ack", await shop.take(2))
+            await fill_fast(shop, small_disk)
+            await empty(shop)
+        assert server.stop() == 0
+    with real_server(database, **settings) as server:
+        async with make_client(server) as client:
+            shop._client = client
+            for _ in range(50):
+                assert (await shop.send()).status_code == 204
+        assert server.stop() == 0
+    assert check_file(str(database)).ok
+
+
 @pytest.mark.tier2
 async def test_killed_on_a_full_disk_it_starts_again_and_what_is_stored_can_be_consumed(small_disk) -> None:
     database = small_disk / "forq.db"

@@ -1,0 +1,36 @@
+"""How much sends may write before the disk is looked at again: a pure function of what the look saw.
+
+A send writes pages to the log first; a checkpoint copies them into the database file later. So the disk has to give
+
+- what the log file grows by: the log writes over its file first, from the start once all of it is in the database;
+- what the database file grows by: its free pages are used first. How many of the log's pages will make it grow is not
+  known without a query, so all of them count, those that are not in the database yet included.
+
+Of the free space sends leave `keep_bytes`, the first reserve. Where the free pages of the file hold all that sends
+write, the disk has to give space for the log alone, which starts over: then sends leave a quarter of the first reserve.
+They never count on the reserve file, the second one, and where it is missing they leave the space to make it.
+"""
+
+from forq_trio.storage.engine import LogSpace
+
+LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
+
+
+def room_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+    """How many bytes of log sends may write; 0 or less: none. free_bytes: of the disk, without the reserve file."""
+    in_log = log.file_bytes - log.used_bytes  # may be written without growing the log
+    in_file = log.free_page_bytes - log.unmoved_bytes  # and without growing the database
+    spare = free_bytes if has_reserve else free_bytes - keep_bytes
+    inside = -1
+    if has_reserve or keep_bytes == 0:
+        inside = min(in_file, in_log + max(0, spare - keep_bytes // LOG_SHARE))
+    if spare < keep_bytes:
+        return inside
+    return max(inside, _room_growing(spare - keep_bytes, *sorted((in_log, in_file))))
+
+
+def _room_growing(disk_bytes: int, first: int, second: int) -> int:
+    """The most to write if past `first` one file grows, and past `second` both do, by `disk_bytes` in all."""
+    if first + disk_bytes <= second:
+        return first + disk_bytes
+    return (disk_bytes + first + second) // 2

@@ -1,0 +1,145 @@
+"""The guard between two looks: sends come as fast as they can while its clock stands still.
+
+The disk has a size, and what the files of the database take is what is gone from it. Checkpoints run as they would.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from forq_trio.jobs.checkpointer import Checkpointer
+from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.housekeeping import Housekeeping
+from forq_trio.model.errors import StorageFull
+from forq_trio.model.limits import KIB, MIB
+from forq_trio.storage.engine import EngineSettings
+from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.telemetry.counters import Counters
+from forq_trio.writer_actor import WriterActor
+from support.actors import all_idle, running_writer, until
+from support.words import ack, claim, send
+
+KEEP = 4 * MIB
+DISK = 24 * MIB
+BODY = 100 * KIB
+
+
+class Server:
+    """A writer with its guard and checkpointer. low: the least that was free beside the reserve file."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.low = DISK
+        self.writer: WriterActor
+        self.guard: DiskGuard
+        self.house = Housekeeping()
+        self.engine = SqliteEngine(str(directory / "forq.db"), EngineSettings())
+
+    def free_bytes(self, _directory: Path) -> int:
+        taken = sum(entry.stat().st_size for entry in os.scandir(self.directory))
+        self.low = min(self.low, DISK - taken)
+        return DISK - taken
+
+    def reserve_bytes(self) -> int:
+        return os.path.getsize(self.engine.log.reserve_path)
+
+    async def start(self, nursery: trio.Nursery) -> None:
+        self.guard = self.house.disk_guard = DiskGuard(self.engine.log, self.writer, KEEP, self.free_bytes)
+        nursery.start_soon(self.guard.run)
+        await until(lambda: self.guard._has_reserve and not self.writer.sends_refused)
+
+    def checkpoints(self, nursery: trio.Nursery) -> None:
+        checkpointer = Checkpointer(self.engine.log, self.writer, Counters(), self.guard.look)
+        self.house.checkpointer = checkpointer
+        nursery.start_soon(checkpointer.run)
+
+    async def fill(self) -> int:
+        """Send until it is refused; returns how many were stored."""
+        stored = 0
+        while True:
+            try:
+                await self.writer.execute(send(BODY * "x"))
+            except StorageFull:
+                return stored
+            stored += 1
+            self.free_bytes(self.directory)
+            await all_idle()
+
+    async def consume(self, count: int) -> None:
+        for _ in range(count):
+            (held,) = await self.writer.execute(claim(most=1))
+            assert await self.writer.execute(ack(held)) == (True,)
+        await all_idle()
+
+
+@pytest.fixture
+async def server(quick_path, mock_clock) -> AsyncIterator[Server]:
+    server = Server(quick_path)
+    async with running_writer(server.engine, listener=server.house) as server.writer:
+        yield server
+
+
+@pytest.mark.parametrize("checkpointed", [True, False])
+async def test_fast_sends_leave_the_first_reserve_and_the_reserve_file(server, checkpointed) -> None:
+    """No second passes: the guard looks because of what commits wrote."""
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        if checkpointed:
+            server.checkpoints(nursery)
+        stored = await server.fill()
+        assert server.low >= KEEP
+        assert server.reserve_bytes() == KEEP
+        # Nor does it refuse much too early. Without checkpoints every message is in the log, and needs its place in
+        # the file as well.
+        share = 0.7 if checkpointed else 0.3
+        assert stored * BODY >= share * (DISK - 2 * KEEP)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_queue_that_was_emptied_takes_sends_again_though_the_file_is_as_long_as_before(
+    server,
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        stored = await server.fill()
+        await server.consume(stored)
+        await until(lambda: not server.writer.sends_refused)
+        again = await server.fill()
+        assert again >= 0.7 * stored
+        assert server.low >= KEEP // 4
+        nursery.cancel_scope.cancel()
+
+
+async def test_free_pages_do_not_help_while_a_long_read_holds_the_log(server) -> None:
+    """Every send would grow the log, out of the space of acks: it is refused until the read has ended."""
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        await server.consume(await server.fill())
+        await until(lambda: not server.writer.sends_refused)
+        reader = server.engine.open_reader()
+        reader._connection.execute("BEGIN; SELECT count(*) FROM messages").fetchall()
+        stored = await server.fill()
+        assert server.low >= KEEP // 4
+        await server.consume(stored)
+        reader.close()
+        server.house.checkpointer.hurry()
+        await until(lambda: not server.writer.sends_refused)
+        await server.writer.execute(send("again"))
+        nursery.cancel_scope.cancel()
+
+
+async def test_after_a_restart_free_pages_are_known_and_count(quick_path, server) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        await server.consume(await server.fill())
+        nursery.cancel_scope.cancel()
+    server.engine.log.checkpoint(truncate=True)
+    space = server.engine.log.space()
+    assert space.free_page_bytes > DISK // 3
+    assert space.unmoved_bytes == space.used_bytes == 0
