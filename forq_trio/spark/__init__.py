@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forq_trio.spark.errors import ForqDataSourceError as ForqDataSourceError
     from forq_trio.spark.errors import reason_of as reason_of
+    from forq_trio.spark.lease_files import write_once as write_once
     from forq_trio.spark.pipelines.archive import archive as archive
     from forq_trio.spark.pipelines.archive import archived as archived
     from forq_trio.spark.pipelines.compact import compact as compact
@@ -29,6 +30,7 @@ _MODULES = {
     "replay": "pipelines.replay",
     "report": "pipelines.report.write",
     "session": "spark_session",
+    "write_once": "lease_files",
 }
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "replay",
     "report",
     "session",
+    "write_once",
 ]
 
 

@@ -18,6 +18,9 @@ from pyspark.sql.types import (
 
 from forq_trio.spark.errors import ForqSchemaError
 
+LEASE = "lease"
+"""The column that says which lease a message was read in: no other one has this text, of whatever server."""
+
 _WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
 

@@ -15,6 +15,8 @@ failOnDataLoss=false).
 
 A batch that is repeated never makes its lease: a server that does not have the number was restored from a backup or has
 another consumer under the name, and new messages under an old number would be taken for written by an idempotent sink.
+Where that cannot be seen, because the server has counted as far again, column `lease` still tells the leases apart: it
+has the time when the lease was made.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,6 +33,7 @@ from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ConsumerInfo, ConsumerLease
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
+from forq_trio.spark.columns import LEASE
 from forq_trio.spark.errors import ForqDataSourceError
 from forq_trio.spark.idle import Idle
 from forq_trio.spark.losses import lose
@@ -48,9 +51,10 @@ TASK_BYTES = 8 * 2**20
 
 @dataclass(frozen=True)
 class Pages(InputPartition):
-    """Some pages of a lease: from `first` up to, and without, `end`."""
+    """Some pages of a lease: from `first` up to, and without, `end`. lease: what column `lease` says."""
 
     number: int
+    lease: str
     first: int
     end: int
 
@@ -123,7 +127,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         rows = max(lease.messages, lease.bytes * TASK_ROWS // TASK_BYTES)
         count = min(lease.pages, tasks_for(rows, self._options.min_partitions))
         bounds = [lease.pages * index // count for index in range(count + 1)] if count else []
-        return [Pages(lease.number, first, stop) for first, stop in pairwise(bounds)]
+        name = f"{self._consumer}-{lease.number}-{lease.made_at}"
+        return [Pages(lease.number, name, first, stop) for first, stop in pairwise(bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of some pages, an answer of the server a batch."""
@@ -139,7 +144,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     self._lose(partition.number)
                     return
             if answer.messages:
-                yield batch_of(answer.messages, schema)
+                yield batch_of(answer.messages, schema, {LEASE: partition.lease})
             page = answer.next
 
     def reportLatestOffset(self) -> dict[str, int]:
@@ -242,5 +247,5 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ForqDataSourceError(
             f"the checkpoint is at lease {number} of consumer {self._consumer!r}, and the server's newest is"
             f" {info.leased}: the consumer was deleted since, or the server restored from a backup. Start with a new"
-            " checkpoint"
+            " checkpoint: what write_once wrote stays as it is"
         )

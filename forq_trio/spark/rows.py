@@ -1,6 +1,6 @@
 """Records of the server as Arrow, with exactly the columns that Spark was told."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -14,12 +14,17 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def batch_of(records: Sequence[object], schema: pa.Schema) -> pa.RecordBatch:
-    """A row for each record: its members have the names of the columns."""
-    return pa.RecordBatch.from_arrays([_column(records, field) for field in schema], schema=schema)
+def batch_of(
+    records: Sequence[object], schema: pa.Schema, same: Mapping[str, str] | None = None
+) -> pa.RecordBatch:
+    """A row for each record: its members have the names of the columns. same: what columns have in all rows."""
+    columns = [_column(records, field, same or {}) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
+def _column(records: Sequence[object], field: pa.Field, same: Mapping[str, str]) -> pa.Array:
+    if field.name in same:
+        return pa.array([same[field.name]] * len(records), field.type)
     values: list[Any] = list(map(attrgetter(field.name), records))
     if pa.types.is_timestamp(field.type):
         return pa.array(values, pa.timestamp("ms", "UTC")).cast(field.type)

@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from forq_trio.spark.columns import LEASE
 from forq_trio.spark.errors import ForqSchemaError
 from forq_trio.spark.options import Options
 
@@ -45,13 +46,14 @@ MESSAGES = StructType(
 )
 _ATTRIBUTES = [StructField("attributes", MapType(_STRING, _STRING))]
 _OF_SNAPSHOT = [StructField("state", _STRING)]
+_OF_CONSUME = [StructField(LEASE, _STRING)]
 _OF_HISTORY = [
     StructField("history_id", _LONG),
     StructField("outcome", _STRING),
     StructField("reason", _STRING),
     StructField("finished_at", _TIME),
 ]
-_ADDED = {"snapshot": _OF_SNAPSHOT, "history": _OF_HISTORY, "consume": []}
+_ADDED = {"snapshot": _OF_SNAPSHOT, "history": _OF_HISTORY, "consume": _OF_CONSUME}
 
 
 def schema_of(options: Options) -> StructType:

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import StructType
 
 import forq_trio.spark
@@ -19,6 +20,8 @@ from forq_trio.spark.options import EVERYWHERE, LOGS, OPTIONS, READ_USES, STREAM
 from forq_trio.spark.pipelines.report import tables
 from forq_trio.spark.pipelines.report.write import events_of
 from forq_trio.spark.schemas import schema_of
+from forq_trio.storage.sqlite.files.check import backup_file
+from forq_trio.storage.sqlite.files.restore import restore_file
 from spark.queries import drained, stream
 from spark.support import running
 from support.real_server import environment
@@ -76,7 +79,7 @@ def columns(schema: StructType) -> list[tuple[str, str]]:
     ("use", "where"),
     [
         ("read snapshot", ("all", "`includeAttributes`", "`snapshot`")),
-        ("stream consume", ("all", "`includeAttributes`")),
+        ("stream consume", ("all", "`includeAttributes`", "`consume`")),
         ("read history", ("all", "`includeAttributes`", "`history`")),
     ],
 )
@@ -143,6 +146,56 @@ def test_the_programs_of_the_tutorial(spark, tmp_path, monkeypatch, capsys) -> N
         run("write")
         run("write")
         assert sorted(server.contents("large-orders")) == sorted(SENT[-10:])
+
+
+def test_what_is_in_the_lake_stays_whatever_query_begins_anew(spark, tmp_path, monkeypatch, capsys) -> None:
+    """Each recovery of the page, one after the other, over the same files: nothing is written over."""
+    lake, database, backup = (tmp_path / name for name in ("lake", "forq.db", "backup.db"))
+    written = programs()["drain"].replace('"lake/orders"', f'"{lake}"')
+    first = '"lake/_checkpoints/orders"'
+
+    def drain(checkpoint: str, consumer: str = "lake") -> None:
+        code = written.replace(first, f'"{tmp_path / checkpoint}"').replace(
+            '"consumer", "lake"', f'"consumer", "{consumer}"'
+        )
+        exec(compile(code, "drain", "exec"), {"__name__": "__main__"})
+
+    def found() -> list[str]:
+        return sorted(row.content for row in spark.read.parquet(str(lake)).select("content").collect())
+
+    parts = [SENT[start : start + 100] for start in range(0, 500, 100)]
+    with running(database) as server:
+        monkeypatch.setenv("FORQ_URL", server.url)
+        server.send("orders", parts[0])
+        drain("one")
+        server.send("orders", parts[1])
+        drain("one")
+        assert found() == sorted(SENT[:200])
+        # "Starting over."
+        server.send("orders", parts[2])
+        drain("two", consumer="lake-2")
+        assert found() == sorted(SENT[:300])
+        # A consumer that was deleted: with the old checkpoint, and with a new one.
+        server.client.delete_consumer("orders", "lake")
+        server.send("orders", parts[3])
+        drain("three")
+        assert found() == sorted(SENT[:400])
+        # A restored backup: its numbers are given out again, under the same name.
+        backup_file(str(database), str(backup))
+        server.send("orders", parts[4][:50])
+        drain("three")
+        before = found()
+        server.kill()
+        for each in database.parent.glob("forq.db*"):
+            each.unlink()
+        restore_file(str(backup), str(database))
+        server.start()
+        server.send("orders", parts[4][50:])
+        with pytest.raises(StreamingQueryException, match="Start with a new checkpoint"):
+            drain("three")
+        drain("four")
+        assert before == sorted(SENT[:450])
+        assert found() == sorted(SENT[:500])
 
 
 @pytest.mark.tier2

@@ -1,0 +1,27 @@
+"""Writes the batches of a drained queue into files, each message once.
+
+The files of a lease have a directory of their own, `lease=<consumer>-<number>-<when it was made>`. A batch that is
+repeated has the same lease and replaces what it wrote; no other batch has it, of whatever query, checkpoint, consumer
+or server, so nothing else is ever replaced.
+"""
+
+from pyspark.sql import DataFrame
+
+from forq_trio.spark.columns import LEASE
+from forq_trio.spark.errors import ForqSchemaError
+
+
+def write_once(rows: DataFrame, path: str, *, format: str = "parquet") -> None:
+    """Write a batch of mode `consume` as files, for `foreachBatch`: where it was written before, it replaces itself.
+
+    rows: the batch, or what was made of it; the column `lease` has to be in it as it came. path: the directory of the
+    table, which may have batches of several queries, and gets the column `lease`. format: of Spark's file sources.
+    Raises ForqSchemaError without that column, and what Spark raises.
+    """
+    if LEASE not in rows.columns:
+        raise ForqSchemaError(
+            f"column {LEASE!r} is missing: it names the files, so that a batch replaces itself and nothing else."
+            " Keep it in what you select"
+        )
+    writer = rows.write.format(format).mode("overwrite").partitionBy(LEASE)
+    writer.option("partitionOverwriteMode", "dynamic").save(path)
