@@ -19,7 +19,7 @@ from forq_trio.cli.output import (
 )
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
-from forq_trio.client.types import Delivery, MessageInfo
+from forq_trio.client.types import Delivery
 from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
 
@@ -59,7 +59,6 @@ Claim = Callable[..., list[Delivery]]
 @click.option("--shuffle", is_flag=True, help="Receive random messages instead of the next ones.")
 @click.option("--follow", is_flag=True, help="Go on waiting for messages until Ctrl-C.")
 @click.option("--ack", is_flag=True, help="Acknowledge messages once they are printed.")
-@click.option("--peek", is_flag=True, help="Only peek: lease nothing, count no attempt.")
 @json_option
 @url_option
 def receive(
@@ -70,19 +69,14 @@ def receive(
     shuffle: bool,
     follow: bool,
     ack: bool,
-    peek: bool,
     as_json: bool,
     url: str,
 ) -> int:
     """Receive messages and print them, with their receipts unless --ack acknowledges them.
 
     Without --ack a message is ready again when its lease ends, unless `forq ack` or `forq nack` is called with its
-    receipt.
+    receipt. `forq peek` shows messages and leases none.
     """
-    if peek:
-        if follow or ack or wait_ms or lease_ms is not None:
-            raise click.UsageError("--peek leases nothing: it excludes --wait, --lease, --follow and --ack")
-        return _peek(queue, max_messages or 1, shuffle, as_json, url)
     left = max_messages if max_messages or follow else 1
     printed = 0
     code = Exit.OK
@@ -97,17 +91,6 @@ def receive(
             f"No message of {queue} came." if wait_ms else f"No message of {queue} is ready.", err=True
         )
     return code if printed else Exit.NOTHING
-
-
-def _peek(queue: str, wanted: int, shuffle: bool, as_json: bool, url: str) -> int:
-    """Print messages as they would be received."""
-    if wanted > RECEIVE_BATCH_MAX:
-        raise click.UsageError(f"--peek shows at most {RECEIVE_BATCH_MAX} messages")
-    with connect(url) as client:
-        messages = client.peek(queue, limit=wanted, shuffle=shuffle)
-    for message in messages:
-        _print(message, receipt=None, as_json=as_json)
-    return Exit.OK if messages else Exit.NOTHING
 
 
 def _poll(claim: Claim, left: int, wait_ms: int) -> Iterator[list[Delivery]]:
@@ -199,17 +182,14 @@ def _give_back(client: "ForqClient", queue: str, deliveries: list[Delivery]) -> 
         click.echo(f"forq: unprinted messages come again only when their lease ends: {problem}", err=True)
 
 
-def _print(message: Delivery | MessageInfo, *, receipt: str | None, as_json: bool) -> None:
+def _print(message: Delivery, *, receipt: str | None, as_json: bool) -> None:
     """Print a message, with its receipt unless it is None."""
     if as_json:
         print_json(message)
     elif on_terminal():
         age = length_of_time(time.time_ns() // 1_000_000 - message.received_at)
-        attempt = (
-            f"attempt {message.attempts}" if isinstance(message, Delivery) else f"{message.attempts} attempts"
-        )
         head = click.style(f"#{message.sequence}", bold=True) + click.style(
-            f"  {message.id}  {attempt}  sent {age} ago", dim=True
+            f"  {message.id}  attempt {message.attempts}  sent {age} ago", dim=True
         )
         click.echo(head)
         for detail in _details(message, receipt):
@@ -221,7 +201,7 @@ def _print(message: Delivery | MessageInfo, *, receipt: str | None, as_json: boo
         click.echo(f"{receipt}\t{message.content}")
 
 
-def _details(message: Delivery | MessageInfo, receipt: str | None) -> Iterator[str]:
+def _details(message: Delivery, receipt: str | None) -> Iterator[str]:
     """The receipt, and the properties that are not the default, a line each."""
     if receipt is not None:
         yield f"receipt {receipt}"

@@ -61,9 +61,6 @@ def test_json_is_one_object_a_line(three: Forq, client: ForqClient, queue: str):
 def test_all_that_a_message_has(connected: Forq, queue: str):
     labels = ("--priority", "7", "--group", "g", "--attribute", "colour=\x1bred")
     connected("send", queue, "a", *labels)
-    shown = connected("receive", queue, "--peek", terminal=True).out
-    assert "0 attempts" in shown
-    assert "receipt" not in shown
     shown = connected("receive", queue, terminal=True).out
     assert [line.partition("\x1b[0m")[0].removeprefix("\x1b[2m") for line in shown.splitlines()[2:5]] == [
         "priority 7",
@@ -80,34 +77,18 @@ def test_at_random(connected: Forq, client: ForqClient, queue: str):
     """That twenty messages come in order by chance has never happened to anybody."""
     sent = [f"{number:02}" for number in range(20)]
     send(client, queue, *sent)
-    seen = connected("receive", queue, "--peek", "--shuffle", "--max", "20").out.splitlines()
+    peeked = connected("peek", queue, "--shuffle", "-n", "20", "--json").out.splitlines()
+    seen = [json.loads(line)["content"] for line in peeked]
     received = connected("receive", queue, "--shuffle", "--max", "20", "--ack").out.splitlines()
     assert sorted(seen) == sorted(received) == sent
     assert sent not in (seen, received)
 
 
-def test_only_looking(three: Forq, client: ForqClient, queue: str):
-    assert three("receive", queue, "--peek").out == "a\n"
-    assert three("receive", queue, "--peek", "--max", "2").out == "a\nb\n"
-    assert json.loads(three("receive", queue, "--peek", "--json").out)["status"] == "ready"
-    assert left(client, queue) == [("a", 0), ("b", 0), ("c", 0)]
-    assert three("receive", f"{queue}-empty", "--peek").code == 5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--ack",), "--peek leases nothing"),
-        (("--follow",), "--peek leases nothing"),
-        (("--wait", "1"), "--peek leases nothing"),
-        (("--lease", "0"), "--peek leases nothing"),
-        (("--max", "101"), "--peek shows at most 100 messages"),
-    ],
-)
-def test_what_does_not_go_with_looking(forq: Forq, arguments: tuple[str, ...], sentence: str):
-    outcome = forq("receive", "orders", "--peek", *arguments, "--url", NOWHERE)
+def test_to_look_is_another_command(forq: Forq):
+    outcome = forq("receive", "orders", "--peek", "--url", NOWHERE)
     assert outcome.code == 2
-    assert sentence in outcome.err
+    assert "No such option '--peek'" in outcome.err
+    assert "`forq peek`" in forq("receive", "--help").out
 
 
 def test_nothing_to_receive(connected: Forq, proxy: Proxy, queue: str):
