@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import PublicationUnfinished as PublicationUnfinished
     from forq_trio.model.errors import QueueFull as QueueFull
     from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
+    from forq_trio.model.errors import QueueNotFound as QueueNotFound
     from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
     from forq_trio.model.errors import ReceiptNotCurrent as ReceiptNotCurrent
     from forq_trio.model.errors import RedriveNotFound as RedriveNotFound
@@ -141,7 +142,7 @@ _NAMES = {
         "InvalidToken LeaseGone LeaseOutOfOrder LeasesFull MalformedMessageId MalformedReceipt MessageNotFound "
         "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
         "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded "
-        "ReceiptNotCurrent RedriveNotFound "
+        "QueueNotFound ReceiptNotCurrent RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
         "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
         "PublicationUnfinished TooManyApps "

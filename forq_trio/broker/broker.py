@@ -61,8 +61,9 @@ class Broker(Publishing, Receives, Administration, Events, History, Lists, Token
 
         target: None moves each back to where it came from. rate_per_second: 1-10,000, None for no limit.
         dry_run: only count. above_sequence: only messages with a greater sequence. started_by: the name of an access
-        token, None for the holder of the server's secret. Raises InvalidQueueName, DeadLettersOnly, OutOfRange,
-        InvalidAttributes, InvalidContent or TooManyRedrives. If this call is cancelled, the task starts all the same.
+        token, None for the holder of the server's secret. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound,
+        OutOfRange, InvalidAttributes, InvalidContent or TooManyRedrives. If this call is cancelled, the task starts all
+        the same.
         """
         await trio.lowlevel.checkpoint()
         task = await self.redrive_tasks.start(

@@ -77,10 +77,13 @@ class DeadLetters(Looks):
     ) -> DeadLetterPage:
         """A page (1-100) of dead letters that match, newest first; reads 10,000 messages at most.
 
-        Raises InvalidQueueName, DeadLettersOnly, OutOfRange, InvalidAttributes, InvalidContent, and what reads raise.
+        Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes, InvalidContent, and what
+        reads raise.
         """
         self.check_dead_letter_queue(queue)
         found = await self.search(queue, self._times_of(wanted), before_sequence=before_sequence, limit=limit)
+        if not found.total:
+            self.check_known(queue)
         messages = [message_info(message) for message in found.messages]
         return DeadLetterPage(messages, found.searched, found.total, found.next_before)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import trio
 
+from forq_trio.broker.known import Known
 from forq_trio.broker.views import message_info
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
@@ -27,7 +28,7 @@ from forq_trio.wire.queues import QueueInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Looks:
+class Looks(Known):
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
 
     _writer: WriterActor
@@ -49,8 +50,8 @@ class Looks:
         return [self._info(queue, counts.get(queue) or QueueCounts()) for queue in queues]
 
     async def queue_stats(self, queue: str) -> QueueInfo:
-        """One queue; zeros for a queue that is not known."""
-        check_queue_name(queue)
+        """One queue. Raises InvalidQueueName, QueueNotFound."""
+        self.check_known(queue)
         found = await self._readers.run(lambda reader: reader.queue(queue))
         age_ms = None
         if found.oldest_ready_at is not None:
@@ -82,15 +83,6 @@ class Looks:
     def counts_of(self, queue: str) -> QueueCounts:
         """Messages by status of one queue; zeros for a queue that is not known."""
         return self._writer.snapshot().counts.get(queue) or QueueCounts()
-
-    def is_known(self, queue: str) -> bool:
-        """True for a queue that has, or had, messages, or has settings."""
-        snapshot = self._writer.snapshot()
-        return queue in snapshot.counts or queue in snapshot.settings
-
-    def waiting(self, queue: str) -> int:
-        """How many receivers are parked on `queue`."""
-        return self._writer.parked.count(queue)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""

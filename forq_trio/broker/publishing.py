@@ -6,6 +6,7 @@ from typing import NoReturn
 import msgspec
 import trio
 
+from forq_trio.broker.known import Known
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range
@@ -29,7 +30,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
 
 
-class Publishing(Sends):
+class Publishing(Sends, Known):
     """Cancellation is that of `Broker`. Exports are reads: cancelled, they are interrupted."""
 
     _readers: ReaderPool
@@ -166,18 +167,18 @@ class Publishing(Sends):
         """Messages as they are, whatever their state, by sequence: those above `after`, up to `until` (None: all).
 
         At most `limit` (1-10,000) and 4 MiB of content, and at least one if there is one. Nothing is changed. Raises
-        InvalidQueueName or OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
+        InvalidQueueName, QueueNotFound or OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
         """
         rows = await self.export_lines(queue, after=after, until=until, limit=limit)
         return ExportPage(_read_lines(rows.lines), rows.next)
 
     async def export_lines(self, queue: str, *, after: int, until: int | None, limit: int) -> ExportRows:
         """`export` as lines of JSON."""
-        check_queue_name(queue)
         check_range("limit", limit, 1, limits.EXPORT_PAGE_MAX)
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         last = limits.SEQUENCE_MAX if until is None else until
         check_range("until", last, 0, limits.SEQUENCE_MAX)
+        self.check_known(queue)
         return await self._readers.run(lambda reader: reader.export(queue, after, last, limit), long=True)
 
     async def export_partitions(
@@ -187,8 +188,8 @@ class Publishing(Sends):
 
         Raises like `export`.
         """
-        check_queue_name(queue)
         check_range("count", count, 1, limits.EXPORT_PARTITIONS_MAX)
+        self.check_known(queue)
         found = await self._readers.run(lambda reader: reader.export_bounds(queue, count), long=True)
         return ExportPartitions([ExportRange(*each) for each in found.bounds], found.messages)
 

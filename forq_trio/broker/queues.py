@@ -10,6 +10,7 @@ from typing import Unpack
 import trio
 
 from forq_trio.broker.consumers import Consumers
+from forq_trio.broker.known import Known
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import commands
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
@@ -25,7 +26,7 @@ from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.writer_actor import WriterActor
 
 
-class Administration(Consumers):
+class Administration(Consumers, Known):
     """Changes of queues. Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
     _writer: WriterActor
@@ -45,12 +46,15 @@ class Administration(Consumers):
         return self._configuration(queue)
 
     async def reset_settings(self, queue: str) -> None:
-        """Go back to the defaults. A paused queue stays paused. Raises InvalidQueueName."""
-        await self._writer.execute(commands.Configure(check_queue_name(queue), None))
+        """Go back to the defaults. A paused queue stays paused. Raises InvalidQueueName, QueueNotFound."""
+        await self._writer.execute(commands.Configure(self.check_known(queue), None))
 
     async def settings(self, queue: str) -> QueueConfiguration:
-        """The settings of a queue, as they were set and with the defaults filled in. Raises InvalidQueueName."""
-        check_queue_name(queue)
+        """The settings of a queue, as they were set and with the defaults filled in.
+
+        Raises InvalidQueueName, QueueNotFound.
+        """
+        self.check_known(queue)
         await trio.lowlevel.checkpoint()
         return self._configuration(queue)
 
@@ -66,28 +70,32 @@ class Administration(Consumers):
         return self._writer.snapshot().settings
 
     async def pause(self, queue: str) -> None:
-        """Deliver no messages of this queue until `resume`; sends go on, receivers wait. Raises InvalidQueueName."""
-        await self._writer.execute(commands.Pause(check_queue_name(queue), paused=True))
+        """Deliver no messages of this queue until `resume`; sends go on, receivers wait.
+
+        Raises InvalidQueueName, QueueNotFound.
+        """
+        await self._writer.execute(commands.Pause(self.check_known(queue), paused=True))
 
     async def resume(self, queue: str) -> None:
-        """End a pause and serve waiting receivers. Raises InvalidQueueName."""
-        await self._writer.execute(commands.Pause(check_queue_name(queue), paused=False))
+        """End a pause and serve waiting receivers. Raises InvalidQueueName, QueueNotFound."""
+        await self._writer.execute(commands.Pause(self.check_known(queue), paused=False))
 
     async def purge(self, queue: str, *, on_step: Callable[[int], None] = lambda _: None) -> int:
         """Remove all messages that were sent to the queue before this call, in whatever status; returns how many.
 
         on_step: called after each step with how many were removed so far. Done in steps, between which other calls are
-        served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName.
+        served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName,
+        QueueNotFound.
         """
-        return await purge_in_steps(self._writer, commands.Purge, check_queue_name(queue), on_step)
+        return await purge_in_steps(self._writer, commands.Purge, self.check_known(queue), on_step)
 
     async def delete_queue(self, queue: str) -> None:
-        """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotEmpty.
+        """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.
 
         What an open lease of a consumer holds is stored. Stages are not of the queue until they are published: they end
         by themselves.
         """
-        if not await self._writer.execute(commands.ForgetQueue(check_queue_name(queue))):
+        if not await self._writer.execute(commands.ForgetQueue(self.check_known(queue))):
             raise QueueNotEmpty
         for consumer in self.consumers_of(queue):
             with suppress(ConsumerNotFound):  # somebody else deletes it, too

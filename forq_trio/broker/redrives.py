@@ -119,8 +119,9 @@ class Redrives:
 
         action: move them, or delete them. target: None moves each back to where it came from. rate_per_second:
         1-10,000, None for no limit. dry_run: only count. started_by: the name of the access token, None for the holder
-        of the server's secret. Raises InvalidQueueName, DeadLettersOnly, OutOfRange, InvalidAttributes, InvalidContent,
-        TooManyRedrives, and what `WriterActor.execute` raises. If this call is cancelled, the task starts all the same.
+        of the server's secret. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes,
+        InvalidContent, TooManyRedrives, and what `WriterActor.execute` raises. If this call is cancelled, the task
+        starts all the same.
         """
         self._letters.check_dead_letter_queue(queue)
         wanted = check_filter(wanted or MessageFilter())
@@ -128,6 +129,7 @@ class Redrives:
             check_queue_name(target, "target")
         if rate_per_second is not None:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
+        self._letters.check_known(queue)
         if self._nursery is None:
             raise Stopping
         counts = self._writer.snapshot().counts.get(queue)

@@ -12,6 +12,7 @@ from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, members, print_json
 from forq_trio.cli.queue_options import SETTINGS, setting_options
 from forq_trio.cli.tables import Column, print_table
+from forq_trio.model.errors import Forbidden, QueueNotFound
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup, short_help="Set up, pause, empty or remove a queue.")
 def queue() -> None:
-    """Commands on a queue as a whole. A queue needs no setting up: without settings it has the defaults."""
+    """Commands on a queue as a whole. It needs no setting up: a message makes it, with the default settings."""
 
 
 @queue.command(short_help="Show the settings of a queue.")
@@ -59,7 +60,7 @@ def show(queue: str, as_json: bool, url: str) -> int:
 def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
     """Change settings of a queue, at once for all of its messages; the others stay as they are.
 
-    Order, delay and time to live apply to messages that are sent from now on.
+    Order, delay and time to live apply to messages that are sent from now on. It makes a queue that is not known.
     """
     changes = {member: value for member, value in values.items() if value is not None}
     for setting in SETTINGS:
@@ -70,9 +71,21 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
     if not changes:
         raise click.UsageError("there is nothing to set; --help lists the settings")
     with connect(url) as client:
+        known = _is_known(client, queue)
         client.configure(queue, **changes)
-    click.echo(f"{count_of(len(changes), 'setting')} of {queue} changed")
+    changed = count_of(len(changes), "setting")
+    click.echo(f"{changed} of {queue} changed" if known else f"{queue} is a new queue, with {changed}")
     return Exit.OK
+
+
+def _is_known(client: "ForqClient", queue: str) -> bool:
+    try:
+        client.settings(queue)
+    except QueueNotFound:
+        return False
+    except Forbidden:
+        pass  # what is asked for next says which scope is missing
+    return True
 
 
 @queue.command(short_help="Reset all settings to the defaults.")

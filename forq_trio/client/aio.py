@@ -190,7 +190,7 @@ class AsyncForqClient(AsyncPipelines):
         return found
 
     async def queue_stats(self, queue: str) -> QueueInfo:
-        """One queue; zeros for a queue that is not known."""
+        """One queue. Raises QueueNotFound."""
         return await self._ask("GET", protocol.queue_path(queue), QueueInfo)
 
     async def queue_health(self, queue: str) -> QueueHealth:

@@ -181,7 +181,7 @@ class ForqClient(Pipelines):
         return found
 
     def queue_stats(self, queue: str) -> QueueInfo:
-        """One queue; zeros for a queue that is not known."""
+        """One queue. Raises QueueNotFound."""
         return self._ask("GET", protocol.queue_path(queue), QueueInfo)
 
     def queue_health(self, queue: str) -> QueueHealth:

@@ -171,6 +171,12 @@ class NotFound(CallerError):
     code = "not_found"
 
 
+class QueueNotFound(NotFound):
+    """There is no such queue: nobody has sent to it or set anything for it"""
+
+    code = "not_found.queue"
+
+
 class RedriveNotFound(NotFound):
     """There is no such redrive task, or it is forgotten"""
 

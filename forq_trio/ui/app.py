@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 from forq_trio.http.errors import LockedOut
 from forq_trio.model import limits
 from forq_trio.model.access import CALLER
-from forq_trio.model.errors import CallerError, Forbidden, ForqError, MessageNotFound, RedriveNotFound
+from forq_trio.model.errors import CallerError, Forbidden, ForqError, NotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
 from forq_trio.ui.forms import FormRequest
@@ -178,7 +178,7 @@ def _status(error: ForqError) -> int:
         return 429
     if isinstance(error, Forbidden):
         return 403
-    if isinstance(error, (MessageNotFound, RedriveNotFound)):
+    if isinstance(error, NotFound):
         return 404
     return 400 if isinstance(error, CallerError) else 503
 
@@ -191,7 +191,7 @@ def _sentence(message: str) -> str:
 def _title(error: ForqError) -> str:
     if isinstance(error, Forbidden):
         return "Not allowed"
-    if isinstance(error, (MessageNotFound, RedriveNotFound)):
+    if isinstance(error, NotFound):
         return "Not found"
     return "That cannot be done" if isinstance(error, CallerError) else "The queue cannot answer now"
 

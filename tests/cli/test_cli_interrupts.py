@@ -201,6 +201,7 @@ def test_ctrl_c_at_any_moment(
     url: str, client: ForqClient, queue: str, tmp_path: Path, rng: random.Random, trial
 ):
     """A real process. It may also be over before Ctrl-C, or not have begun."""
+    client.configure(queue, max_attempts=7)
     lines = [f"{number}".ljust(8_000, ".") for number in range(1, 1_001)]
     file = tmp_path / "lines"
     file.write_text("\n".join(lines))

@@ -41,7 +41,7 @@ def test_a_queue_with_settings(connected: Forq, queue: str):
         *("--lease", "90s", "--max-attempts", "3", "--back-off", "initial=1s,factor=3"),
         *("--order", "lifo"),
     )
-    assert forq("queue", "set", queue, *options).out == f"4 settings of {queue} changed\n"
+    assert forq("queue", "set", queue, *options).out == f"{queue} is a new queue, with 4 settings\n"
     shown = forq("queue", "show", queue).out.splitlines()
     assert "lease\t90s\tset" in shown
     assert "back-off\tinitial=1s,factor=3,max=1h,jitter=0\tset" in shown
@@ -59,11 +59,14 @@ def test_a_queue_with_settings(connected: Forq, queue: str):
     receipt = received["receipt"]
     assert forq("extend", queue, receipt).out == "1 message extended\n"
     assert forq("release", queue, receipt).out == "1 message released\n"
-    assert forq("receive", queue, "--peek", "--max", "9").out == "b\na\n"
+    peeked = forq("peek", queue, "-n", "9", "--json").out.splitlines()
+    assert [json.loads(line)["content"] for line in peeked] == ["b", "a"]
 
     assert forq("queue", "purge", queue).code == 2
     assert forq("queue", "delete", queue).code == 1
     assert forq("queue", "purge", queue, "--yes").out == f"2 messages of {queue} removed\n"
     assert forq("queue", "delete", queue).code == 0
     assert queue not in forq("queues").out
-    assert "lease\t5m\tdefault" in forq("queue", "show", queue).out
+    gone = forq("queue", "show", queue)
+    assert (gone.code, gone.out) == (5, "")
+    assert gone.err == f"forq: there is no queue called {queue} (not_found.queue at queue)\n"

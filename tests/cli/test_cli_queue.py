@@ -48,7 +48,8 @@ def rows(text: str) -> dict[str, tuple[str, str]]:
     return {name: (value, source) for name, value, source in lines}
 
 
-def test_the_defaults_of_a_virtual_queue(connected: Forq, queue: str):
+def test_the_defaults_of_a_queue_without_settings(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a")
     outcome = connected("queue", "show", queue)
     assert (outcome.code, outcome.out, outcome.err) == (0, DEFAULTS.format(queue=queue), "")
 
@@ -56,7 +57,7 @@ def test_the_defaults_of_a_virtual_queue(connected: Forq, queue: str):
 def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, client: ForqClient, queue: str):
     options = [word for name, (text, _) in EVERYTHING.items() for word in (f"--{name}", text)]
     outcome = connected("queue", "set", queue, *options)
-    assert (outcome.code, outcome.out, outcome.err) == (0, f"12 settings of {queue} changed\n", "")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{queue} is a new queue, with 12 settings\n", "")
     *values, paused = map(msgspec.to_builtins, msgspec.structs.astuple(client.settings(queue).settings))
     assert values == [value for _, value in EVERYTHING.values()]
     assert paused is False
@@ -99,13 +100,28 @@ def test_settings_as_json(connected: Forq, queue: str):
     assert (shown["effective"]["maxAttempts"], shown["effective"]["leaseMs"]) == (7, 300_000)
 
 
-def test_settings_on_a_terminal(connected: Forq, queue: str):
+@pytest.mark.parametrize("command", ["show", "reset", "pause", "resume", "purge --yes", "delete"])
+def test_a_queue_nobody_used_is_not_found(connected: Forq, queue: str, command: str):
+    name, *options = command.split()
+    outcome = connected("queue", name, queue, *options)
+    assert (outcome.code, outcome.out) == (5, "")
+    assert outcome.err == f"forq: there is no queue called {queue} (not_found.queue at queue)\n"
+
+
+def test_what_is_set_for_a_queue_that_is_there(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a")
+    assert connected("queue", "set", queue, "--lease", "7").out == f"1 setting of {queue} changed\n"
+
+
+def test_settings_on_a_terminal(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a")
     outcome = connected("queue", "show", queue, terminal=True)
     assert "\t" not in outcome.out
     assert "group-in-flight-max" in outcome.out
 
 
-def test_reset(connected: Forq, queue: str):
+def test_reset(connected: Forq, client: ForqClient, queue: str):
+    client.produce(queue, "a")
     connected("queue", "set", queue, "--max-attempts", "7")
     outcome = connected("queue", "reset", queue)
     assert (outcome.code, outcome.out) == (0, f"{queue} has the default settings\n")

@@ -100,6 +100,8 @@ def test_nothing_to_receive(connected: Forq, proxy: Proxy, queue: str):
 def test_waiting_and_lease(connected: Forq, client: ForqClient, queue: str):
     assert connected("receive", queue, "--wait", "50ms").code == 5
 
+    client.configure(queue, max_attempts=7)
+
     def send_to_who_waits() -> None:
         while client.queue_stats(queue).waiting == 0:
             pass

@@ -7,7 +7,8 @@ from support.real_server import SECRET
 
 
 async def waiting(client: AsyncForqClient, queue: str, receivers: int) -> None:
-    """Return once so many receivers wait at the server."""
+    """Return once so many receivers wait at the server. The queue has settings, so that it can be looked at."""
+    await client.configure(queue, max_attempts=7)
     while (await client.queue_stats(queue)).waiting != receivers:
         await trio.lowlevel.checkpoint()
 

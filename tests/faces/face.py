@@ -19,6 +19,7 @@ from forq_trio import (
     MessageOptions,
     NewMessage,
     Produced,
+    QueueNotFound,
     SettingsOptions,
 )
 from forq_trio.model.limits import WAIT_MS_MAX
@@ -140,8 +141,11 @@ class Face(ABC):
         return oks(await self._queue.release(queue, receipts, delay_ms=delay_ms))
 
     async def counts(self, queue: str = "q") -> QueueCounts:
-        """The queue's messages by status."""
-        info = await self._queue.queue_stats(queue)
+        """The queue's messages by status; nobody's where there is no such queue."""
+        try:
+            info = await self._queue.queue_stats(queue)
+        except QueueNotFound:
+            return NOBODY
         return QueueCounts(info.ready, info.processing, info.failed, info.delayed, info.held)
 
     async def size(self, queue: str = "q") -> int:
@@ -150,7 +154,10 @@ class Face(ABC):
 
     async def waiting(self, queue: str = "q") -> int:
         """How many receivers are parked."""
-        return (await self._queue.queue_stats(queue)).waiting
+        try:
+            return (await self._queue.queue_stats(queue)).waiting
+        except QueueNotFound:
+            return 0
 
     async def message(self, message_id: str, queue: str = "q") -> MessageInfo:
         """Look at a message."""

@@ -19,6 +19,7 @@ FOR_DIALECTS = {
     "check_message": "a message is checked before it is stored",
     "check_producible": "a queue is checked before the body is read",
     "check_dead_letter_queue": "the same",
+    "check_known": "the same",
     "takes_dead_letters": "the same",
     "undeliver": "the consumer disconnected",
     "queues_of": "whether a token covers receipts without a queue",

@@ -12,6 +12,7 @@ from forq_trio.wire import queues as wire
 _TAG = "Administration"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
 _WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
+_KNOWN = (*_WRITER, codes.QUEUE_NOT_FOUND)
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
 
 LIST_SETTINGS = Operation(
@@ -28,14 +29,14 @@ SHOW_SETTINGS = Operation(
     summary="The settings of a queue",
     description="A queue for which nothing was set has the defaults.",
     answers=_SETTINGS,
-    codes=_HERE,
+    codes=(*_HERE, codes.QUEUE_NOT_FOUND),
 )
 CHANGE_SETTINGS = Operation(
     name="changeSettings",
     tag=_TAG,
     summary="Change settings of a queue",
     description="Members that are absent stay as they are, null goes back to the default. Order, delay and ttl "
-    "apply to messages sent from now on, all others also to those in the queue.",
+    "apply to messages sent from now on, all others also to those in the queue. It makes a queue that is not known.",
     body=SettingsChange,
     answers=_SETTINGS,
     codes=(*_WRITER, codes.BODY_INVALID, codes.UNKNOWN_FIELD, *codes.SETTING_INVALID.values()),
@@ -46,7 +47,7 @@ FORGET_SETTINGS = Operation(
     summary="Go back to the defaults",
     description="A queue that is paused stays paused.",
     answers=(Answer(204, "The queue has the defaults."),),
-    codes=_WRITER,
+    codes=_KNOWN,
 )
 PAUSE = Operation(
     name="pauseQueue",
@@ -54,14 +55,14 @@ PAUSE = Operation(
     summary="Deliver no messages until the queue is resumed",
     description="Sends go on, and receivers wait.",
     answers=(Answer(204, "The queue is paused."),),
-    codes=_WRITER,
+    codes=_KNOWN,
 )
 RESUME = Operation(
     name="resumeQueue",
     tag=_TAG,
     summary="End a pause",
     answers=(Answer(204, "Messages are delivered, first to waiting receivers."),),
-    codes=_WRITER,
+    codes=_KNOWN,
 )
 PURGE = Operation(
     name="purgeQueue",
@@ -69,14 +70,14 @@ PURGE = Operation(
     summary="Remove all messages of a queue",
     description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
     answers=(Answer(200, "How many there were.", wire.Purged),),
-    codes=_WRITER,
+    codes=_KNOWN,
 )
 REMOVE = Operation(
     name="removeQueue",
     tag=_TAG,
     summary="Forget an empty queue, its settings and its consumers",
     answers=(Answer(204, "The queue is forgotten."),),
-    codes=(*_WRITER, codes.QUEUE_NOT_EMPTY),
+    codes=(*_KNOWN, codes.QUEUE_NOT_EMPTY),
 )
 
 

@@ -55,6 +55,7 @@ MESSAGE_ID_INVALID = "bad_request.messageId.invalid"
 RECEIPT_INVALID = "bad_request.receipt.invalid"
 RECEIPT_MISSING = "bad_request.receipt.missing"
 MESSAGE_NOT_FOUND = "not_found.message"
+QUEUE_NOT_FOUND = "not_found.queue"
 REDRIVE_NOT_FOUND = "not_found.redrive"
 OUT_OF_RANGE = "bad_request.out_of_range"
 MAX_OUT_OF_RANGE = "bad_request.max.out_of_range"
@@ -160,6 +161,7 @@ CODES = {
     UNAUTHORIZED: Code(401, "The key is missing or wrong, or its token expired or was revoked."),
     FORBIDDEN: Code(403, "The token lacks the scope that `message` names, or has it for other queues only."),
     MESSAGE_NOT_FOUND: Code(404, "There is no such message, or the receipt is no longer its current one."),
+    QUEUE_NOT_FOUND: Code(404, "There is no such queue: nobody has sent to it or set anything for it."),
     REDRIVE_NOT_FOUND: Code(404, "There is no such redrive of this queue, or it is forgotten."),
     CONSUMER_NOT_FOUND: Code(404, "There is no such consumer of this queue; open it first."),
     TOKEN_NOT_FOUND: Code(404, "There is no access token of this name."),

@@ -57,6 +57,7 @@ SEARCH = Operation(
     answers=(Answer(200, "Those that match, with their provenance.", wire.DeadLetterPage),),
     codes=(
         *_READER,
+        codes.QUEUE_NOT_FOUND,
         codes.OUT_OF_RANGE,
         codes.LIMIT_OUT_OF_RANGE,
         codes.QUERY_UNKNOWN,
@@ -112,7 +113,10 @@ START = Operation(
     description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
     answers=(Answer(202, "The task.", wire.RedriveInfo),),
-    codes=(*_WRITER, *_BODY, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID, codes.TOO_MANY_REDRIVES),
+    codes=(
+        *(*_WRITER, *_BODY, codes.QUEUE_NOT_FOUND, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID),
+        codes.TOO_MANY_REDRIVES,
+    ),
 )
 LIST = Operation(
     name="listRedrives",

@@ -24,6 +24,7 @@ from forq_trio.wire import publishing as wire
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Pipelines"
+_EXPORTED = (codes.QUEUE_NAME_INVALID, codes.QUEUE_NOT_FOUND, codes.OUT_OF_RANGE, *codes.READER)
 _WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
 _MESSAGES = (
     *(codes.PROCESS_AFTER_IN_PAST, codes.PROCESS_AFTER_TOO_FAR, codes.PROCESS_AFTER_WITH_DELAY),
@@ -89,7 +90,7 @@ EXPORT = Operation(
         limit_parameter("messages", limits.EXPORT_PAGE_MAX),
     ),
     answers=(Answer(200, "The messages.", ExportedMessage, NDJSON),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *codes.READER),
+    codes=(*_EXPORTED, codes.LIMIT_OUT_OF_RANGE),
 )
 EXPORT_PARTITIONS = Operation(
     name="exportPartitions",
@@ -110,7 +111,7 @@ EXPORT_PARTITIONS = Operation(
         ),
     ),
     answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, *codes.READER),
+    codes=_EXPORTED,
 )
 
 _read_publish = BodyReader(wire.PublishRequest)

@@ -8,7 +8,6 @@ from forq_trio.http.forq_api.reading import query_limit, query_page, query_shuff
 from forq_trio.http.message import Request, Response
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
-from forq_trio.model.messages import check_queue_name
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.messages import MessageList
 from forq_trio.wire.queues import QueueInfo, QueueList
@@ -31,12 +30,12 @@ class QueueEndpoints:
         )
 
     async def show(self, request: Request, queue: str) -> Response:
-        """One queue; a queue that is not known has zeros."""
+        """One queue."""
         return Response(200, _encode(self._judged(await self._broker.queue_stats(queue))))
 
     async def health(self, request: Request, queue: str) -> Response:
-        """How well one queue is; one that is not known is healthy."""
-        return Response(200, _encode(self._monitor.health(check_queue_name(queue))))
+        """How well one queue is."""
+        return Response(200, _encode(self._monitor.health(self._broker.check_known(queue))))
 
     def _judged(self, info: QueueInfo) -> QueueInfo:
         """What the broker says of a queue, with the verdict on it."""

@@ -230,18 +230,18 @@ SHOW_QUEUE = Operation(
     name="showQueue",
     tag="Queues",
     summary="One queue",
-    description="A queue that is not known has zeros: a queue exists from its first message on.",
+    description="A queue exists from the first message, or the first setting, until it is removed.",
     answers=(Answer(200, "The queue.", QueueInfo),),
-    codes=(*_QUEUE, *codes.READER),
+    codes=(*_QUEUE, codes.QUEUE_NOT_FOUND, *codes.READER),
 )
 SHOW_HEALTH = Operation(
     name="showHealth",
     tag="Queues",
     summary="How well a queue is",
     description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
-    "is shown once it lasted one minute (broken) or five (attention). A queue that is not known is healthy.",
+    "is shown once it lasted one minute (broken) or five (attention).",
     answers=(Answer(200, "The verdict.", QueueHealth),),
-    codes=(*_QUEUE, codes.INTERNAL),
+    codes=(*_QUEUE, codes.QUEUE_NOT_FOUND, codes.INTERNAL),
 )
 SHOW_MESSAGE = Operation(
     name="showMessage",

@@ -52,7 +52,7 @@ class QueueEndpoints:
             queues = [name for name, counts in self._broker.counts().items() if counts.total]
         else:
             request.principal.check(Scope.ADMIN, check_queue_name(queue))
-            queues = [queue]
+            queues = [queue] if self._broker.is_known(queue) else []
         deleted = 0
         for each in queues:
             deleted += await self._broker.purge(each)

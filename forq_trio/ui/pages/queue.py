@@ -8,7 +8,7 @@ from msgspec import Struct
 from quart import Blueprint, Response, request
 
 from forq_trio.model.access import Scope
-from forq_trio.model.errors import MessageNotFound
+from forq_trio.model.errors import QueueNotFound
 from forq_trio.model.messages import QueueCounts, check_queue_name, is_dead_letter_queue
 from forq_trio.monitor.history import Range, Series
 from forq_trio.monitor.watched import Metric
@@ -227,6 +227,6 @@ def back_to(site: Site, queue: str) -> str:
 
 
 def check_known(site: Site, queue: str) -> None:
-    """Raise MessageNotFound for a queue that nobody ever used."""
+    """Raise QueueNotFound for a queue that nobody ever used."""
     if not site.broker.is_known(check_queue_name(queue)):
-        raise MessageNotFound(f"there is no queue called {queue}")
+        raise QueueNotFound(f"there is no queue called {queue}")

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import InvalidQueueName, InvalidSetting, QueueNotEmpty
+from forq_trio.model.errors import InvalidQueueName, InvalidSetting, QueueNotEmpty, QueueNotFound
 from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings
 
@@ -98,13 +98,17 @@ async def test_dead_letters_may_not_go_round_by_defaults_either(broker) -> None:
 
 
 async def test_a_queue_without_settings_is_virtual(broker) -> None:
-    assert (await broker.settings("q")).settings == QueueSettings()
-    await broker.configure("q")
+    with pytest.raises(QueueNotFound):
+        await broker.settings("q")
+    assert (await broker.configure("q")).settings == QueueSettings()
     assert broker.all_settings() == {}
     await broker.configure("q", overflow=Overflow.DROP_OLDEST, order=Order.LIFO)
     assert broker.all_settings() == {"q": QueueSettings(overflow=Overflow.DROP_OLDEST, order=Order.LIFO)}
     await broker.reset_settings("q")
     assert broker.all_settings() == {}
+    with pytest.raises(QueueNotFound):
+        await broker.pause("q")
+    await broker.configure("q", lease_ms=7)
     await broker.pause("q")
     await broker.reset_settings("q")
     assert broker.all_settings() == {"q": QueueSettings(paused=True)}
@@ -171,4 +175,5 @@ async def test_only_an_empty_queue_is_forgotten(broker) -> None:
     await broker.ack("q", [delivery.receipt])
     await broker.delete_queue("q")
     assert broker.counts() == {}
-    await broker.delete_queue("never-used")
+    with pytest.raises(QueueNotFound):
+        await broker.delete_queue("q")

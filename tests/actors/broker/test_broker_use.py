@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.errors import MessageNotFound, OutOfRange, Stopping, StorageOpenError
+from forq_trio.model.errors import MessageNotFound, OutOfRange, QueueNotFound, Stopping, StorageOpenError
 from forq_trio.model.messages import NewMessage
 from forq_trio.system import open_broker
 from support.actors import T0
@@ -79,7 +79,8 @@ async def test_looking_changes_nothing(broker) -> None:
         assert [queue.queue for queue in await broker.queues()] == ["q"]
     with pytest.raises(MessageNotFound):
         await broker.message("other", many[3].id)
-    assert (await broker.queue_stats("unknown")).ready == 0
+    with pytest.raises(QueueNotFound):
+        await broker.queue_stats("unknown")
 
 
 async def test_a_waiting_consumer_gets_the_message_when_it_is_sent(broker) -> None:

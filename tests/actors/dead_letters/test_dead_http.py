@@ -133,6 +133,7 @@ async def test_queries_that_are_refused(api: Api, query: str, code: str) -> None
     "query", [f"minAgeMs={SEARCH_AGE_MS_MAX}", "maxAgeMs=0", f"before={2**63 - 1}", "limit=1", "limit=100"]
 )
 async def test_queries_at_the_ends_of_their_ranges(api: Api, query: str) -> None:
+    await api.send("m")
     assert await found(api, query) == []
 
 
@@ -322,6 +323,7 @@ async def test_what_is_deleted_goes_nowhere(api: Api) -> None:
 
 
 async def test_tasks_of_another_queue_are_not_found(api: Api) -> None:
+    await api.send("m")
     started = await post(api, f"{DEAD}/redrives", {"filter": {}}, 202)
     path = f"other-dlq/dead-letters/redrives/{started['id']}"
     assert await api.code("GET", path) == (404, "not_found.redrive")

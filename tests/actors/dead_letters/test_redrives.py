@@ -4,7 +4,14 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio.model.errors import InvalidQueueName, OutOfRange, RedriveNotFound, Stopping, TooManyRedrives
+from forq_trio.model.errors import (
+    InvalidQueueName,
+    OutOfRange,
+    QueueNotFound,
+    RedriveNotFound,
+    Stopping,
+    TooManyRedrives,
+)
 from forq_trio.model.limits import (
     REDRIVE_PAGE_MAX,
     REDRIVE_RATE_MAX,
@@ -53,6 +60,9 @@ async def test_to_another_queue(bench: Workbench) -> None:
 
 
 async def test_nothing_there(bench: Workbench) -> None:
+    with pytest.raises(QueueNotFound):
+        await bench.redriven()
+    await bench.broker.produce(QUEUE, "x")
     task = await bench.redriven()
     assert (task.state, task.searched, task.total, task.moved) == (RedriveState.DONE, 0, 0, 0)
 
@@ -257,6 +267,7 @@ async def test_tasks_of_the_same_queue_move_no_message_twice(bench: Workbench) -
 
 
 async def test_the_latest_that_ended_are_remembered(bench: Workbench) -> None:
+    await bench.broker.produce(QUEUE, "x")
     first = await bench.redriven(dry_run=True)
     for _ in range(REDRIVES_REMEMBERED_MAX):
         last = await bench.redriven(dry_run=True)

@@ -116,6 +116,7 @@ async def test_what_a_state_does_not_allow(bench: Workbench) -> None:
 
 async def test_a_dismissed_one_is_forgotten_for_good(url: str) -> None:
     async with open_workbench(url) as bench:
+        await bench.broker.produce(QUEUE, "x")
         task = await bench.redriven()
         await bench.broker.redrive_tasks.dismiss(task.id)
         assert bench.broker.redrive_tasks.all() == []

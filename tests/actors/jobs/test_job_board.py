@@ -209,6 +209,7 @@ async def test_redrives_are_reported_as_they_come() -> None:
     async with open_system(MemoryEngine(EngineSettings()), TrioClock(), policy=on_the_loop()) as system:
         (report,) = [each for each in system.jobs.reports() if each.name == "redrives"]
         assert (report.result, report.runnable, report.last_run_at) == ("", False, None)
+        await system.broker.produce("q", "x")
         redrive = await system.broker.redrive_tasks.start("q-dlq")
         running = redrives_report(system.broker.redrive_tasks.all())
         assert (running.running, running.result) == (True, "1 running, none moved yet")

@@ -52,6 +52,7 @@ ANSWERS = {
     errors.OutOfRange: (400, "bad_request.out_of_range"),
     errors.InvalidAttributes: (400, "bad_request.body.attributes.invalid"),
     errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
+    errors.QueueNotFound: (404, "not_found.queue"),
     errors.MessageNotFound: (404, "not_found.message"),
     errors.ReceiptNotCurrent: (404, "not_found.message"),
     errors.RedriveNotFound: (404, "not_found.redrive"),

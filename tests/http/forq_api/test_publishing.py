@@ -138,6 +138,7 @@ async def test_what_cannot_be_published(api: Api, monkeypatch):
 
 async def test_while_the_disk_is_full_published_messages_wait(api: Api):
     """The publication is durable; its answer comes when there is space again."""
+    await api.broker.configure("q", lease_ms=7_000)
     await stage(api, "a")
     answered = trio.Event()
 

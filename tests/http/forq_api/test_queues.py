@@ -47,6 +47,7 @@ async def test_the_list_of_queues(api: Api):
 
 
 async def test_a_dead_letter_queue_says_so(api: Api):
+    await api.send("m", queue="a")
     assert json_of(await api.call("GET", "a-dlq"))["isDlq"] is True
 
 
@@ -72,10 +73,47 @@ async def test_one_queue(api: Api):
     assert json_of(await api.call("GET", "q"))["paused"] is True
 
 
-async def test_a_queue_nobody_used_has_zeros(api: Api):
-    queue = json_of(await api.call("GET", "q"))
-    assert (queue["ready"], queue["oldestReadyAgeMs"]) == (0, None)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        *(("GET", path) for path in ("", "/health", "/settings", "/export", "/export/partitions")),
+        *(("DELETE", path) for path in ("", "/settings")),
+        *(("POST", path) for path in ("/pause", "/resume", "/purge")),
+    ],
+)
+async def test_a_queue_nobody_used_is_not_found(api: Api, method: str, path: str):
+    answer = await api.call(method, f"typo{path}")
+    assert answer.status == 404
+    assert json_of(answer) == {
+        "code": "not_found.queue",
+        "field": "queue",
+        "message": "there is no queue called typo",
+    }
+    assert api.broker.counts() == api.broker.all_settings() == {}
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/redrives")])
+async def test_so_is_a_dead_letter_queue_of_none(api: Api, method: str, path: str):
+    body = b'{"filter": {}}' if method == "POST" else b""
+    assert await api.code(method, f"typo-dlq/dead-letters{path}", body) == (404, "not_found.queue")
+    await api.send("m", queue="typo")
+    assert (await api.call(method, f"typo-dlq/dead-letters{path}", body)).status < 300
+
+
+async def test_receivers_find_a_queue_nobody_used_empty(api: Api):
+    """A consumer may start before the first producer (F3)."""
+    assert (await api.call("GET", "q/messages?waitMs=0")).status == 204
+    assert json_of(await api.call("POST", "q/messages/receive", b"{}")) == {"messages": []}
+    assert json_of(await api.call("GET", "q/peek")) == {"messages": []}
     assert api.broker.counts() == {}
+
+
+async def test_an_empty_queue_is_there_until_it_is_removed(api: Api):
+    await api.send("m")
+    await api.call("POST", "q/purge")
+    assert json_of(await api.call("GET", "q"))["ready"] == 0
+    assert (await api.call("DELETE", "q")).status == 204
+    assert await api.code("GET", "q") == (404, "not_found.queue")
 
 
 async def test_a_clock_that_was_set_back_makes_no_negative_age(api: Api):
@@ -91,7 +129,7 @@ async def test_waiting_consumers_are_counted(api: Api):
         await all_idle()
         assert json_of(await api.call("GET", "q"))["waiting"] == 2
         nursery.cancel_scope.cancel()
-    assert json_of(await api.call("GET", "q"))["waiting"] == 0
+    assert await api.code("GET", "q") == (404, "not_found.queue")
 
 
 async def test_a_ready_message(api: Api):
@@ -190,6 +228,7 @@ async def test_queue_names_are_checked(api: Api, path: str):
 
 
 async def test_a_stopped_server_says_so(api: Api):
+    await api.send("m")
     api.readers.close()
     assert await api.code("GET", "q") == (503, "forq.stopping")
 
@@ -237,8 +276,8 @@ async def test_how_well_a_queue_is(api: Api):
         "remedyValue": None,
         "since": None,
     }
-    assert json_of(await api.call("GET", "q/health")) == healthy
     await api.send("1")
+    assert json_of(await api.call("GET", "q/health")) == healthy
     await api.broker.pause("q")
     for _ in range(20):
         api.seconds.value += 1
