@@ -30,7 +30,13 @@ from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
-from forq_trio.jobs.retention import EventRetention, HistoryRetention, event_retention_job, history_job
+from forq_trio.jobs.retention import (
+    BytesWatch,
+    EventRetention,
+    HistoryRetention,
+    event_retention_job,
+    history_job,
+)
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
@@ -126,7 +132,7 @@ async def open_system(
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
-    periodic += _retention_jobs(broker, clock, history or HistoryRetention(), events or EventRetention())
+    periodic += _retention_jobs(writer, broker, clock, history, events, housekeeping)
     guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
@@ -181,10 +187,22 @@ def _periodic_jobs(
 
 
 def _retention_jobs(
-    broker: Broker, clock: Clock, history: HistoryRetention, events: EventRetention
+    writer: WriterActor,
+    broker: Broker,
+    clock: Clock,
+    history: HistoryRetention | None,
+    events: EventRetention | None,
+    housekeeping: Housekeeping,
 ) -> list[Periodic]:
-    """The jobs that remove what was kept for long enough."""
-    return [history_job(broker, clock, history), event_retention_job(broker, clock, events)]
+    """The jobs that remove what was kept for long enough; `housekeeping` is to notice where it is too much."""
+    history, events = history or HistoryRetention(), events or EventRetention()
+    of_history = history_job(broker, clock, history)
+    of_events = event_retention_job(broker, clock, events)
+    housekeeping.retention = [
+        BytesWatch(of_history, lambda: writer.snapshot().history_bytes, history.mib_max * limits.MIB),
+        BytesWatch(of_events, lambda: writer.snapshot().event_log.bytes, events.mib_max * limits.MIB),
+    ]
+    return [of_history, of_events]
 
 
 def _guards(

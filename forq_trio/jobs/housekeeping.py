@@ -1,10 +1,11 @@
-"""Tells jobs of the writer's progress: the sweeps, the checkpointer and the disk guard."""
+"""Tells jobs of the writer's progress: the sweeps, the checkpointer, the disk guard and retention."""
 
 from collections.abc import Sequence
 
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.periodic import Periodic
+from forq_trio.jobs.retention import BytesWatch
 from forq_trio.writer_actor import WriterListener
 
 
@@ -15,12 +16,15 @@ class Housekeeping(WriterListener):
         self.checkpointer: Checkpointer | None = None
         self.disk_guard: DiskGuard | None = None
         self.failed_sweeps: Sequence[Periodic] = ()
+        self.retention: Sequence[BytesWatch] = ()
 
     def committed(self) -> None:
         if self.disk_guard is not None:
             self.disk_guard.note_commit()
         if self.checkpointer is not None:
             self.checkpointer.note_commit()
+        for watch in self.retention:
+            watch.look()
 
     def failed_queued(self) -> None:
         for sweep in self.failed_sweeps:

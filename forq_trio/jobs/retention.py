@@ -1,6 +1,12 @@
-"""Retention: removes finished messages and lifecycle events once they are too old, or too many bytes."""
+"""Retention: removes finished messages and lifecycle events once they are too old, or too many bytes.
+
+Too many bytes are noticed with the commit that stores them: the sums are known without a query. Then the job removes
+them step by step, between which others are served; the further they are above the bound, the longer is a step
+(`rules.retention_steps`), so that more go than come.
+"""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -24,6 +30,19 @@ class EventRetention(Struct, frozen=True):
 
     hours: int = limits.EVENTS_HOURS_DEFAULT
     mib_max: int = limits.EVENTS_MIB_DEFAULT
+
+
+@dataclass(frozen=True)
+class BytesWatch:
+    """Nudges a job when there are more bytes than its bound by some; so few are never worth a commit."""
+
+    job: Periodic
+    kept_bytes: Callable[[], int]
+    bytes_max: int
+
+    def look(self) -> None:
+        if self.kept_bytes() > self.bytes_max + self.bytes_max // limits.RETENTION_SLACK_SHARE:
+            self.job.nudge()
 
 
 def history_job(broker: Broker, clock: Clock, retention: HistoryRetention) -> Periodic:

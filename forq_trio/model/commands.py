@@ -346,8 +346,8 @@ class PurgeHistory(Command[Purged], frozen=True, gc=False):
 
 
 class TrimHistory(Command[Removed], frozen=True, gc=False):
-    """Remove the oldest finished messages, as many as one step takes: those that ended before `finished_before` (epoch
-    ms), and those beyond `bytes_max` bytes of content and attributes in all.
+    """Remove the oldest finished messages, as many as `rules.retention_steps` take: those that ended before
+    `finished_before` (epoch ms), and those beyond `bytes_max` bytes of content and attributes in all.
     """
 
     finished_before: int
@@ -425,7 +425,7 @@ class NoteConsumerUse(Command[None], frozen=True, gc=False):
 
 
 class TrimEvents(Command[Removed], frozen=True, gc=False):
-    """Remove the oldest lifecycle events, at most EVENTS_TRIMMED_MAX and never the newest one.
+    """Remove the oldest lifecycle events, `rules.retention_steps` times EVENTS_TRIMMED_MAX, and never the newest one.
 
     Those that happened before `before_ms` (epoch ms), and as many as are more than `bytes_max` bytes. Only a beginning
     of the log is removed: it ends at the first event that is to stay.

@@ -186,6 +186,10 @@ EVENTS_MIB_DEFAULT = 1_024
 EVENTS_MIB_MAX = 1024 * 1024
 EVENTS_TRIMMED_MAX = 1_000
 EVENTS_TRIM_SECONDS = 30.0
+RETENTION_SLACK_SHARE = (
+    16  # events and history are trimmed at once when they are this share above their bound
+)
+RETENTION_STEPS_MAX = 32  # that one command removes where there is much more than the bound
 EVENTS_PAGE_MAX = 10_000
 EVENTS_PAGE_DEFAULT = 1_000
 EVENTS_SLICE = 1_000

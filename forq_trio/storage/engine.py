@@ -258,6 +258,11 @@ class Snapshot(Protocol):
         ...
 
     @property
+    def history_bytes(self) -> int:
+        """The bytes of all finished messages that are kept."""
+        ...
+
+    @property
     def keeps_history(self) -> bool:
         """Whether messages that end now are kept."""
         ...

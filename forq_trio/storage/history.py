@@ -35,14 +35,14 @@ def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
     return outcome, event_reason if outcome == "discarded" else None
 
 
-def one_step(kept: Sequence[KeptT]) -> Sequence[KeptT]:
-    """The first of these messages, as many as one step removes; at least one if there is one."""
-    size = 0
-    for index, message in enumerate(kept[: limits.HISTORY_STEP_MESSAGES]):
-        if size >= limits.HISTORY_STEP_BYTES:
+def one_step(kept: Sequence[KeptT], steps: int = 1) -> Sequence[KeptT]:
+    """The first of these messages, as many as so many steps remove; at least one if there is one."""
+    first, size = kept[: steps * limits.HISTORY_STEP_MESSAGES], 0
+    for index, message in enumerate(first):
+        if size >= steps * limits.HISTORY_STEP_BYTES:
             return kept[:index]
         size += message.bytes
-    return kept[: limits.HISTORY_STEP_MESSAGES]
+    return first
 
 
 def outlived(

@@ -405,3 +405,9 @@ def believable_until(before_ms: int, now_ms: int) -> int:
     While a clock was far ahead, what happened got dates that would keep everything after it from ageing out.
     """
     return max(now_ms, before_ms) + max(now_ms - before_ms, limits.DAY_MS)
+
+
+def retention_steps(kept_bytes: int, bytes_max: int) -> int:
+    """How many steps one command that trims events or the history takes: more, the more is kept beyond the bound."""
+    excess = max(0, kept_bytes - bytes_max)
+    return min(1 + excess * limits.RETENTION_SLACK_SHARE // max(1, bytes_max), limits.RETENTION_STEPS_MAX)

@@ -253,7 +253,16 @@ def test_the_oldest_are_removed_until_the_rest_is_small_enough(engine, reader) -
 def test_one_step_of_retention_removes_a_bounded_number(engine, reader, monkeypatch) -> None:
     monkeypatch.setattr(limits, "EVENTS_TRIMMED_MAX", 4)
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(10))))
-    assert do(engine, TrimEvents(T0 + 1, 0)) == Removed(4, more=True)
-    assert do(engine, TrimEvents(T0 + 1, 0)) == Removed(4, more=True)
-    assert do(engine, TrimEvents(T0 + 1, 0)) == Removed(1, more=False)
+    assert do(engine, TrimEvents(T0 + 1, 10**9)) == Removed(4, more=True)
+    assert do(engine, TrimEvents(T0 + 1, 10**9)) == Removed(4, more=True)
+    assert do(engine, TrimEvents(T0 + 1, 10**9)) == Removed(1, more=False)
     assert kept(engine, reader) == [10]
+
+
+def test_a_step_is_the_longer_the_more_there_is_beyond_the_bound(engine, reader, monkeypatch) -> None:
+    monkeypatch.setattr(limits, "EVENTS_TRIMMED_MAX", 2)
+    do(engine, ProduceMany("q", (NewMessage("x"),) * 200))
+    bound = engine.snapshot().event_log.bytes // 2
+    assert do(engine, TrimEvents(0, bound)) == Removed(2 * 17, more=True)
+    assert do(engine, TrimEvents(0, bound)).count < 2 * 17
+    assert do(engine, TrimEvents(0, 0)) == Removed(2 * limits.RETENTION_STEPS_MAX, more=True)

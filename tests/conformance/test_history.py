@@ -222,6 +222,7 @@ def test_it_is_trimmed_by_bytes(engine):
     assert do(engine, TrimHistory(0, 5)) == Removed(1, more=False)
     assert do(engine, TrimHistory(0, 4)) == Removed(1, more=False)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 2)}
+    assert engine.snapshot().history_bytes == engine.snapshot().history_of(None).bytes > 0
 
 
 def test_ids_go_on_when_nothing_is_left(engine):
@@ -242,6 +243,16 @@ def test_a_step_takes_so_many_messages_and_bytes(engine, monkeypatch):
     assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(3, more=True)
     assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(1, more=True)
     assert do(engine, TrimHistory(T0 + 1, EVERYTHING)) == Removed(1, more=False)
+
+
+def test_a_step_is_the_longer_the_more_there_is_beyond_the_bound(engine, monkeypatch):
+    monkeypatch.setattr(limits, "HISTORY_STEP_MESSAGES", 1)
+    finish(engine, *"abcdefghijkl")
+    assert do(engine, TrimHistory(0, 11)) == Removed(1, more=False)
+    assert do(engine, TrimHistory(0, 9)) == Removed(2, more=False)
+    assert do(engine, TrimHistory(0, 8)) == Removed(1, more=False)
+    assert do(engine, TrimHistory(0, 6)).count == 2
+    assert do(engine, TrimHistory(0, 3)) == Removed(3, more=False)
 
 
 def test_a_purge_leaves_other_queues_and_what_ends_later(engine, monkeypatch):

@@ -10,7 +10,7 @@ from forq_trio.model.events import KINDS, EventLines
 from forq_trio.storage.lifecycle import LoggedEvent
 from forq_trio.storage.memory.state import State
 from forq_trio.storage.memory.transaction import Transaction
-from forq_trio.storage.rules import believable_until
+from forq_trio.storage.rules import believable_until, retention_steps
 
 
 def trim(tx: Transaction, command: TrimEvents) -> Removed:
@@ -20,14 +20,16 @@ def trim(tx: Transaction, command: TrimEvents) -> Removed:
     end = new[0].total if new else tx.state.events_end
     removed = 0
     believable = believable_until(command.before_ms, tx.now_ms)
+    kept_bytes = end - written[0].total if written else 0
+    bound = limits.EVENTS_TRIMMED_MAX * retention_steps(kept_bytes, command.bytes_max)
     for event in written[:-1]:
-        if removed == limits.EVENTS_TRIMMED_MAX or not (
+        if removed == bound or not (
             not command.before_ms <= event.at <= believable or end - event.total > command.bytes_max
         ):
             break
         removed += 1
     tx.state.events = written[removed:] + new
-    return Removed(removed, more=removed == limits.EVENTS_TRIMMED_MAX)
+    return Removed(removed, more=removed == bound)
 
 
 def page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:

@@ -6,13 +6,14 @@ from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.model.history import FinishedMessage
 from forq_trio.storage.history import one_step, outlived
 from forq_trio.storage.memory.transaction import Transaction
+from forq_trio.storage.rules import retention_steps
 
 
 def trim(tx: Transaction, command: TrimHistory) -> Removed:
     oldest = list(tx.state.history.values())
     size = sum(message.bytes for message in oldest)
     wanted = outlived(oldest, command.finished_before, size, command.bytes_max, tx.now_ms)
-    removed = one_step(wanted)
+    removed = one_step(wanted, retention_steps(size, command.bytes_max))
     if removed:
         tx.state.history_gone = removed[-1].history_id
         _forget(tx, removed)

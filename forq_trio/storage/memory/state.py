@@ -296,6 +296,7 @@ class Committed:
         self.redrives = state.redrives
         self.consumers = state.consumers
         self.history_ends = state.history_ends
+        self.history_bytes = sum(message.bytes for message in state.history.values())
         self.keeps_history = state.defaults.history
         self.event_log = state.event_log
 

@@ -1,9 +1,16 @@
 """The retention job: old events go by age and by size, step by step, and only where there are any."""
 
+import trio
+from trio.testing import wait_all_tasks_blocked
+
 from forq_trio.jobs.retention import EventRetention, event_retention_job
+from forq_trio.model import limits
 from forq_trio.model.limits import HOUR_MS
+from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
+from forq_trio.system import open_system
+from support.actors import ObservedEngine, TrioClock, on_the_loop
 from support.forq_api import open_api
 
 
@@ -28,3 +35,20 @@ async def test_events_go_by_size() -> None:
         await api.send(*"abcde")
         await event_retention_job(api.broker, api.clock, EventRetention(mib_max=0))._work()
         assert api.broker.event_log()[:3] == (True, 5, 5)
+
+
+async def test_too_many_bytes_go_with_the_commit_and_not_with_the_interval(autojump_clock) -> None:
+    """Also where a commit brings as much as a step removes, and every other one has a step: then steps are longer."""
+    engine = ObservedEngine(MemoryEngine(EngineSettings(events=True)))
+    retention = EventRetention(mib_max=1)
+    async with open_system(engine, TrioClock(), policy=on_the_loop(), events=retention) as system:
+        most = 0
+        for _ in range(16):
+            await system.broker.produce_many("q" * 64, [NewMessage("x")] * 1_000)
+            most = max(most, system.broker.event_log().bytes)
+        await wait_all_tasks_blocked()
+        log = system.broker.event_log()
+        assert (log.first > 1, log.last) == (True, 16_000)
+        assert log.bytes <= limits.MIB * 17 // 16
+        assert most < 2 * limits.MIB < log.bytes_to_last
+        assert trio.current_time() < limits.EVENTS_TRIM_SECONDS

@@ -1,6 +1,7 @@
 """The job that trims the history: by age, by size, in as many steps as it takes, and where there is nothing to do."""
 
 import pytest
+from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.jobs.retention import HistoryRetention
 from forq_trio.model import limits
@@ -41,11 +42,17 @@ async def test_what_is_too_old_goes(autojump_clock, system, monkeypatch):
     assert (await system.jobs.run_now("history")).result == "nothing to do"
 
 
-async def test_what_is_too_much_goes_oldest_first(autojump_clock, system):
-    for content in "abcdef":
+async def test_what_is_too_much_goes_oldest_first_and_at_once(autojump_clock, system):
+    for content in "abcd":
         await finish(system, content * limits.CONTENT_BYTES_MAX)
-    assert (await system.jobs.run_now("history")).result == "2 messages removed"
+    await wait_all_tasks_blocked()
+    assert kept(system) == 4  # exactly the bound
+    for content in "ef":
+        await finish(system, content * limits.CONTENT_BYTES_MAX)
+    await wait_all_tasks_blocked()
+    assert kept(system) == 4
     assert (await system.broker.history_range()).first == 3
+    assert (await system.jobs.run_now("history")).result == "nothing to do"
 
 
 async def test_without_a_history_nothing_is_asked_of_the_engine(autojump_clock):

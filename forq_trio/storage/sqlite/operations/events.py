@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
-from forq_trio.storage.rules import believable_until
+from forq_trio.storage.rules import believable_until, retention_steps
 from forq_trio.storage.sqlite.transaction import Transaction
 
 
@@ -16,7 +16,7 @@ def _trim(tx: Transaction, command: TrimEvents) -> Removed:
     log = tx.event_log
     if log.first >= log.last:
         return Removed(0, more=False)
-    bound = limits.EVENTS_TRIMMED_MAX
+    bound = limits.EVENTS_TRIMMED_MAX * retention_steps(log.bytes, command.bytes_max)
     before_first_min = log.bytes_to_last - command.bytes_max
     believable = believable_until(command.before_ms, tx.now_ms)
     kept = tx.query("first_event_to_keep", bound, command.before_ms, before_first_min, log.last, believable)

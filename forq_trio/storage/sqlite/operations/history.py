@@ -6,6 +6,7 @@ from typing import NamedTuple
 from forq_trio.model import limits
 from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.storage.history import one_step, outcome_of, outlived
+from forq_trio.storage.rules import retention_steps
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -34,9 +35,10 @@ def trim(tx: Transaction, commands: Sequence[TrimHistory]) -> list[Removed]:
 
 
 def _trim(tx: Transaction, command: TrimHistory) -> Removed:
-    oldest = [_Kept(*row) for row in tx.query("oldest_finished", limits.HISTORY_STEP_MESSAGES + 1)]
+    steps = retention_steps(tx.history.bytes, command.bytes_max)
+    oldest = [_Kept(*row) for row in tx.query("oldest_finished", steps * limits.HISTORY_STEP_MESSAGES + 1)]
     wanted = outlived(oldest, command.finished_before, tx.history.bytes, command.bytes_max, tx.now_ms)
-    removed = one_step(wanted)
+    removed = one_step(wanted, steps)
     if removed:
         tx.history.gone = removed[-1].id
         _forget(tx, removed)
