@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, NACKED, RELEASED, Deferred
@@ -102,8 +103,8 @@ class _Messages:
         """Note that a message comes back from its consumer; `write_returned` writes it."""
         tx = self._tx
         status, process_after = returned
-        row = (int(status), attempts, process_after, receipt, reason, failures, tx.now_ms, found.seq)
-        self.returned.append(row)
+        error = (reason, fingerprint_key(reason), failures)
+        self.returned.append((int(status), attempts, process_after, receipt, *error, tx.now_ms, found.seq))
         due_ms: int | None = None if status is Status.FAILED else found.expires_after
         if status is Status.DELAYED and process_after is not None:
             due_ms = min(found.expires_after, process_after)
