@@ -24,6 +24,7 @@ LEASE_ENDED = "lease ended"
 
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
 _PATH_STEPS = (".", "..")
+_FORQS_RECEIPT = re.compile(r"[0-9]{1,15}")  # epoch ms
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
@@ -82,6 +83,11 @@ def is_dead_letter_queue(name: str) -> bool:
 def is_lifo_queue(name: str) -> bool:
     """True for a name that ends in _lifo: within a priority its newest message comes first (Sasquatch)."""
     return name.endswith(LIFO_SUFFIX)
+
+
+def token_of_forq(receipt: str) -> int | None:
+    """The token of a receipt that Forq itself gave, None for text that is none: when it claimed the message (F4)."""
+    return int(receipt) if _FORQS_RECEIPT.fullmatch(receipt) else None
 
 
 def receipt_text(seq: int, token: int) -> str:

@@ -70,10 +70,12 @@ class _Messages:
         self._charge(found)
         return found
 
-    def in_process(self, queue: str, message_id: str) -> Row | None:
-        """The message with this id if it is in process in this queue, else None."""
+    def by_id(self, queue: str, message_id: str, token: int | None) -> Row | None:
+        """The message of this queue with this id if it is in process, or its claim has this token; else None."""
         found = self._found.get(self._sequences.get(message_id, 0))
-        if found is None or found.queue != queue or found.status != _PROCESSING:
+        if found is None or found.queue != queue:
+            return None
+        if found.receipt != token if token is not None else found.status != _PROCESSING:
             return None
         self._charge(found)
         return found
@@ -304,7 +306,7 @@ def _each_id(
         if messages.used_up:
             outcomes.append(DEFERRED)
             continue
-        found = messages.in_process(command.queue, command.message_id)
+        found = messages.by_id(command.queue, command.message_id, command.token)
         if found is not None:
             settle(found)
         outcomes.append(found is not None)
