@@ -33,7 +33,6 @@ def redrive_info(task: RedriveTask) -> RedriveInfo:
         wanted.text,
         wanted.error,
         wanted.above_sequence,
-        wanted.error_like,
     )
     return RedriveInfo(**members)
 

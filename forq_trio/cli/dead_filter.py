@@ -45,9 +45,6 @@ _OPTIONS = (
     ),
     click.option("--text", help="Only those whose content contains this."),
     click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
-    click.option(
-        "--error-like", help="Only those with an error like this one, but for numbers, ids and addresses."
-    ),
 )
 
 
@@ -65,10 +62,9 @@ def filter_of(
     attributes: dict[str, str],
     text: str | None,
     error: str | None,
-    error_like: str | None,
 ) -> DeadLetterFilter:
     """The filter of these options. An attribute's name cannot contain a colon, which separates it in the query."""
-    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text, error, error_like)
+    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text, error)
 
 
 def chosen_by_filter(message_ids: Sequence[str], everything: bool, wanted: DeadLetterFilter) -> bool:

@@ -256,7 +256,6 @@ PREVIEW_MATCH_LATE = (
 )
 PREVIEW_LEAD = 50
 ERROR_GROUPS_MAX = 200
-ERROR_TEXTS_MAX = 3
 READ_DEADLINE_SECONDS = 5.0
 READ_INTERRUPT_SECONDS = 0.01
 READER_POOL_SIZE_MAX = 64
@@ -354,8 +353,30 @@ HISTOGRAM_QUEUES_MAX = 100
 METRIC_QUEUES_READ_MAX = 50
 
 # The admin UI.
-UI_CONNECTIONS_MAX = 1_200
+UI_CONNECTIONS_MAX = 1_600
+UI_KEYLESS_CONNECTIONS_MAX = (
+    400  # of these, that have shown no session; so for an address, a session, an access token
+)
+UI_CONNECTIONS_AN_ADDRESS_MAX = 64
+UI_CONNECTIONS_A_SESSION_MAX = 100
+UI_CONNECTIONS_A_TOKEN_MAX = 300
+UI_SHARE_MAX = 0.20  # of the event loop's time, for sessions while the loop is busy
+UI_BURST_SECONDS = 0.5
+UI_REQUESTS_AT_ONCE = 8
+UI_KEYLESS_SHARE_MAX = 0.05  # of the event loop's time, for all that shows no session
+UI_KEYLESS_BURST_SECONDS = 0.1
+UI_ARRIVALS_SHARE_MAX = 0.03  # for connections and heads of which nobody knows yet whose they are
+UI_ARRIVALS_BURST_SECONDS = 0.1
+UI_WAITING_MAX = (
+    32  # requests of one session or address that wait; its other connections can end for new ones
+)
+UI_WAIT_SECONDS_MAX = 10.0
+UI_FIELDS_MAX = 100  # of a head, a query, cookies, and of a form without a session
+UI_RECEIVES_MAX = 24  # in which a request without a session arrives
 UI_HEAD_BYTES_MAX = 20 * KIB
+UI_HEAD_SECONDS_MAX = 10.0
+UI_PORTION_BYTES = 256  # that are parsed at once: it bounds how many requests are parsed ahead
+UI_AHEAD_BYTES_MAX = 64 * KIB  # that are read while a request is answered
 UI_BODY_BYTES_MAX = MIB  # a message's content as a form, where each byte may take three
 UI_BODY_SECONDS_MAX = 30.0
 UI_BODIES_BYTES_MAX = 32 * MIB  # of all bodies that are read or worked on
@@ -365,6 +386,7 @@ UI_FORM_INLINE_BYTES_MAX = 32 * KIB  # longer ones are read in a thread
 SESSIONS_A_KEY_MAX = 100
 UI_SEND_SECONDS_MAX = 30.0
 UI_IDLE_SECONDS_MAX = 60.0
+UI_KEYLESS_IDLE_SECONDS_MAX = 15.0
 UI_CLOSE_SECONDS_MAX = 1.0
 UI_HANDSHAKE_SECONDS_MAX = 10.0
 SESSION_ID_LENGTH_MAX = 64
@@ -375,7 +397,8 @@ PURGES_REMEMBERED_MAX = 100
 PURGE_SHOWN_SECONDS = 60.0
 LIVE_READERS_MAX = 1_000
 LIVE_VIEWS_MAX = 200
-LIVE_VIEWS_A_SESSION_MAX = 32  # different ones at once
+LIVE_VIEWS_A_SESSION_MAX = 32  # different ones at once; so for an access token
+LIVE_VIEWS_A_TOKEN_MAX = 64
 LIVE_SHARE_MAX = 0.04  # of the event loop's time
 LIVE_PUSH_SECONDS = 0.000_15  # what handing a change to one dashboard takes
 LIVE_SECONDS_MIN = 1.0  # between two renderings of a view
@@ -454,7 +477,11 @@ assert URI_BYTES_MAX <= HEADER_BYTES_MAX
 assert 3 * READER_POOL_SIZE_MAX < OPEN_FILES_BESIDE_MAX < CONNECTIONS_MAX
 assert SHUTDOWN_IDLE_SECONDS < SHUTDOWN_SECONDS_MAX
 assert 3 * CONTENT_BYTES_MAX < UI_BODY_BYTES_MAX
-assert LIVE_READERS_MAX < UI_CONNECTIONS_MAX
+assert LIVE_VIEWS_A_SESSION_MAX <= LIVE_VIEWS_A_TOKEN_MAX < LIVE_VIEWS_MAX // 2
+assert LIVE_READERS_MAX < UI_CONNECTIONS_MAX - UI_KEYLESS_CONNECTIONS_MAX
+assert UI_WAITING_MAX < UI_CONNECTIONS_AN_ADDRESS_MAX < UI_KEYLESS_CONNECTIONS_MAX
+assert UI_CONNECTIONS_A_SESSION_MAX <= UI_CONNECTIONS_A_TOKEN_MAX < LIVE_READERS_MAX
+assert UI_KEYLESS_CONNECTIONS_MAX * UI_LOGIN_BYTES_MAX <= UI_BODIES_BYTES_MAX // 4  # they have no budget
 assert UI_LOGIN_BYTES_MAX < UI_BODY_BYTES_MAX < UI_BODIES_BYTES_MAX
 assert MOVE_BATCH_MAX < UI_FORM_FIELDS_MAX
 assert SESSIONS_A_KEY_MAX < SESSIONS_MAX

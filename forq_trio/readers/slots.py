@@ -8,7 +8,6 @@ Rules
 - A slot that is given back goes to a short read before a long one: short reads hold it for less time.
 """
 
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,49 +15,29 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.errors import Overloaded
+from forq_trio.model.round_robin import RoundRobin
 
 
 class _Lane:
-    """The reads of one length that wait, by caller; the caller to serve next is the first one."""
+    """The reads of one length: how many run, and which wait."""
 
     def __init__(self, running_max: int, waiting_max: int) -> None:
         self.running_max = running_max
         self.running = 0
+        self.waiting = RoundRobin[trio.Event]()
         self._waiting_max = waiting_max
-        self._waiting: OrderedDict[str, deque[trio.Event]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return sum(map(len, self._waiting.values()))
-
-    def __bool__(self) -> bool:
-        return bool(self._waiting)
 
     def add(self, caller: str) -> trio.Event:
         """Wait behind the caller's other reads; the event is set when the slot is granted. Raises Overloaded."""
-        waiting = self._waiting.get(caller)
-        if waiting is None:
-            waiting = self._waiting[caller] = deque()
-        elif len(waiting) >= self._waiting_max:
+        if self.waiting.count(caller) >= self._waiting_max:
             raise Overloaded("too many reads of this client are waiting; try again shortly")
         granted = trio.Event()
-        waiting.append(granted)
+        self.waiting.add(caller, granted)
         return granted
 
-    def remove(self, caller: str, granted: trio.Event) -> None:
-        waiting = self._waiting[caller]
-        waiting.remove(granted)
-        if not waiting:
-            del self._waiting[caller]
-
     def grant_next(self) -> None:
-        """Grant a slot to the next caller, who then goes behind all others."""
-        caller, waiting = next(iter(self._waiting.items()))
-        waiting.popleft().set()
+        self.waiting.next().set()
         self.running += 1
-        if waiting:
-            self._waiting.move_to_end(caller)
-        else:
-            del self._waiting[caller]
 
 
 class ReadSlots:
@@ -72,7 +51,7 @@ class ReadSlots:
     @property
     def waiting(self) -> int:
         """How many reads wait."""
-        return len(self._short) + len(self._long)
+        return len(self._short.waiting) + len(self._long.waiting)
 
     @asynccontextmanager
     async def hold(self, caller: str, *, long: bool) -> AsyncIterator[None]:
@@ -87,7 +66,7 @@ class ReadSlots:
             if granted.is_set():
                 self._give_back(lane)
             else:
-                lane.remove(caller, granted)
+                lane.waiting.remove(caller, granted)
             raise
         try:
             yield
@@ -100,7 +79,7 @@ class ReadSlots:
 
     def _grant(self) -> None:
         for lane in (self._short, self._long):
-            while lane and lane.running < lane.running_max and self._running < self._size:
+            while lane.waiting and lane.running < lane.running_max and self._running < self._size:
                 lane.grant_next()
 
     @property

@@ -11,8 +11,10 @@ import secrets
 from http import HTTPStatus
 from typing import Any
 
+import trio
 from quart import Blueprint, Response, g, request
 from quart_trio import QuartTrio
+from quart_trio.asgi import TrioASGIHTTPConnection
 from werkzeug.exceptions import HTTPException
 
 from forq_trio.http.errors import LockedOut
@@ -21,10 +23,11 @@ from forq_trio.model.access import CALLER
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, NotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
+from forq_trio.ui.base_path import BasePath
 from forq_trio.ui.forms import FormRequest
-from forq_trio.ui.gate import Gate
 from forq_trio.ui.live.events import live_routes
 from forq_trio.ui.login import LOGIN_COOKIE, login_routes
+from forq_trio.ui.loop_share import metered
 from forq_trio.ui.pages import ALL_PAGES
 from forq_trio.ui.rendering import Assets, html_response
 from forq_trio.ui.sessions import COOKIE
@@ -44,6 +47,13 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _STATIC_SECONDS = 365 * 24 * 3600
+
+
+class _MeteredConnection(TrioASGIHTTPConnection):
+    """Requests whose time on the event loop is paid from a share of it."""
+
+    async def handle_request(self, nursery: trio.Nursery, request: Any, send: Any) -> None:  # type: ignore[override]
+        await metered(super().handle_request(nursery, request, send))
 
 
 def make_app(site: Site, assets: Assets) -> QuartTrio:
@@ -69,21 +79,9 @@ def make_app(site: Site, assets: Assets) -> QuartTrio:
             response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
         return response
 
-    app.asgi_app = Gate(  # type: ignore[method-assign]
-        app.asgi_app,
-        site.templates.base,
-        lambda cookies: site.sessions.find(_session_id(cookies)) is not None,
-    )
+    app.asgi_http_class = _MeteredConnection
+    app.asgi_app = BasePath(app.asgi_app, site.templates.base)  # type: ignore[method-assign]
     return app
-
-
-def _session_id(cookies: bytes) -> str:
-    """The session's id in the Cookie headers of a request, "" without one."""
-    for cookie in cookies.split(b";"):
-        name, _, value = cookie.strip().partition(b"=")
-        if name == COOKIE.encode():
-            return value.decode("latin-1")
-    return ""
 
 
 def _add_checks(app: QuartTrio, site: Site, hosts: csrf.Hosts) -> None:

@@ -3,6 +3,7 @@
 import secrets
 from math import ceil
 
+from markupsafe import escape
 from quart import Blueprint, Response, request
 
 from forq_trio.http.access import CLIENT_LENGTH_MAX
@@ -14,13 +15,15 @@ from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui import csrf
 from forq_trio.ui.rendering import html_response
 from forq_trio.ui.sessions import COOKIE
-from forq_trio.ui.site import THEME_COOKIE, Site, accepts_gzip, see_other
+from forq_trio.ui.site import THEME_COOKIE, Site, accepts_gzip, see_other, theme
 
 LOGIN_COOKIE = "ForqLogin"
 _KEY_LENGTH_MAX = 1_024
 _NONCE_BYTES = 16
 _NONCE_LENGTH = 22
 _THEME_SECONDS = 365 * 86_400
+_CSRF, _HOST, _NEXT = "\x01csrf\x01", "\x01host\x01", "\x01next\x01"
+"""Stand for values in the page; the characters around them occur in no text."""
 
 
 class _Cookies:
@@ -53,23 +56,36 @@ class _Login:
         self._site = site
         self._cookies = cookies
         self._throttle = Throttle()
+        self._pages: dict[tuple[str | None, bool], str] = {}
 
     def form(self, next_page: str, status: int = 200, error: str | None = None) -> Response:
         """The page. next_page: where to go after the login; error: what is wrong with the key."""
         nonce = request.cookies.get(LOGIN_COOKIE, "")
         if len(nonce) != _NONCE_LENGTH:
             nonce = secrets.token_urlsafe(_NONCE_BYTES)
-        text = self._site.templates.render(
-            "login.html",
-            **self._site.common() | {"csrf": csrf.make_token(nonce)},
-            host=request.host,
-            next=_local(next_page),
-            error=error,
-            ended=error is None and bool(request.args.get("ended", "")),
-        )
+        text = self._page(ended=error is None and bool(request.args.get("ended", "")), error=error)
+        for place, value in (
+            (_CSRF, csrf.make_token(nonce)),
+            (_HOST, request.host),
+            (_NEXT, _local(next_page)),
+        ):
+            text = text.replace(place, escape(value))
         response = html_response(text, accepts_gzip(), status)
         self._cookies.set(response, LOGIN_COOKIE, nonce)
         return response
+
+    def _page(self, *, ended: bool, error: str | None) -> str:
+        """The page, with places for what is another for each request. Without an error it is made once."""
+        kind = (theme(), ended)
+        text = None if error else self._pages.get(kind)
+        if text is None:
+            values = self._site.common() | {"csrf": _CSRF, "viewer": None}
+            text = self._site.templates.render(
+                "login.html", **values, host=_HOST, next=_NEXT, error=error, ended=ended
+            )
+            if error is None:
+                self._pages[kind] = text
+        return text
 
     async def log_in(self) -> Response:
         """Open a session for the holder of the key; a right key passes also from an address that is locked out."""

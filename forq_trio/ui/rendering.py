@@ -17,6 +17,8 @@ from forq_trio.ui.unseen import visible
 
 _COMPRESSED_BYTES_MIN = 1_024
 _COMPRESSION_LEVEL = 3
+_BEFORE_A_SESSION = ("login.html", "base.html", "_ui.html", "sprite.html")
+"""Compiled at the start: that takes longer than requests without a session may take."""
 _CONTENT_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -72,6 +74,8 @@ class Templates:
             lstrip_blocks=True,
             auto_reload=False,
         )
+        for name in _BEFORE_A_SESSION:
+            self._environment.get_template(name)
         self._environment.globals.update(
             url=self.url,
             static=lambda name: f"{base}/static/{assets.version}/{name}",

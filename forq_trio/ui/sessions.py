@@ -16,6 +16,15 @@ from forq_trio.ui.viewer import Viewer
 COOKIE = "ForqSession"
 
 
+def session_id(cookies: bytes) -> str:
+    """The session's id in the Cookie headers of a request, "" without one."""
+    for cookie in cookies.split(b";"):
+        name, _, value = cookie.strip().partition(b"=")
+        if name == COOKIE.encode():
+            return value.decode("latin-1")
+    return ""
+
+
 class Sessions:
     """Opens, finds and ends sessions."""
 

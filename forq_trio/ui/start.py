@@ -16,7 +16,7 @@ from forq_trio.ui.purges import Purges
 from forq_trio.ui.rendering import Assets, Templates
 from forq_trio.ui.row_lists import RowLists
 from forq_trio.ui.server import UiServer
-from forq_trio.ui.sessions import Sessions
+from forq_trio.ui.sessions import Sessions, session_id
 from forq_trio.ui.site import Site
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
@@ -90,5 +90,12 @@ def build_ui(
         history_purges=history_purges,
         server_connections=lambda: server.connections,
     )
-    server = UiServer(make_app(site, assets), listeners, ssl_context)
+    server = UiServer(
+        make_app(site, assets),
+        listeners,
+        lambda cookies: site.sessions.find(session_id(cookies)),
+        system.counters,
+        ssl_context,
+        trust_proxy_headers=config.trust_proxy_headers,
+    )
     return Ui(server, hub, (purges, history_purges))

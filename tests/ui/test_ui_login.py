@@ -220,29 +220,33 @@ def test_the_login_leads_to_our_own_pages_alone(ui, next_page) -> None:
 
 def test_the_connection_is_of_http_1_alone(ui) -> None:
     host, _, port = ui.ui_url.removeprefix("http://").partition(":")
-    for opening in (
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET /login HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n"
-        b"HTTP2-Settings: AAAA\r\n\r\n",
+    for opening, status in (
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400"),
+        (
+            b"GET /login HTTP/1.1\r\nHost: localhost\r\nUpgrade: h2c\r\nConnection: Upgrade, close\r\n"
+            b"HTTP2-Settings: AAAA\r\n\r\n",
+            b"200",
+        ),
     ):
         with socket.create_connection((host, int(port)), timeout=10) as stream:
             stream.sendall(opening)
             received = b""
             while data := stream.recv(65_536):
                 received += data
+            assert received.startswith(b"HTTP/1.1 " + status)
             assert b"\0\0" not in received  # no frame
 
 
-def test_upgrades_to_websockets_end_nothing(ui) -> None:
+def test_upgrades_to_websockets_are_declined(ui) -> None:
     host, _, port = ui.ui_url.removeprefix("http://").partition(":")
     upgrade = (
-        b"GET /x HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
     for _ in range(40):
         with socket.create_connection((host, int(port)), timeout=10) as stream:
             stream.sendall(upgrade)
-            assert stream.recv(100).startswith(b"HTTP/1.1 403")
+            assert stream.recv(100).startswith(b"HTTP/1.1 303")
     assert httpx.get(f"{ui.ui_url}/login").status_code == 200
     assert ui.process.poll() is None
 

@@ -4,7 +4,8 @@
 - `complete` has the whole requests, in order, each with the Connection line its answer needs; the caller empties it,
 - `phase` says how far the request that follows them has come: IDLE (no byte yet), HEAD or BODY,
 - `refused` is 0, or the status to answer, after the requests in `complete`, before the connection is closed,
-- `asks_continue` is true while a client waits for `100 Continue` before it sends its body.
+- `asks_continue` is true while a client waits for `100 Continue` before it sends its body,
+- `begun()` is, in the phase BODY, the request whose body is arriving.
 
 A request that asks for another protocol (Upgrade) is a request like any other: a server may decline by answering in
 HTTP/1.1 (RFC 9110 section 7.8), and we always do. llhttp stops after such a head, so it is told to go on.
@@ -108,6 +109,10 @@ class RequestParser:
     def body_bytes_received(self) -> int:
         """How many bytes of the present body were received."""
         return len(self._body) if self.phase == BODY else 0
+
+    def begun(self) -> Request:
+        """The request whose body is arriving, as yet without its body."""
+        return self._request(b"")
 
     def discard_body(self) -> None:
         """Forget the present body: its request is refused."""
@@ -248,18 +253,13 @@ class RequestParser:
         if self._body_follows_upgrade:
             return
         body = self._body
-        request = Request(
-            self._method,
-            self._path,
-            self._query,
-            self._headers,
-            body if type(body) is bytes else bytes(body),
-            self._client,
-            self._watch,
-        )
+        request = self._request(body if type(body) is bytes else bytes(body))
         self.complete.append((request, self._connection))
         self.asks_continue = False
         self.phase = IDLE
+
+    def _request(self, body: bytes) -> Request:
+        return Request(self._method, self._path, self._query, self._headers, body, self._client, self._watch)
 
     # The less usual parts of a head.
 

@@ -1,17 +1,19 @@
 """The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 
 import trio
 from quart import Blueprint, Response, request
 from quart.wrappers.response import ResponseBody
 
+from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.ui.live.hub import Reader, TooManyDashboards, View
 from forq_trio.ui.live.places import Places
 from forq_trio.ui.live.views import VIEWS
+from forq_trio.ui.loop_share import ACCOUNT
 from forq_trio.ui.site import Site
 
 _RETRY_MS = 3_000
@@ -43,6 +45,9 @@ class EventStream(ResponseBody):
         with suppress(TooManyDashboards):
             self._entered.enter_context(self._place())
             self._reader = self._entered.enter_context(self._follow())
+        account = ACCOUNT.get()
+        if account is not None:
+            account.share = None  # from now on the hub pays, out of what all live updates may use
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -64,7 +69,20 @@ class EventStream(ResponseBody):
 
 def live_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("live", __name__)
-    places = Places()
+    of_sessions, of_tokens = Places(), Places(limits.LIVE_VIEWS_A_TOKEN_MAX)
+
+    def owners() -> list[tuple[Places, str]]:
+        """Whose places a view of this request takes."""
+        viewer = site.viewer
+        token = [] if viewer.token is None else [(of_tokens, viewer.token.digest)]
+        return [(of_sessions, viewer.session_id), *token]
+
+    @contextmanager
+    def stream_places(taken: list[tuple[Places, str]], key: str) -> Iterator[None]:
+        with ExitStack() as entered:
+            for places, owner in taken:
+                entered.enter_context(places.stream(owner, key))
+            yield
 
     def view_of(name: str) -> tuple[str, "View"]:
         make = VIEWS.get(name)
@@ -79,11 +97,12 @@ def live_routes(site: Site) -> Blueprint:
         key, view = view_of(name)
         session_id = site.viewer.session_id
         site.hub.check_place(key)
-        places.check(session_id, key)
-
+        taken = owners()
+        for places, owner in taken:
+            places.check(owner, key)
         follows = partial(site.hub.follow, key, lambda: view)
         stream = EventStream(
-            follows, partial(places.stream, session_id, key), partial(site.sessions.holds, session_id)
+            follows, partial(stream_places, taken, key), partial(site.sessions.holds, session_id)
         )
         response = Response(stream, content_type="text/event-stream")
         response.timeout = None
@@ -94,7 +113,8 @@ def live_routes(site: Site) -> Blueprint:
     async def poll(name: str) -> Response:
         """All cells of a view, once."""
         key, view = view_of(name)
-        places.poll(site.viewer.session_id, key)
+        for places, owner in owners():
+            places.poll(owner, key)
         data = await site.hub.state(key, lambda: view)
         return Response(data, content_type="application/json")
 

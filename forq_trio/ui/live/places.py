@@ -1,4 +1,4 @@
-"""Which views each session looks at: one of them may not use up all that there may be."""
+"""Which views each session, and each access token, looks at: one of them may not use up all that there may be."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,9 +11,13 @@ from forq_trio.ui.live.hub import TooManyDashboards
 
 
 class Places:
-    """Bounds the different views of a session; how many of its pages show the same view does not matter."""
+    """Bounds the different views of a session; how many of its pages show the same view does not matter.
 
-    def __init__(self) -> None:
+    views_max: how many it may have. Another object does the same for tokens.
+    """
+
+    def __init__(self, views_max: int = limits.LIVE_VIEWS_A_SESSION_MAX) -> None:
+        self._views_max = views_max
         self._until: dict[tuple[str, str], float] = {}
         self._streams: Counter[tuple[str, str]] = Counter()
 
@@ -23,7 +27,7 @@ class Places:
         self._until = {place: until for place, until in self._until.items() if until > now}
         if (session_id, key) not in self._until:
             taken = sum(session == session_id for session, _ in self._until)
-            if taken >= limits.LIVE_VIEWS_A_SESSION_MAX:
+            if taken >= self._views_max:
                 raise TooManyDashboards
 
     def poll(self, session_id: str, key: str) -> None:

@@ -1,0 +1,114 @@
+"""Which connections the UI has: bounded in all, by address, by session and by token, so that nobody takes all of them.
+
+Rules
+- A connection is keyless until a request on it shows a session. Keyless ones are bounded in all and by address.
+- One that is too many takes the place of the keyless connection that has been without a request for longest: of the
+  same address, or, where all keyless ones are too many, of the address that has most. Where none is without a request
+  it is refused.
+- Connections with a session are bounded in all, by session, and by access token; there the same is done with those of
+  the session or the token.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forq_trio.model import limits
+from forq_trio.ui.viewer import Viewer
+
+Group = tuple[str, str]
+_KEYLESS, _SESSIONS = ("keyless", ""), ("sessions", "")
+_ADDRESS = "address"
+
+
+@dataclass(eq=False)
+class Place:
+    """A connection's place. cut: ends it. used: grows with each request; busy: it has one; groups: what bounds it."""
+
+    cut: Callable[[], None]
+    used: int
+    groups: tuple[Group, ...] = ()
+    busy: bool = False
+    session: str | None = None
+
+
+class Connections:
+    """All places. address_max: of keyless connections of an address."""
+
+    def __init__(self, address_max: int = limits.UI_CONNECTIONS_AN_ADDRESS_MAX) -> None:
+        self._address_max = address_max
+        self._groups: dict[Group, set[Place]] = {}
+        self._uses = 0
+
+    def __len__(self) -> int:
+        return self._size(_KEYLESS) + self._size(_SESSIONS)
+
+    def enter(self, address: str, cut: Callable[[], None]) -> Place | None:
+        """A place for a new connection; None where there is none."""
+        own = _ADDRESS, address
+        if not self._has_room(own, self._address_max):
+            return None
+        if self._size(_KEYLESS) >= limits.UI_KEYLESS_CONNECTIONS_MAX:
+            most = max((group for group in self._groups if group[0] == _ADDRESS), key=self._size)
+            if not self._has_room(most, self._size(most)):
+                return None
+        place = Place(cut, self._next_use())
+        self._join(place, (_KEYLESS, own))
+        return place
+
+    def begin(self, place: Place, viewer: Viewer | None) -> bool:
+        """A request of this viewer begins; False where the connection may not have it, and should end."""
+        if not place.groups:
+            return False
+        if viewer is not None and viewer.digest != place.session:
+            bounds = {
+                ("session", viewer.digest): limits.UI_CONNECTIONS_A_SESSION_MAX,
+                _SESSIONS: limits.UI_CONNECTIONS_MAX - limits.UI_KEYLESS_CONNECTIONS_MAX,
+            }
+            if viewer.token is not None:
+                bounds["token", viewer.token.digest] = limits.UI_CONNECTIONS_A_TOKEN_MAX
+            if not all(self._has_room(group, places_max) for group, places_max in bounds.items()):
+                return False
+            self.leave(place)
+            self._join(place, tuple(bounds))
+            place.session = viewer.digest
+        place.used = self._next_use()
+        place.busy = True
+        return True
+
+    def end(self, place: Place) -> None:
+        """The request has ended."""
+        place.busy = False
+        place.used = self._next_use()
+
+    def leave(self, place: Place) -> None:
+        """The connection has ended, or is about to; more than once does nothing."""
+        groups, place.groups = place.groups, ()
+        for group in groups:
+            places = self._groups[group]
+            places.discard(place)
+            if not places:
+                del self._groups[group]
+
+    def _join(self, place: Place, groups: tuple[Group, ...]) -> None:
+        place.groups = groups
+        for group in groups:
+            self._groups.setdefault(group, set()).add(place)
+
+    def _size(self, group: Group) -> int:
+        return len(self._groups.get(group, ()))
+
+    def _has_room(self, group: Group, places_max: int) -> bool:
+        """True if it has fewer, or one of them can be cut: the one that has had no request for longest."""
+        if self._size(group) < places_max:
+            return True
+        idle = [place for place in self._groups[group] if not place.busy]
+        if not idle:
+            return False
+        oldest = min(idle, key=lambda place: place.used)
+        self.leave(oldest)
+        oldest.cut()
+        return True
+
+    def _next_use(self) -> int:
+        self._uses += 1
+        return self._uses

@@ -1,0 +1,140 @@
+"""Who may have a connection of the admin UI, and whose ends for it."""
+
+import pytest
+
+from forq_trio.model import limits
+from forq_trio.model.access import AccessToken, Scope
+from forq_trio.ui.connections import Connections, Place
+from forq_trio.ui.viewer import Viewer
+
+ADDRESSES = limits.UI_CONNECTIONS_AN_ADDRESS_MAX
+SESSIONS_MAX = limits.UI_CONNECTIONS_MAX - limits.UI_KEYLESS_CONNECTIONS_MAX
+
+
+class Client:
+    """Opens connections; `cut` is which of them were ended, by number."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self.places: list[Place] = []
+        self.cut: list[int] = []
+
+    def open(
+        self, address: str = "a", *, count: int = 1, busy: bool = False, viewer: Viewer | None = None
+    ) -> int:
+        """Open connections, each with a request; returns how many there was a place for."""
+        opened = 0
+        for _ in range(count):
+            number = len(self.places)
+            place = self._connections.enter(address, lambda number=number: self.cut.append(number))
+            if place is None:
+                continue
+            self.places.append(place)
+            if not self._connections.begin(place, viewer):
+                self._connections.leave(place)
+                continue
+            if not busy:
+                self._connections.end(place)
+            opened += 1
+        return opened
+
+
+def session(name: str, token: str | None = None) -> Viewer:
+    access = None if token is None else AccessToken(token, f"digest of {token}", (Scope.BROWSE,), "*", 0)
+    return Viewer(name, f"digest of {name}", access)
+
+
+@pytest.fixture
+def connections() -> Connections:
+    return Connections()
+
+
+@pytest.fixture
+def client(connections) -> Client:
+    return Client(connections)
+
+
+def test_one_more_of_an_address_takes_the_place_of_its_oldest(client, connections):
+    assert client.open(count=ADDRESSES + 2) == ADDRESSES + 2
+    assert client.cut == [0, 1]
+    assert len(connections) == ADDRESSES
+    assert client.open("b") == 1
+    assert client.cut == [0, 1]
+
+
+def test_the_oldest_is_the_one_without_a_request_for_longest(client, connections):
+    client.open(count=ADDRESSES)
+    connections.begin(client.places[0], None)
+    connections.begin(client.places[1], None)
+    connections.end(client.places[1])
+    client.open(count=ADDRESSES - 1)
+    assert client.cut == [*range(2, ADDRESSES), 1]
+
+
+def test_where_all_have_a_request_one_more_is_refused(client):
+    assert client.open(count=ADDRESSES, busy=True) == ADDRESSES
+    assert client.open() == 0
+    assert client.open("b") == 1
+    assert client.cut == []
+
+
+def test_many_addresses_end_connections_of_the_one_that_has_most(client, connections):
+    client.open("many", count=ADDRESSES)
+    others = limits.UI_KEYLESS_CONNECTIONS_MAX - ADDRESSES
+    assert sum(client.open(f"other {number}") for number in range(others)) == others
+    assert client.open("one more", count=2) == 2
+    assert client.cut == [0, 1]
+    assert len(connections) == limits.UI_KEYLESS_CONNECTIONS_MAX
+
+
+def test_connections_without_a_session_take_nothing_from_those_with_one(client):
+    assert client.open("same", viewer=session("s"), busy=True) == 1
+    for number in range(10):
+        client.open("same" if number == 0 else f"{number}", count=ADDRESSES)
+    assert 0 not in client.cut
+    assert client.open("new", viewer=session("t")) == 1
+
+
+def test_a_session_has_a_bounded_number(client, connections):
+    bound = limits.UI_CONNECTIONS_A_SESSION_MAX
+    assert client.open(count=bound, busy=True, viewer=session("s")) == bound
+    assert client.open(viewer=session("s")) == 0
+    assert client.open(viewer=session("t")) == 1
+    connections.end(client.places[3])
+    assert client.open(viewer=session("s")) == 1
+    assert client.cut == [3]
+
+
+def test_a_token_has_a_bounded_number_however_many_sessions_it_opens(client):
+    bound = limits.UI_CONNECTIONS_A_TOKEN_MAX
+    opened = sum(
+        client.open(busy=True, viewer=session(f"s{number % 50}", "narrow")) for number in range(bound + 5)
+    )
+    assert opened == bound
+    assert client.open(viewer=session("another", "other")) == 1
+    assert client.open(viewer=session("secret")) == 1
+
+
+def test_sessions_have_a_bound_in_all_and_leave_places_to_who_logs_in(client):
+    opened = sum(
+        client.open(busy=True, viewer=session(f"s{number // 50}", f"t{number // 200}"))
+        for number in range(SESSIONS_MAX)
+    )
+    assert opened == SESSIONS_MAX
+    assert client.open(viewer=session("one more")) == 0
+    assert client.open("somebody") == 1
+
+
+def test_who_leaves_gives_the_place_back_once(client, connections):
+    client.open(count=2)
+    for _ in range(2):
+        connections.leave(client.places[0])
+    assert len(connections) == 1
+    client.open(viewer=session("s"))
+    connections.leave(client.places[-1])
+    assert len(connections) == 1
+
+
+def test_a_connection_that_was_ended_begins_nothing(client, connections):
+    client.open(count=ADDRESSES + 1)
+    assert not connections.begin(client.places[0], None)
