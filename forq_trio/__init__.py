@@ -4,7 +4,8 @@ The names below are the ones to use from programs: `open_broker` runs the queue 
 `ForqClient` and `AsyncForqClient` reach a server. All three have the same methods, results and errors
 (docs/python.md). `forq serve` is the server.
 
-A name is imported when it is first used, so that a program loads only what it needs.
+A name is imported when it is first used, so that a program loads only what it needs: what `pip install forq-trio`
+brings is enough for the clients. ImportError names the extra that another name needs.
 """
 
 from importlib import import_module
@@ -167,6 +168,9 @@ _NAMES = {
 }
 """The public names by the module that they come from."""
 
+_EMBEDDED = ("Broker", "open_broker")
+"""Those that need the extra `embed`."""
+
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
@@ -177,7 +181,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.version").installed_version() or "unknown"
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = f"{__name__}.{_HOMES[name]}"
+    if name not in _EMBEDDED:
+        return getattr(import_module(home), name)
+    with import_module(f"{__name__}.extras").needing("embed", name):
+        return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

@@ -107,6 +107,7 @@ class DeadLetters(Looks):
             attributes=wanted.attributes,
             text=wanted.text,
             error=wanted.error,
+            error_like=wanted.error_like,
         )
 
     async def redrive(
@@ -185,6 +186,8 @@ def check_filter(wanted: MessageFilter) -> MessageFilter:
         check_text("text", wanted.text, 0, limits.SEARCH_TEXT_LENGTH_MAX, "filter.text")
     if wanted.error is not None:
         check_text("error", wanted.error, 0, limits.REASON_LENGTH_MAX, "filter.error")
+    if wanted.error_like is not None:
+        check_text("error_like", wanted.error_like, 1, limits.REASON_LENGTH_MAX, "filter.errorLike")
     if wanted.above_sequence is not None:
         check_range("above_sequence", wanted.above_sequence, 0, limits.SEQUENCE_MAX)
     check_attributes(wanted.attributes, "filter.attributes")

@@ -5,6 +5,7 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.messages import (
     ErrorGroups,
+    ErrorTexts,
     FoundRows,
     ListedState,
     MatchCount,
@@ -76,7 +77,7 @@ class Lists:
     async def error_groups(
         self, queue: str, *, before_sequence: int | None = None, scan_max: int = limits.SEARCH_SCAN_MAX
     ) -> ErrorGroups:
-        """The newest messages (`scan_max` at most) by why they were dead-lettered and their last error.
+        """The newest messages (`scan_max` at most) by why they were dead-lettered and what their errors have in common.
 
         Raises InvalidQueueName or OutOfRange.
         """
@@ -84,4 +85,16 @@ class Lists:
         check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
         return await self._readers.run(
             lambda reader: reader.error_groups(queue, before_sequence, scan_max), long=True
+        )
+
+    async def error_texts(self, queue: str, wanted: MessageFilter) -> ErrorTexts:
+        """The most frequent errors like `wanted.error_like` in the newest SEARCH_SCAN_MAX messages of a queue.
+
+        Of the filter only `reason` counts besides. Raises like `search`.
+        """
+        check_queue_name(queue)
+        wanted = check_filter(wanted)
+        scan_max, most = limits.SEARCH_SCAN_MAX, limits.ERROR_TEXTS_MAX
+        return await self._readers.run(
+            lambda reader: reader.error_texts(queue, wanted, scan_max, most), long=True
         )

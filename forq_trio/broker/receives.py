@@ -8,15 +8,13 @@ from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
 from forq_trio.model.errors import CallerError, MalformedReceipt, MessageNotFound, ReceiptNotCurrent
-from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name
+from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name, token_of_forq
 from forq_trio.model.queue_settings import QueueRules
 from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of
 from forq_trio.writer_actor import WriterActor
 
 Outcome = bool | int | None
 """The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
-
-_NOT_ITS_RECEIPT = "there is no such message, or the receipt is not its current one"
 
 OutcomeT = TypeVar("OutcomeT", bool, int | None)
 
@@ -151,17 +149,19 @@ class Receives:
     async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.
 
-        Without one: removes the message if it is processing, else does nothing (Forq's guide).
+        Without one: removes the message if it is processing, else does nothing (Forq's guide). A receipt that Forq
+        itself gave before its file was migrated is good for that claim.
         Raises MalformedMessageId, MalformedReceipt, and what `receive` raises.
         """
         check_queue_name(queue)
         message_id = check_message_id(message_id)
         if receipt is None:
             await self._writer.execute(commands.AckById(queue, message_id))
-            return
-        command = commands.Ack(queue, (Receipt.parse(receipt),), message_id)
-        if not (await self._writer.execute(command))[0]:
-            raise MessageNotFound(_NOT_ITS_RECEIPT)
+        elif (token := token_of_forq(receipt)) is not None:
+            _check_settled(await self._writer.execute(commands.AckById(queue, message_id, token)))
+        else:
+            command = commands.Ack(queue, (Receipt.parse(receipt),), message_id)
+            _check_settled(*await self._writer.execute(command))
 
     async def nack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's nack of one message, with the back-off by attempt; receipts and errors as for `ack_message`."""
@@ -169,10 +169,11 @@ class Receives:
         message_id = check_message_id(message_id)
         if receipt is None:
             await self._writer.execute(commands.NackById(queue, message_id))
-            return
-        command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id)
-        if not (await self._writer.execute(command))[0]:
-            raise MessageNotFound(_NOT_ITS_RECEIPT)
+        elif (token := token_of_forq(receipt)) is not None:
+            _check_settled(await self._writer.execute(commands.NackById(queue, message_id, token)))
+        else:
+            command = commands.Nack(queue, (Receipt.parse(receipt),), message_id=message_id)
+            _check_settled(*await self._writer.execute(command))
 
     async def _settle(
         self,
@@ -193,6 +194,11 @@ class Receives:
             for text, receipt in zip(texts, parsed, strict=True)
         ]
         return outcome_of(receipts, results)
+
+
+def _check_settled(settled: bool) -> None:
+    if not settled:
+        raise MessageNotFound("there is no such message, or the receipt is not its current one")
 
 
 def _parse(receipt: str) -> Receipt | None:

@@ -33,6 +33,7 @@ def redrive_info(task: RedriveTask) -> RedriveInfo:
         wanted.text,
         wanted.error,
         wanted.above_sequence,
+        wanted.error_like,
     )
     return RedriveInfo(**members)
 

@@ -9,12 +9,18 @@ def main() -> None:
     import sys
 
     from forq_trio.cli.streams import drop_unwritten, open_missing_streams
+    from forq_trio.extras import OF_COMMANDS, ExtraMissing, needing
 
     try:
         open_missing_streams()
-        from forq_trio.cli.commands import run
+        name = " ".join(sys.argv[1:2])
+        with needing(OF_COMMANDS.get(name, "cli"), f"forq {name}".strip()):
+            from forq_trio.cli.commands import run
 
-        code = run()
+            code = run()
+    except ExtraMissing as missing:
+        print(f"forq: {missing}", file=sys.stderr)
+        code = 2
     except KeyboardInterrupt:
         code = 130
     drop_unwritten()

@@ -45,6 +45,9 @@ _OPTIONS = (
     ),
     click.option("--text", help="Only those whose content contains this."),
     click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
+    click.option(
+        "--error-like", help="Only those with an error like this one, but for numbers, ids and addresses."
+    ),
 )
 
 
@@ -62,9 +65,10 @@ def filter_of(
     attributes: dict[str, str],
     text: str | None,
     error: str | None,
+    error_like: str | None,
 ) -> DeadLetterFilter:
     """The filter of these options. An attribute's name cannot contain a colon, which separates it in the query."""
-    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text, error)
+    return DeadLetterFilter(reason, min_age_ms, max_age_ms, attributes, text, error, error_like)
 
 
 def chosen_by_filter(message_ids: Sequence[str], everything: bool, wanted: DeadLetterFilter) -> bool:

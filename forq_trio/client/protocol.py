@@ -292,6 +292,7 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         "maxAgeMs": wanted.max_age_ms,
         "text": wanted.text,
         "error": wanted.error,
+        "errorLike": wanted.error_like,
         "before": before_sequence,
         "limit": limit,
         "outcome": wanted.outcome if isinstance(wanted, HistoryFilter) else None,

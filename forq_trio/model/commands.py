@@ -107,17 +107,23 @@ class Nack(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class AckById(Command[bool], frozen=True, gc=False):
-    """Remove a processing message by id alone, without fencing: for clients without receipts (F4)."""
+    """Remove a processing message by id alone, without fencing: for clients without receipts (F4).
+
+    token: with it, it is fenced like `Ack`, by the token of the current claim; for receipts of Forq itself, which do
+    not say the sequence.
+    """
 
     queue: str
     message_id: str
+    token: int | None = None
 
 
 class NackById(Command[bool], frozen=True, gc=False):
-    """Give back a processing message by id alone, without fencing, with the back-off by attempt."""
+    """Give back a processing message by id, with the back-off by attempt. token: as for `AckById`."""
 
     queue: str
     message_id: str
+    token: int | None = None
 
 
 class Extend(Command[tuple[int | None, ...]], frozen=True, gc=False):

@@ -24,6 +24,7 @@ LEASE_ENDED = "lease ended"
 
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
 _PATH_STEPS = (".", "..")
+_FORQS_RECEIPT = re.compile(r"[0-9]{1,15}")  # epoch ms
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
@@ -82,6 +83,11 @@ def is_dead_letter_queue(name: str) -> bool:
 def is_lifo_queue(name: str) -> bool:
     """True for a name that ends in _lifo: within a priority its newest message comes first (Sasquatch)."""
     return name.endswith(LIFO_SUFFIX)
+
+
+def token_of_forq(receipt: str) -> int | None:
+    """The token of a receipt that Forq itself gave, None for text that is none: when it claimed the message (F4)."""
+    return int(receipt) if _FORQS_RECEIPT.fullmatch(receipt) else None
 
 
 def receipt_text(seq: int, token: int) -> str:
@@ -291,7 +297,8 @@ class MessageFilter(Struct, frozen=True, gc=False):
 
     reason: why it was dead-lettered, exactly. since_ms, until_ms: when it was dead-lettered, else received (epoch ms,
     both included). attributes: those that it must have, with these values. text: part of the content, exactly.
-    error: its last error, exactly; "" for those without one. above_sequence: only those with a sequence above it; a
+    error: its last error, exactly; "" for those without one. error_like: a last error with the fingerprint of this one
+    (fingerprints.py). above_sequence: only those with a sequence above it; a
     search ends there.
     """
 
@@ -301,6 +308,7 @@ class MessageFilter(Struct, frozen=True, gc=False):
     attributes: dict[str, str] = {}
     text: str | None = None
     error: str | None = None
+    error_like: str | None = None
     status: Status | None = None
     above_sequence: int | None = None
 
@@ -382,15 +390,24 @@ class MatchCount(Struct, frozen=True, gc=False):
 
 
 class ErrorGroup(Struct, frozen=True, gc=False):
-    """Messages with the same reason why they were dead-lettered and the same last error; None: they have none.
+    """Messages with the same reason why they were dead-lettered, and last errors of the same fingerprint.
 
-    last_at: when the latest of them was dead-lettered, else received.
+    error: the least of these errors, None where they have none. last_at: when the latest of them was dead-lettered,
+    else received. errors: how many different ones they have.
     """
 
     reason: str | None
     error: str | None
     count: int
     last_at: int
+    errors: int
+
+
+class ErrorTexts(Struct, frozen=True, gc=False):
+    """The most frequent of the errors that are alike, and how often each was found; different: how many there are."""
+
+    texts: list[tuple[str, int]]
+    different: int
 
 
 class ErrorGroups(Struct, frozen=True, gc=False):

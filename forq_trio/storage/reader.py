@@ -12,6 +12,7 @@ from forq_trio.model.history import (
 )
 from forq_trio.model.messages import (
     ErrorGroups,
+    ErrorTexts,
     ExportBounds,
     ExportRows,
     Found,
@@ -81,7 +82,11 @@ class Reader(Protocol):
         ...
 
     def error_groups(self, queue: str, before_sequence: int | None, scan_max: int) -> ErrorGroups:
-        """The newest `scan_max` messages below `before_sequence`, by reason and error."""
+        """The newest `scan_max` messages below `before_sequence`, by reason and fingerprint of the error."""
+        ...
+
+    def error_texts(self, queue: str, wanted: MessageFilter, scan_max: int, limit: int) -> ErrorTexts:
+        """The errors like `wanted.error_like` in the newest `scan_max` messages, of `wanted.reason` if given."""
         ...
 
     def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:

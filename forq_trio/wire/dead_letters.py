@@ -71,7 +71,8 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
     """Which dead letters match; an empty filter matches all.
 
     reason: why it was dead-lettered, exactly. attributes: those it must have, with these values. text: part of the
-    content, exactly. error: the last error, exactly; "" for those without one.
+    content, exactly. error: the last error, exactly; "" for those without one. errorLike: the last
+    error, numbers, ids and addresses aside.
     """
 
     reason: str | None = None
@@ -80,6 +81,7 @@ class DeadLetterFilter(Struct, frozen=True, rename="camel", forbid_unknown_field
     attributes: Attributes = {}
     text: str | None = None
     error: str | None = None
+    error_like: str | None = None
 
 
 class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
@@ -105,6 +107,7 @@ class AppliedFilter(Struct, frozen=True, rename="camel"):
     text: str | None
     error: str | None
     above_sequence: int | None
+    error_like: str | None = None
 
 
 class RedriveInfo(Struct, frozen=True, rename="camel"):

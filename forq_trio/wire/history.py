@@ -41,6 +41,7 @@ class HistoryFilter(
 
     outcome: how it ended. reason: why it was discarded, exactly. attributes: those it must have, with these values.
     text: part of the content, exactly. error: the last error, exactly; "" for those without one.
+    errorLike: the last error, numbers, ids and addresses aside.
     """
 
     outcome: Outcome | None = None

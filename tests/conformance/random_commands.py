@@ -170,9 +170,9 @@ settling = st.one_of(
     st.builds(Ack, queues, stand_in_receipts.map(tuple)),
     st.builds(Ack, st.none(), stand_in_receipts.map(tuple)),
     st.builds(Ack, queues, stand_in_receipts.map(lambda some: tuple(some[:1])), stand_in_ids),
-    st.builds(AckById, queues, stand_in_ids),
+    st.builds(AckById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(Nack, queues, stand_in_receipts.map(tuple), maybe(0, 1, 1_000, 70_000), maybe("", "broke")),
-    st.builds(NackById, queues, stand_in_ids),
+    st.builds(NackById, queues, stand_in_ids, maybe(0, 1, 5)),
     st.builds(Extend, st.one_of(st.none(), queues), stand_in_receipts.map(tuple), leases_ms),
     st.builds(Release, queues, stand_in_receipts.map(tuple), delays_ms),
 )

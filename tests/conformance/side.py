@@ -6,10 +6,12 @@ import msgspec
 
 from forq_trio.model.commands import (
     Ack,
+    AckById,
     Claim,
     Delete,
     Extend,
     Nack,
+    NackById,
     Produce,
     ProduceEach,
     ProduceMany,
@@ -77,6 +79,10 @@ class Side:
                 changes["queue"] = self._place(int(command.message_id), command.queue)
         if getattr(command, "message_id", None) is not None:
             changes["message_id"] = self._id(int(command.message_id))
+        if isinstance(command, AckById | NackById) and command.token is not None:
+            sequence, token = self._receipt(command.token)
+            message_id = self.ids.get(sequence, changes["message_id"])
+            changes |= {"queue": self._queue(command.token, "a"), "message_id": message_id, "token": token}
         return msgspec.structs.replace(command, **changes) if changes else command
 
     def _place(self, age: int, otherwise: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.model.commands import Ack, AckById
+from forq_trio.model.commands import Ack, AckById, NackById
 from forq_trio.model.messages import QueueCounts, Receipt
 
 from .script import (
@@ -98,3 +98,24 @@ def test_f4_without_a_receipt_only_a_message_in_process_of_this_queue(engine):
 @pytest.mark.parametrize("message_id", ["00000000-0000-7000-8000-000000000000", ""])
 def test_f4_an_unknown_id_finds_nothing(engine, message_id):
     assert do(engine, AckById("q", message_id)) is False
+
+
+@pytest.mark.parametrize(("by_id", "left"), [(AckById, 0), (NackById, 1)])
+def test_by_id_with_a_token_it_is_fenced(engine, by_id, left):
+    """Receipts of Forq itself say no sequence (F4)."""
+    sent = send(engine)
+    _, receipt = receive_one(engine)
+    assert do(engine, by_id("q", sent.id, receipt.token + 1)) is False
+    assert do(engine, by_id("other", sent.id, receipt.token)) is False
+    assert do(engine, by_id("q", sent.id, receipt.token)) is True
+    assert do(engine, by_id("q", sent.id, receipt.token)) is False
+    assert counted(engine).get("q", QueueCounts()).total == left
+
+
+def test_by_id_with_a_token_it_is_good_until_the_next_claim(engine):
+    sent = send(engine)
+    _, receipt = receive_one(engine, lease_ms=10)
+    _, newer = receive_one(engine, now=T0 + 10, lease_ms=10)
+    assert do(engine, AckById("q", sent.id, receipt.token), T0 + 11) is False
+    assert do(engine, AckById("q", sent.id), T0 + 20) is False
+    assert do(engine, AckById("q", sent.id, newer.token), T0 + 20) is True

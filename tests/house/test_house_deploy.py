@@ -116,6 +116,26 @@ def test_the_move_from_forq_and_the_way_back(pages: dict[str, str], shell: Shell
     assert {file.name.split("-")[0] for file in shell.database.parent.iterdir()} >= {"forq.db.replaced"}
 
 
+@pytest.mark.tier2
+def test_the_installation(pages: dict[str, str], root: Path, tmp_path: Path) -> None:
+    """All but what changes the machine, in a directory of its own; skipped where the system has no such Python."""
+    commands = blocks(pages["deploy"], "systemd", "sh")[0].splitlines()
+    done = [line for line in commands if not line.startswith(("apt-get ", "useradd "))]
+    assert len(done) == len(commands) - 2
+    if subprocess.run(["/usr/bin/python3", "-c", "import ensurepip"], capture_output=True).returncode != 0:
+        pytest.skip("/usr/bin/python3 or python3-venv is not here")
+    script = re.sub(r"(?<=[\s])/(?=opt/|etc/)", f"{tmp_path}/", "\n".join(done))
+    ran = subprocess.run(["sh", "-eu", "-c", script], cwd=root, capture_output=True, text=True, check=False)
+    if "No matching distribution" in ran.stderr:
+        pytest.skip("pip reaches no index here")
+    assert ran.returncode == 0, ran.stderr
+    secret = tmp_path / "etc/forq/secret"
+    assert (secret.stat().st_mode & 0o777, len(secret.read_text().strip())) == (0o600, 17 + 64)
+    forq = [tmp_path / "opt/forq/bin/forq", "config", "--json"]
+    shown = subprocess.run(forq, env=environment(), capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
 def test_the_unit(pages: dict[str, str]) -> None:
     (text,) = blocks(pages["deploy"], "systemd", "ini")
     unit = configparser.RawConfigParser(strict=False)

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 GROUPS = {
-    "model": {"model", "version"},
+    "model": {"model", "version", "extras"},
     "telemetry": {"telemetry"},
     "config": {"config"},
     "seam": {"storage.engine", "storage.reader"},

@@ -38,7 +38,7 @@ def installed(folder) -> Path:
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n', encoding="utf-8")
         command.chmod(0o755)
     marker = run(folder, "bash", "-c", "cksum < pyproject.toml | tr ' ' -").stdout.strip()
-    (folder / ".venv/installed").write_text(f"{marker} \n", encoding="utf-8")
+    (folder / ".venv/installed").write_text(f"{marker} server\n", encoding="utf-8")
     return folder
 
 

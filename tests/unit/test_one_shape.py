@@ -67,7 +67,7 @@ FOR_DIALECTS = {
     "post_uses": "the end of the system",
     **dict.fromkeys(
         (
-            *("list_messages", "find_messages", "count_messages", "error_groups"),
+            *("list_messages", "find_messages", "count_messages", "error_groups", "error_texts"),
             *("dead_letter_queues", "token_by_digest"),
             *("open_session", "session_of", "ui_sessions", "end_session", "end_sessions"),
         ),

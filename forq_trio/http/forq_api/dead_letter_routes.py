@@ -34,6 +34,9 @@ FILTER = (
     ),
     Parameter("text", "query", "Part of their content, exactly.", _TEXT),
     Parameter("error", "query", "Their last error, exactly; empty for those without one.", _TEXT),
+    Parameter(
+        "errorLike", "query", "Their last error, numbers, ids and addresses aside.", {**_TEXT, "minLength": 1}
+    ),
 )
 """The parameters of searches in dead letters and in the history."""
 _SEARCH = (

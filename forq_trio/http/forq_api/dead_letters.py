@@ -101,6 +101,7 @@ def filter_in_query(query: str) -> DeadLetterFilter:
         attributes=attributes,
         text=given["text"][-1] if "text" in given else None,
         error=given["error"][-1] if "error" in given else None,
+        error_like=given["errorLike"][-1] if "errorLike" in given else None,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.fingerprints import alike
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.history import end_of_page
@@ -91,6 +92,7 @@ def _matches(message: FinishedMessage, wanted: MessageFilter) -> bool:
         and all(message.attributes.get(key) == value for key, value in wanted.attributes.items())
         and (wanted.text is None or wanted.text in message.content)
         and wanted.error in (None, message.last_error or "")
+        and (wanted.error_like is None or alike(message.last_error, wanted.error_like))
     )
 
 

@@ -1,6 +1,7 @@
 """The reference engine's reader. See `storage.engine.Reader`."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -9,10 +10,12 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.events import EventLines
+from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
     ErrorGroup,
     ErrorGroups,
+    ErrorTexts,
     ExportBounds,
     ExportRows,
     Found,
@@ -122,19 +125,36 @@ class MemoryReader:
         looked = self._search(queue, MessageFilter(), before_sequence, scan_max, scan_max)
         rows: dict[tuple[str | None, str | None], list[Row]] = {}
         for row in looked.rows:
-            rows.setdefault((row.failure_reason, row.last_error or None), []).append(row)
-        groups = [_group(reason, error, some) for (reason, error), some in rows.items()]
+            key = fingerprint(row.last_error) if row.last_error else None
+            rows.setdefault((row.failure_reason, key), []).append(row)
+        groups = [_group(reason, some) for (reason, _), some in rows.items()]
         groups.sort(key=lambda each: (-each.count, -each.last_at, each.reason or "", each.error or ""))
-        beyond: dict[str | None, list[Row]] = {}
+        beyond: dict[str | None, list[ErrorGroup]] = {}
         for group in groups[limits.ERROR_GROUPS_MAX :]:
-            beyond.setdefault(group.reason, []).extend(rows[group.reason, group.error])
+            beyond.setdefault(group.reason, []).append(group)
         return ErrorGroups(
             groups[: limits.ERROR_GROUPS_MAX],
             len(looked.rows),
             self._committed().counts(queue).total,
             looked.next_before,
-            [_group(reason, None, some) for reason, some in beyond.items()],
+            [
+                ErrorGroup(
+                    reason,
+                    None,
+                    sum(each.count for each in some),
+                    max(each.last_at for each in some),
+                    sum(each.errors for each in some),
+                )
+                for reason, some in beyond.items()
+            ],
         )
+
+    def error_texts(self, queue: str, wanted: MessageFilter, scan_max: int, limit: int) -> ErrorTexts:
+        looked = self._search(queue, MessageFilter(), None, scan_max, scan_max)
+        wanted = MessageFilter(reason=wanted.reason, error_like=wanted.error_like)
+        counts = Counter(row.last_error for row in looked.rows if row.last_error and _matches(row, wanted))
+        texts = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        return ErrorTexts(texts[:limit], len(counts))
 
     def list_messages(self, queue: str, state: ListedState, cursor: str | None, limit: int) -> MessagePage:
         if state == "ready":
@@ -250,8 +270,9 @@ def _claim_order(row: Row) -> tuple[int, int, int]:
     return -row.priority, row.position, row.seq
 
 
-def _group(reason: str | None, error: str | None, rows: Sequence[Row]) -> ErrorGroup:
-    return ErrorGroup(reason, error, len(rows), max(map(_came_at, rows)))
+def _group(reason: str | None, rows: Sequence[Row]) -> ErrorGroup:
+    errors = {row.last_error for row in rows if row.last_error}
+    return ErrorGroup(reason, min(errors, default=None), len(rows), max(map(_came_at, rows)), len(errors))
 
 
 def _came_at(row: Row) -> int:
@@ -268,5 +289,6 @@ def _matches(row: Row, wanted: MessageFilter) -> bool:
         and all(attributes.get(key) == value for key, value in wanted.attributes.items())
         and (wanted.text is None or wanted.text in row.content)
         and wanted.error in (None, row.last_error or "")
+        and (wanted.error_like is None or alike(row.last_error, wanted.error_like))
         and wanted.status in (None, row.status)
     )

@@ -19,7 +19,7 @@ def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:
 
 
 def ack_by_id(tx: Transaction, command: AckById) -> bool:
-    return ack_row(tx, _in_process(tx, command, command.queue, command.message_id))
+    return ack_row(tx, _by_id(tx, command))
 
 
 def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
@@ -35,7 +35,7 @@ def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
 
 
 def nack_by_id(tx: Transaction, command: NackById) -> bool:
-    return _nack(tx, _in_process(tx, command, command.queue, command.message_id), None, None)
+    return _nack(tx, _by_id(tx, command), None, None)
 
 
 def extend(tx: Transaction, command: Extend) -> tuple[int | None, ...]:
@@ -66,10 +66,13 @@ def _current(
     return _charged(tx, command, row) if queue in (None, row.queue) and message_id in (None, row.id) else None
 
 
-def _in_process(tx: Transaction, command: Command[Any], queue: str, message_id: str) -> Row | None:
-    for row in tx.state.of_queue(queue, Status.PROCESSING):
-        if row.id == message_id:
-            return _charged(tx, command, row)
+def _by_id(tx: Transaction, command: AckById | NackById) -> Row | None:
+    """The message that is in process, or (with a token) whose current receipt has it; else None."""
+    for row in tx.state.of_queue(command.queue):
+        if row.id != command.message_id:
+            continue
+        current = row.status is Status.PROCESSING if command.token is None else row.token == command.token
+        return _charged(tx, command, row) if current else None
     return None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from forq_trio.model import limits
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryEnds, HistoryLines, Outcome
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.history import end_of_page
@@ -54,6 +55,7 @@ def find(
         wanted.error,
         attributes,
         wanted.text,
+        fingerprint_key(wanted.error_like),
     )
     matches = [
         history_id for (history_id,) in query("find_finished", queue, start, scan_max, limit, *filters)

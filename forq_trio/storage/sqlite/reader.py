@@ -10,10 +10,12 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.events import EventLines
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
     ErrorGroup,
     ErrorGroups,
+    ErrorTexts,
     ExportBounds,
     ExportRows,
     Found,
@@ -162,6 +164,11 @@ class SqliteReader:
         groups = [ErrorGroup(*group) for beyond, *group in found if not beyond]
         others = [ErrorGroup(*group) for beyond, *group in found if beyond]
         return ErrorGroups(groups, looked.searched, looked.total, looked.next_before, others)
+
+    def error_texts(self, queue: str, wanted: MessageFilter, scan_max: int, limit: int) -> ErrorTexts:
+        key = fingerprint_key(wanted.error_like)
+        found = self._query("error_texts", queue, limits.SEQUENCE_MAX, scan_max, key, wanted.reason, limit)
+        return ErrorTexts([(text, count) for text, count, _ in found], found[0][2] if found else 0)
 
     def _message_rows(self, sequences: Sequence[int], text: str | None) -> list[MessageRow]:
         """These messages as lists show them. text: what was searched for in the content, None for nothing."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 from forq_trio.model import limits
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.sqlite.row import write_attributes
 
@@ -58,6 +59,7 @@ def _bindings(wanted: MessageFilter) -> tuple[Any, ...]:
         wanted.status,
         write_attributes(wanted.attributes),
         wanted.text,
+        fingerprint_key(wanted.error_like),
     )
 
 

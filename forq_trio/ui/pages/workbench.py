@@ -9,7 +9,8 @@ from quart import Blueprint, Response, request
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import DeadLettersOnly
-from forq_trio.model.messages import FoundRows
+from forq_trio.model.fingerprints import parts
+from forq_trio.model.messages import ErrorTexts, FoundRows
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions
@@ -18,7 +19,7 @@ from forq_trio.ui.site import Site, is_part, see_other
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench import search as searches
 from forq_trio.ui.workbench.filter import AGES, REASONS, Filter, error_words, read_filter, read_number, splits
-from forq_trio.ui.workbench.groups import Groups, largest
+from forq_trio.ui.workbench.groups import Groups, key_of, largest
 from forq_trio.ui.workbench.search import Search
 from forq_trio.ui.workbench.tasks import Band, band
 
@@ -141,9 +142,16 @@ class Workbench:
             others_more=len(dead) - site.broker.is_known(queue) - SWITCH_MAX,
             may_change=viewer.may(Scope.REDRIVE, queue),
             choices={"ages": AGES, "reasons": REASONS},
+            texts=await self._texts(queue, wanted),
             limits=limits,
             **self._common(queue, wanted, search, page),
         )
+
+    async def _texts(self, queue: str, wanted: Filter) -> ErrorTexts | None:
+        """The most frequent errors of the group that is chosen; None where none is."""
+        if wanted.error_like is None:
+            return None
+        return await self._site.broker.error_texts(queue, wanted.question())
 
     async def rows(self, queue: str) -> Response:
         """More rows of the list."""
@@ -183,8 +191,9 @@ class Workbench:
         require(site, queue)
         wanted = read_filter(request.args, site.clock.now_ms())
         count = await self._groups.next(queue)
-        chosen = (wanted.reason, wanted.error or None)
-        reasons = count.reasons(None if wanted.error is None else chosen)
+        error = wanted.error_like or wanted.error
+        chosen = None if error is None else key_of(wanted.reason, error)
+        reasons = count.reasons(chosen)
         return site.part(
             "workbench/groups.html",
             queue=queue,
@@ -192,6 +201,9 @@ class Workbench:
             count=count,
             span=searches.SPAN,
             reasons=reasons,
+            chosen=chosen,
+            has_gaps=any(group.several for each in reasons for group in each.groups),
+            key_of=key_of,
             largest=largest(reasons),
             error_words=error_words,
             swapped=True,
@@ -205,6 +217,7 @@ class Workbench:
             "page": page,
             "span": searches.SPAN,
             "splits": splits,
+            "error_parts": parts,
             "again": lambda **changes: {**search.query(), **changes},
         }
 

@@ -56,6 +56,7 @@ class Chip(Struct, frozen=True):
 
 class Filter(Struct, frozen=True):
     """Which dead letters are shown. q: text of the content; error: the last error, "" for none; None: any.
+    error_like: what the last error has in common with others.
 
     age: one of AGES, "" for any. as_of: nothing that became a dead letter later (epoch ms), so that lists and counts
     hold still while more arrive.
@@ -65,12 +66,15 @@ class Filter(Struct, frozen=True):
     q: str = ""
     reason: str | None = None
     error: str | None = None
+    error_like: str | None = None
     attributes: dict[str, str] = {}
     age: str = ""
 
     @property
     def is_empty(self) -> bool:
-        return not (self.q or self.attributes or self.age) and self.reason is None and self.error is None
+        return not (self.q or self.attributes or self.age or self.error_like) and (
+            self.reason is None and self.error is None
+        )
 
     def query(self) -> dict[str, object]:
         """The parameters of the URL. What is "" is left out of a URL, so that no error has a parameter of its own."""
@@ -79,6 +83,7 @@ class Filter(Struct, frozen=True):
             "reason": self.reason,
             "error": self.error,
             "no_error": "1" if self.error == "" else "",
+            "error_like": self.error_like,
             "attr": [f"{name}:{value}" for name, value in self.attributes.items()] or None,
             "age": self.age,
         }
@@ -101,6 +106,8 @@ class Filter(Struct, frozen=True):
             chips.append(Chip("Reason", reason_words(self.reason), replace(self, reason=None).query()))
         if self.error is not None:
             chips.append(Chip("Error", error_words(self.error), replace(self, error=None).query()))
+        if self.error_like is not None:
+            chips.append(Chip("Error like", self.error_like, replace(self, error_like=None).query()))
         if self.age:
             chips.append(Chip("Dead for", f"less than {AGES[self.age][1]}", replace(self, age="").query()))
         for name, value in self.attributes.items():
@@ -108,12 +115,21 @@ class Filter(Struct, frozen=True):
             chips.append(Chip(name, value, replace(self, attributes=left).query()))
         return chips
 
-    def of_group(self, reason: str | None, error: str | None) -> "Filter":
-        """The same, of one group only; it has no reason where its messages were sent here directly."""
-        return replace(self, reason=reason, error=error or "")
+    def of_group(self, reason: str | None, error: str | None, *, several: bool) -> "Filter":
+        """The same, of one group only; it has no reason where its messages were sent here directly.
+
+        several: the group has several errors like this one.
+        """
+        if several:
+            return replace(self, reason=reason, error=None, error_like=error)
+        return replace(self, reason=reason, error=error or "", error_like=None)
+
+    def of_error(self, error: str) -> "Filter":
+        """The same, of this error only."""
+        return replace(self, error=error, error_like=None)
 
     def without_group(self) -> "Filter":
-        return replace(self, reason=None, error=None)
+        return replace(self, reason=None, error=None, error_like=None)
 
     def question(self, above_sequence: int | None = None) -> MessageFilter:
         """As the broker's lists and counts take it."""
@@ -124,6 +140,7 @@ class Filter(Struct, frozen=True):
             attributes=self.attributes,
             text=self.q or None,
             error=self.error,
+            error_like=self.error_like,
             above_sequence=above_sequence,
         )
 
@@ -137,6 +154,7 @@ class Filter(Struct, frozen=True):
             attributes=self.attributes,
             text=self.q or None,
             error=self.error,
+            error_like=self.error_like,
         )
 
 
@@ -149,6 +167,7 @@ def read_filter(given: Parameters, now_ms: int) -> Filter:
         q=_text(given.get("q", ""), limits.SEARCH_TEXT_LENGTH_MAX),
         reason=_text(reason, limits.REASON_LENGTH_MAX) or None,
         error="" if given.get("no_error", "") else _text(error, limits.REASON_LENGTH_MAX) or None,
+        error_like=_text(given.get("error_like", ""), limits.REASON_LENGTH_MAX) or None,
         attributes=_attributes([*given.getlist("attr"), _added(given)]),
         age=age if age in AGES else "",
     )
@@ -202,6 +221,8 @@ def task_words(wanted: AppliedFilter) -> str:
     parts = []
     if wanted.error is not None:
         parts.append(quoted(wanted.error) if wanted.error else "those without an error")
+    if wanted.error_like is not None:
+        parts.append(f"those with an error like {quoted(wanted.error_like)}")
     if wanted.reason is not None:
         known = REASONS.get(wanted.reason)
         parts.append(known.lower() if known else quoted(wanted.reason))

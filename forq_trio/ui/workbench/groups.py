@@ -1,4 +1,4 @@
-"""Dead letters by reason and error, in the newest of a queue: counted step by step, and kept for a moment for all.
+"""Dead letters by reason and what their errors have in common, in the newest of a queue: counted step by step.
 
 Rules
 - A step looks at 10,000 messages, and each is a request of its own, so that none takes long. Two readers of a queue go
@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
+from forq_trio.model.fingerprints import fingerprint
 from forq_trio.model.messages import ErrorGroup
 from forq_trio.ui.workbench.filter import reason_words
 from forq_trio.ui.workbench.search import SPAN
@@ -30,13 +31,34 @@ KeyT = TypeVar("KeyT")
 
 
 class Group(Struct):
-    """A row of the list. link: False for one that stands for several errors."""
+    """A row of the list: messages with errors of the same fingerprint, or of none.
+
+    error: one of them. errors: how many different ones there are, at least; is_exact: there are no more. link: False
+    for a row that sums several groups, whose number `errors` then is.
+    """
 
     error: str | None
     count: int
     last_at: int
-    link: bool = True
     errors: int = 1
+    is_exact: bool = True
+    link: bool = True
+
+    @property
+    def several(self) -> bool:
+        return self.link and self.errors > 1
+
+    @property
+    def title(self) -> str | None:
+        """What the errors have in common; the error itself where there is one."""
+        return fingerprint(self.error) if self.several and self.error else self.error
+
+    def add(self, found: ErrorGroup) -> None:
+        """Further messages. What is only in one of two steps cannot be told from what is in both."""
+        self.count += found.count
+        self.last_at = max(self.last_at, found.last_at)
+        if (self.error, 1, 1) != (found.error, self.errors, found.errors) and found.errors:
+            self.errors, self.is_exact = max(self.errors, found.errors, 2), False
 
 
 class Reason(Struct):
@@ -58,7 +80,7 @@ class Count:
         self.next_before: int | None = None
         self.complete = False
         self.lock = trio.Lock()
-        self._groups: dict[Key, tuple[int, int]] = {}
+        self._groups: dict[Key, Group] = {}
         self._others: dict[str | None, tuple[int, int]] = {}
 
     async def step(self, broker: Broker, queue: str) -> None:
@@ -69,41 +91,50 @@ class Count:
         self.next_before = found.next_before
         self.complete = found.next_before is None or self.searched >= SPAN
         for group in found.groups:
-            _add(self._groups, (group.reason, group.error), group)
+            known = self._groups.get(key := key_of(group.reason, group.error))
+            if known is None:
+                self._groups[key] = Group(group.error, group.count, group.last_at, group.errors)
+            else:
+                known.add(group)
         for group in found.others:
-            _add(self._others, group.reason, group)
-        for (reason, error), (count, last_at) in self._largest()[limits.ERROR_GROUPS_MAX :]:
-            del self._groups[reason, error]
-            _add(self._others, reason, ErrorGroup(reason, None, count, last_at))
+            _add(self._others, group.reason, group.count, group.last_at)
+        for (reason, common), small in self._largest()[limits.ERROR_GROUPS_MAX :]:
+            del self._groups[reason, common]
+            _add(self._others, reason, small.count, small.last_at)
 
-    def _largest(self) -> list[tuple[Key, tuple[int, int]]]:
-        return sorted(self._groups.items(), key=lambda item: (-item[1][0], item[0][1] or ""))
+    def _largest(self) -> list[tuple[Key, Group]]:
+        return sorted(self._groups.items(), key=lambda item: (-item[1].count, item[0][1] or ""))
 
     def reasons(self, chosen: Key | None = None) -> list[Reason]:
         """The groups by reason, the largest first; small ones are summed, but not the one that is chosen."""
         by_reason: dict[str | None, list[Group]] = {}
-        for (reason, error), (count, last_at) in self._largest():
-            by_reason.setdefault(reason, []).append(Group(error, count, last_at))
+        for (reason, _), group in self._largest():
+            by_reason.setdefault(reason, []).append(group)
         made = []
         for reason in by_reason.keys() | self._others.keys():
             groups = by_reason.get(reason, [])
             shown = groups[:_SHOWN_MAX]
             rest = groups[_SHOWN_MAX:]
             if chosen is not None and chosen[0] == reason:
-                shown += [each for each in rest if each.error == chosen[1]]
-                rest = [each for each in rest if each.error != chosen[1]]
+                shown += [each for each in rest if key_of(reason, each.error) == chosen]
+                rest = [each for each in rest if key_of(reason, each.error) != chosen]
             other, last_at = self._others.get(reason, (0, 0))
             if rest or other:
                 last_at = max([last_at, *(each.last_at for each in rest)])
                 summed = other + sum(each.count for each in rest)
-                shown.append(Group(None, summed, last_at, link=False, errors=0 if other else len(rest)))
+                shown.append(Group(None, summed, last_at, 0 if other else len(rest), link=False))
             made.append(Reason(reason, reason_words(reason), sum(each.count for each in shown), shown))
         return sorted(made, key=lambda each: (-each.count, each.words))
 
 
-def _add(sums: dict[KeyT, tuple[int, int]], key: KeyT, group: ErrorGroup) -> None:
-    count, last_at = sums.get(key, (0, 0))
-    sums[key] = count + group.count, max(last_at, group.last_at)
+def key_of(reason: str | None, error: str | None) -> Key:
+    """What a group is known by: the reason, and the fingerprint of its errors."""
+    return reason, fingerprint(error) if error else None
+
+
+def _add(sums: dict[KeyT, tuple[int, int]], key: KeyT, more: int, last_at: int) -> None:
+    count, before = sums.get(key, (0, 0))
+    sums[key] = count + more, max(before, last_at)
 
 
 def largest(reasons: Iterable[Reason]) -> int:

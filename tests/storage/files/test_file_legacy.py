@@ -46,7 +46,7 @@ def expected(rows):
                 limits.PRIORITY_DEFAULT,
                 seq,
                 lease,
-                None,
+                started_at if status == 1 else None,
             ),
         )
 
@@ -94,7 +94,7 @@ def test_nobody_else_can_read_what_was_migrated(path, make_forq_file, forq_rows)
 
 
 def test_columns_that_forq_added_later_are_let_pass(path, make_forq_file, forq_rows, read) -> None:
-    """Forq 1.0 keeps receipts; they mean nothing to us, since nobody can have learnt ours."""
+    """Forq's receipts are in none of them: each is the time of a claim."""
     rows = forq_rows(50)
     make_forq_file(rows, more_columns=", receipt_id TEXT, another INTEGER NOT NULL DEFAULT 7")
     open_database(path, "full").close()

@@ -134,6 +134,7 @@ EXPECTED = {
     "next_scanned": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid>? AND rowid<?)",
     "came_at": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
     "error_groups": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
+    "error_texts": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
     "list_all": "SEARCH messages USING COVERING INDEX messages_queue (queue=? AND rowid<?)",
     "list_processing": "SEARCH messages USING COVERING INDEX messages_in_flight (queue=? AND rowid<?)",
     "list_delayed": "SEARCH messages USING COVERING INDEX messages_delayed (queue=? AND rowid<?)",
@@ -224,7 +225,7 @@ FIRST_ROWS = {
 }
 """Statements that read the first rows of a table or index, as many as their LIMIT says."""
 
-SORTS = {"error_groups": ("scanned", "grouped", "placed", "(subquery-5)")}
+SORTS = {"error_texts": ("scanned",), "error_groups": ("scanned", "grouped", "placed", "(subquery-5)")}
 """Statements that sort, which their LIMIT bounds, and what of theirs is scanned then."""
 
 

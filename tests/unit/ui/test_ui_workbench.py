@@ -8,7 +8,7 @@ from forq_trio.ui.pages.dead import headline
 from forq_trio.ui.pages.workbench_actions import outcome, read_rate
 from forq_trio.ui.rendering import encode_query
 from forq_trio.ui.workbench.filter import Filter, read_filter, splits, task_words
-from forq_trio.ui.workbench.groups import GROUPS_SECONDS, Groups
+from forq_trio.ui.workbench.groups import GROUPS_SECONDS, Group, Groups
 from forq_trio.ui.workbench.search import Search, is_near, read_search
 from forq_trio.ui.workbench.tasks import band, to_go_ms
 from forq_trio.wire.dead_letters import AppliedFilter, MoveResult, RedriveInfo
@@ -161,8 +161,9 @@ class Errors:
         self.asked += 1
         left = 25_000 if before_sequence is None else before_sequence
         size = min(10_000, left)
-        groups = [ErrorGroup("r", f"e{n}", 10 + n, NOW) for n in range(12)] + [ErrorGroup(None, None, 5, NOW)]
-        return ErrorGroups(groups, size, 25_000, left - size or None, [ErrorGroup("r", None, 7, NOW)])
+        groups = [ErrorGroup("r", "e" + "abcdefghijkl"[n], 10 + n, NOW, 1) for n in range(12)]
+        groups.append(ErrorGroup(None, None, 5, NOW, 0))
+        return ErrorGroups(groups, size, 25_000, left - size or None, [ErrorGroup("r", None, 7, NOW, 2)])
 
 
 async def test_groups_are_counted_in_steps_and_kept_for_a_while():
@@ -174,11 +175,11 @@ async def test_groups_are_counted_in_steps_and_kept_for_a_while():
     count = await groups.next("q")
     reason, direct = count.reasons()
     assert (reason.words, direct.words) == ("r", "Sent here directly")
-    assert [(each.error, each.count) for each in reason.groups[:2]] == [("e11", 63), ("e10", 60)]
+    assert [(each.error, each.count) for each in reason.groups[:2]] == [("el", 63), ("ek", 60)]
     summed = reason.groups[-1]
     assert (summed.link, summed.count) == (False, 21 + 3 * sum(10 + n for n in range(4)))
-    shown = [each.error for each in count.reasons(("r", "e0"))[0].groups]
-    assert "e0" in shown
+    shown = [each.error for each in count.reasons(("r", "ea"))[0].groups]
+    assert "ea" in shown
     seconds[0] += GROUPS_SECONDS + 1
     await groups.next("q")
     assert broker.asked == 4
@@ -187,3 +188,28 @@ async def test_groups_are_counted_in_steps_and_kept_for_a_while():
 def test_a_long_rate_is_refused_without_a_search_in_it():
     with pytest.raises(ValueError, match="A whole number from 1"):
         read_rate("1" + " " * 1_000_000 + "x")  # a search would look at each blank once for every blank
+
+
+def test_how_many_errors_a_group_has_is_told_as_far_as_it_is_known():
+    group = Group("after 1 s", 3, 10, 1)
+    assert (group.title, group.several) == ("after 1 s", False)
+    group.add(ErrorGroup("r", "after 1 s", 2, 20, 1))
+    assert (group.count, group.last_at, group.errors, group.is_exact) == (5, 20, 1, True)
+    group.add(ErrorGroup("r", "after 2 s", 1, 5, 1))
+    assert (group.title, group.errors, group.is_exact) == ("after ‹n› s", 2, False)
+    group.add(ErrorGroup("r", "after 2 s", 9, 5, 7))
+    assert (group.errors, group.is_exact) == (7, False)
+    exact = Group("after 1 s", 3, 10, 3)
+    assert (exact.title, exact.is_exact) == ("after ‹n› s", True)
+
+
+def test_a_group_with_several_errors_is_a_filter_for_what_they_have_in_common():
+    wanted = Filter(NOW).of_group("r", "after ‹n› s", several=True)
+    assert wanted.question().error_like == "after ‹n› s"
+    assert wanted.for_task(NOW).error_like == "after ‹n› s"
+    assert not wanted.is_empty
+    assert [(chip.name, chip.value) for chip in wanted.chips()][-1] == ("Error like", "after ‹n› s")
+    one = wanted.of_error("after 2 s")
+    assert (one.question().error, one.question().error_like) == ("after 2 s", None)
+    assert one.of_group("r", "x", several=False).error == "x"
+    assert one.without_group() == Filter(NOW)

@@ -6,7 +6,7 @@ original is still whole, and the next start begins again. What changes besides t
 - messages get sequence numbers in the order (received_at, id), in which Forq claims
 - a ready message that is due later becomes delayed
 - the file and what is beside it can be read by its user alone
-- a processing message keeps its lease of 5 minutes and has no receipt: Forq 1.0 has none
+- a processing message keeps its lease of 5 minutes and the receipt that Forq gave for it, the time of its claim
 """
 
 import os

@@ -234,7 +234,7 @@ def _release(tx: Transaction, still_leased: Sequence[Row]) -> None:
     tx.run(
         "give_back",
         [
-            (int(status), uncounted(row.attempts), process_after, None, None, None, tx.now_ms, row.seq)
+            (int(status), uncounted(row.attempts), process_after, None, None, None, None, tx.now_ms, row.seq)
             for row in still_leased
         ],
     )

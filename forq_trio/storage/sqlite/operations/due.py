@@ -69,8 +69,10 @@ def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
         failed = target is Status.FAILED
         receipt = None if failed else message.receipt
         failures = message.failures_with(tx.now_ms, LEASE_ENDED)
-        row = (int(target), message.attempts, process_after, receipt, None, failures, tx.now_ms, message.seq)
-        returned.append(row)
+        error = (None, None, failures)
+        returned.append(
+            (int(target), message.attempts, process_after, receipt, *error, tx.now_ms, message.seq)
+        )
         due_ms = None if failed else message.expires_after
         tx.transition(STALE_RECOVERED, message.queue, message.status, target, (message,), due_ms=due_ms)
     tx.run("give_back", returned)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
+from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage.allowance import Allowance
 from forq_trio.storage.engine import ACKED, DEFERRED, END_TO_END, HANDLING, NACKED, RELEASED, Deferred
@@ -69,10 +70,12 @@ class _Messages:
         self._charge(found)
         return found
 
-    def in_process(self, queue: str, message_id: str) -> Row | None:
-        """The message with this id if it is in process in this queue, else None."""
+    def by_id(self, queue: str, message_id: str, token: int | None) -> Row | None:
+        """The message of this queue with this id if it is in process, or its claim has this token; else None."""
         found = self._found.get(self._sequences.get(message_id, 0))
-        if found is None or found.queue != queue or found.status != _PROCESSING:
+        if found is None or found.queue != queue:
+            return None
+        if found.receipt != token if token is not None else found.status != _PROCESSING:
             return None
         self._charge(found)
         return found
@@ -102,8 +105,8 @@ class _Messages:
         """Note that a message comes back from its consumer; `write_returned` writes it."""
         tx = self._tx
         status, process_after = returned
-        row = (int(status), attempts, process_after, receipt, reason, failures, tx.now_ms, found.seq)
-        self.returned.append(row)
+        error = (reason, fingerprint_key(reason), failures)
+        self.returned.append((int(status), attempts, process_after, receipt, *error, tx.now_ms, found.seq))
         due_ms: int | None = None if status is Status.FAILED else found.expires_after
         if status is Status.DELAYED and process_after is not None:
             due_ms = min(found.expires_after, process_after)
@@ -303,7 +306,7 @@ def _each_id(
         if messages.used_up:
             outcomes.append(DEFERRED)
             continue
-        found = messages.in_process(command.queue, command.message_id)
+        found = messages.by_id(command.queue, command.message_id, command.token)
         if found is not None:
             settle(found)
         outcomes.append(found is not None)

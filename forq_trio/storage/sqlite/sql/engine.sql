@@ -245,7 +245,8 @@ DELETE FROM messages WHERE seq IN (SELECT value FROM json_each(?));
 -- name: give_back
 -- Give a message back from its consumer: ready, delayed or failed.
 UPDATE messages SET status = ?, attempts = ?, process_after = coalesce(?, process_after), receipt = ?,
-    last_error = coalesce(?, last_error), failures = coalesce(?, failures), processing_started_at = NULL, lease_until = NULL, updated_at = ?
+    last_error = coalesce(?, last_error), error_key = coalesce(?, error_key), failures = coalesce(?, failures),
+    processing_started_at = NULL, lease_until = NULL, updated_at = ?
 WHERE seq = ?;
 
 -- name: extend

@@ -71,6 +71,7 @@ WHERE (?5 IS NULL OR outcome = ?5)
   AND (?7 IS NULL OR finished_at >= ?7)
   AND (?8 IS NULL OR finished_at <= ?8)
   AND (?9 IS NULL OR coalesce(last_error, '') = ?9)
+  AND (?12 IS NULL OR error_key = ?12)
   AND (?10 IS NULL OR NOT EXISTS (
       SELECT 1 FROM json_each(?10) AS wanted WHERE NOT EXISTS (
           SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had

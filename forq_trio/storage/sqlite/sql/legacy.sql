@@ -9,10 +9,10 @@ SELECT count(*) FROM messages WHERE status NOT IN (0, 1, 2);
 ALTER TABLE messages RENAME TO forq_messages;
 
 -- name: copy
--- Every message, in the order Forq claims them. Only ids are sorted: contents may be larger than memory.
+-- Every message, in the order Forq claims them. Forq's receipt is when it claimed the message (F4). Only ids are sorted: contents may be larger than memory.
 INSERT INTO messages (
     seq, id, queue, is_dlq, status, attempts, process_after, processing_started_at, failure_reason,
-    received_at, updated_at, expires_after, position, lease_until, bytes, content
+    received_at, updated_at, expires_after, position, lease_until, receipt, bytes, content
 )
 SELECT
     arrival.seq, old.id, old.queue, substr(old.queue, -4) = '-dlq',
@@ -20,6 +20,7 @@ SELECT
     old.attempts, old.process_after, old.processing_started_at, old.failure_reason,
     old.received_at, old.updated_at, old.expires_after, arrival.seq,
     CASE WHEN old.status = 1 THEN coalesce(old.processing_started_at, old.updated_at) + :lease_ms END,
+    CASE WHEN old.status = 1 THEN old.processing_started_at END,
     octet_length(old.content), old.content
 FROM (SELECT id, row_number() OVER (ORDER BY received_at, id) AS seq FROM forq_messages) AS arrival
 CROSS JOIN forq_messages AS old ON old.id = arrival.id;

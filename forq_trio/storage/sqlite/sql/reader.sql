@@ -69,6 +69,7 @@ WHERE (?6 IS NULL OR failure_reason = ?6)
   AND (?8 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?8)
   AND (?9 IS NULL OR coalesce(last_error, '') = ?9)
   AND (?10 IS NULL OR status = ?10)
+  AND (?13 IS NULL OR error_key = ?13)
   AND (?11 IS NULL OR NOT EXISTS (
       SELECT 1 FROM json_each(?11) AS wanted WHERE NOT EXISTS (
           SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
@@ -89,6 +90,7 @@ WHERE (?5 IS NULL OR failure_reason = ?5)
   AND (?7 IS NULL OR coalesce(dead_lettered_at, received_at) <= ?7)
   AND (?8 IS NULL OR coalesce(last_error, '') = ?8)
   AND (?9 IS NULL OR status = ?9)
+  AND (?12 IS NULL OR error_key = ?12)
   AND (?10 IS NULL OR NOT EXISTS (
       SELECT 1 FROM json_each(?10) AS wanted WHERE NOT EXISTS (
           SELECT 1 FROM json_each(iif(json_valid(attributes), attributes, '{}')) AS had
@@ -110,20 +112,31 @@ SELECT max(seq) FROM messages WHERE queue = ? AND seq < ? AND seq > ?;
 SELECT coalesce(dead_lettered_at, received_at) FROM messages WHERE seq = ?;
 
 -- name: error_groups
--- The first so many messages by reason and error, largest group first; those beyond so many groups by reason only.
+-- The first so many messages by reason and fingerprint, largest group first; those beyond so many groups by reason only.
 WITH scanned AS (
     SELECT seq FROM messages INDEXED BY messages_queue WHERE queue = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3
 ), grouped AS (
-    SELECT failure_reason AS reason, nullif(last_error, '') AS error, count(*) AS size,
-           max(coalesce(dead_lettered_at, received_at)) AS last_at
-    FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq GROUP BY 1, 2
+    SELECT failure_reason AS reason, min(nullif(last_error, '')) AS error, count(*) AS size,
+           max(coalesce(dead_lettered_at, received_at)) AS last_at,
+           count(DISTINCT nullif(last_error, '')) AS errors
+    FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq GROUP BY failure_reason, error_key
 ), placed AS (
-    SELECT reason, error, size, last_at,
+    SELECT reason, error, size, last_at, errors,
            row_number() OVER (ORDER BY size DESC, last_at DESC, reason, error) AS place
     FROM grouped
 )
-SELECT place > ?4, reason, iif(place > ?4, NULL, error), sum(size), max(last_at)
+SELECT place > ?4, reason, iif(place > ?4, NULL, error), sum(size), max(last_at), sum(errors)
 FROM placed GROUP BY iif(place > ?4, NULL, place), iif(place > ?4, reason, NULL) ORDER BY min(place);
+
+-- name: error_texts
+-- The errors of one fingerprint in the first so many messages, the most frequent first; with how many there are in all.
+WITH scanned AS (
+    SELECT seq FROM messages INDEXED BY messages_queue WHERE queue = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3
+)
+SELECT last_error, count(*) AS size, count(*) OVER ()
+FROM scanned CROSS JOIN messages ON messages.seq = scanned.seq
+WHERE error_key = ?4 AND (?5 IS NULL OR failure_reason = ?5)
+GROUP BY last_error ORDER BY size DESC, last_error LIMIT ?6;
 
 -- name: list_all
 -- A page of one queue, newest first: the sequences.

@@ -1,0 +1,32 @@
+"""What is installed apart from the client: the extras of the package, and the error where one is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+OF_COMMANDS = {
+    "serve": "server",
+    "config": "server",
+    "check": "server",
+    "verify": "server",
+    "backup": "server",
+    "restore": "server",
+    "compact": "server",
+    "pipeline": "spark",
+}
+"""The extra of each command that needs more than `cli`, which every command needs."""
+
+
+class ExtraMissing(ImportError):
+    """A package is not installed that one of the extras brings."""
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Iterator[None]:
+    """Raises ExtraMissing, which says how `extra` is installed, if the body imports a package that is not here."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        if (missing.name or "forq_trio").partition(".")[0] == "forq_trio":
+            raise
+        advice = f"{what} needs more than the client: pip install 'forq-trio[{extra}]'"
+        raise ExtraMissing(advice, name=missing.name) from missing

@@ -1,0 +1,252 @@
+"""What pip installs: the base is the client with few packages, and each extra brings what its part imports."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import forq_trio
+from forq_trio.cli.commands import _MODULES
+from forq_trio.extras import OF_COMMANDS
+from support.real_server import SECRET, environment, real_server
+
+PACKAGES_MAX = 8
+OWN = "forq-trio"
+IN_THE_CLIENT = ("client", "model", "wire", "extras", "version")
+EMBEDDED = forq_trio._EMBEDDED
+
+WITHOUT = """
+import importlib.abc, sys
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+@pytest.fixture(scope="module")
+def declared(root) -> dict[str, list[Requirement]]:
+    """What pyproject.toml says that each extra requires, and the base, whose name is ""."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {extra: [Requirement(text) for text in texts] for extra, texts in lists.items()}
+
+
+@pytest.fixture(scope="module")
+def packages(declared) -> dict[str, set[str]]:
+    """Which packages pip installs for each extra, the base's and those that packages need included."""
+    return {extra: set(installed(declared, ("", extra))) - {OWN} for extra in declared}
+
+
+def installed(declared: dict[str, list[Requirement]], extras: Iterable[str]) -> Iterator[str]:
+    """The packages that these extras come to, as the metadata of what is installed here says."""
+    waiting = [requirement for extra in extras for requirement in declared[extra]]
+    seen = set()
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        key = (name, frozenset(wanted.extras))
+        if key in seen:
+            continue
+        seen.add(key)
+        yield name
+        if name == OWN:
+            waiting += [each for extra in wanted.extras for each in declared[extra]]
+            continue
+        try:
+            texts = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # an extra that is not installed here
+            continue
+        contexts = [{"extra": extra} for extra in ("", *wanted.extras)]
+        for each in map(Requirement, texts):
+            if each.marker is None or any(map(each.marker.evaluate, contexts)):
+                waiting.append(each)
+
+
+@pytest.fixture(scope="module")
+def imports(modules) -> dict[str, set[str]]:
+    """What each of our modules may import while it runs: modules of ours without our name in front, and libraries."""
+    return {name: set(run_time_imports(tree, modules)) for name, tree in modules.items()}
+
+
+def run_time_imports(tree: ast.AST, modules: dict[str, ast.Module]) -> Iterator[str]:
+    if isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
+        return
+    if isinstance(tree, ast.Import):
+        yield from (ours(alias.name) for alias in tree.names)
+    elif isinstance(tree, ast.ImportFrom):
+        source = tree.module or ""
+        children = [ours(f"{source}.{alias.name}") for alias in tree.names]
+        yield from (child if child in modules else ours(source) for child in children)
+    for child in ast.iter_child_nodes(tree):
+        yield from run_time_imports(child, modules)
+
+
+def ours(module: str) -> str:
+    return module.removeprefix("forq_trio.")
+
+
+def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
+    """The packages that these modules, and what they import of ours, import."""
+    waiting, seen, found = list(entries), set(), set()
+    distributions = metadata.packages_distributions()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in imports:
+            waiting += imports[name]
+            continue
+        top = name.partition(".")[0]
+        if top not in sys.stdlib_module_names and top != "forq_trio":
+            found |= {canonicalize_name(each) for each in distributions.get(top, [top])}
+    return found
+
+
+def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
+    """The modules that have to work with this extra alone."""
+    commands = {f"cli.{module}" for name, module in _MODULES.items() if OF_COMMANDS.get(name, "cli") == extra}
+    homes = forq_trio._HOMES
+    match extra:
+        case "":
+            return {home for name, home in homes.items() if name not in EMBEDDED} | {"client.sync"}
+        case "embed":
+            return {homes[name] for name in EMBEDDED}
+        case "spark":
+            return commands | {name for name in imports if name.startswith("spark.")}
+    return commands
+
+
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "server", "spark"])
+def test_an_extra_brings_what_its_part_imports(extra, packages, imports) -> None:
+    wanted = libraries(entries(extra, imports), imports)
+    assert wanted, "nothing was found"
+    assert wanted <= packages[extra], f"{extra or 'the base'} lacks {wanted - packages[extra]}"
+
+
+@pytest.mark.parametrize("extra", ["", "cli", "embed", "server"])
+def test_an_extra_brings_nothing_that_its_part_does_not_import(extra, declared, imports) -> None:
+    direct = {canonicalize_name(each.name) for each in declared[extra]} - {OWN, "pydantic-settings"}
+    assert direct <= libraries(entries(extra, imports), imports)
+
+
+def test_the_base_is_small(packages) -> None:
+    assert len(packages[""]) <= PACKAGES_MAX, sorted(packages[""])
+
+
+def test_the_server_has_what_embedding_and_commands_need(packages) -> None:
+    assert packages["server"] >= packages["embed"] | packages["cli"]
+    assert packages["dev"] >= packages["server"]
+
+
+def run(program: str, hidden: set[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that finds none of the `hidden` packages."""
+    command = [sys.executable, "-c", WITHOUT.format(hidden=hidden) + program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=40, env=environment(FORQ_URL=""))
+
+
+@pytest.fixture(scope="module")
+def beyond_the_base(packages) -> set[str]:
+    """The importable names of all packages that the base does not bring."""
+    return {
+        top
+        for top, names in metadata.packages_distributions().items()
+        if not {canonicalize_name(name) for name in names} & (packages[""] | {OWN})
+    }
+
+
+def test_the_clients_load_no_module_of_the_server(beyond_the_base) -> None:
+    program = (
+        "from forq_trio import AsyncForqClient, ForqClient, NewMessage, Overloaded\n"
+        "print(*{name.split('.')[1] for name in sys.modules if name.startswith('forq_trio.')})"
+    )
+    done = run(program, beyond_the_base)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) <= set(IN_THE_CLIENT)
+
+
+def test_each_name_is_of_the_client_or_names_its_extra() -> None:
+    others = {name for name, home in forq_trio._HOMES.items() if home.partition(".")[0] not in IN_THE_CLIENT}
+    assert others == set(EMBEDDED)
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_what_is_embedded_names_its_extra(name, beyond_the_base) -> None:
+    done = run(f"from forq_trio import {name}", beyond_the_base)
+    last = done.stderr.splitlines()[-1]
+    advice = f"{name} needs more than the client: pip install 'forq-trio[embed]'"
+    assert last == f"forq_trio.extras.ExtraMissing: {advice}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        ((), "cli"),
+        (("send", "q", "x"), "cli"),
+        (("serve",), "server"),
+        (("serve", "--help"), "server"),
+        (("check",), "server"),
+        (("pipeline", "report", "x"), "spark"),
+    ],
+)
+@pytest.mark.parametrize("has_cli", [False, True])
+def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, packages, declared) -> None:
+    hidden = beyond_the_base - ({"click", "rich"} if has_cli else set())
+    done = run("from forq_trio.cli import main\nmain()", hidden, *arguments)
+    if has_cli and extra == "cli":
+        assert "pip install" not in done.stderr
+        return
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    name = " ".join(("forq", *arguments[:1]))
+    advice = f"forq: {name} needs more than the client: pip install 'forq-trio[{extra}]'\n"
+    assert done.stderr == advice
+
+
+def test_a_module_of_ours_that_is_missing_is_no_extra(beyond_the_base) -> None:
+    program = "from forq_trio.extras import needing\nwith needing('cli', 'x'):\n  import forq_trio.nothing"
+    assert run(program, beyond_the_base).stderr.splitlines()[-1].startswith("ModuleNotFoundError: ")
+
+
+SEND = """
+from forq_trio import ForqClient
+import sys
+with ForqClient(sys.argv[1], sys.argv[2]) as client:
+    client.produce("orders", "from few packages")
+    print(client.receive("orders")[0].content)
+"""
+
+
+@pytest.mark.tier2
+@pytest.mark.process
+def test_a_fresh_environment_has_few_packages_and_sends(root, tmp_path: Path) -> None:
+    """Skipped where pip reaches no index."""
+    python = tmp_path / "venv/bin/python"
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    done = subprocess.run([*pip, "install", "--quiet", root], capture_output=True, text=True, cwd=tmp_path)
+    if "No matching distribution" in done.stderr:
+        pytest.skip("pip reaches no index here")
+    assert done.returncode == 0, done.stderr
+    listed = subprocess.run([*pip, "list", "--format=freeze"], capture_output=True, text=True, check=True)
+    names = {line.partition("==")[0] for line in listed.stdout.split()} - {"pip", "setuptools"}
+    assert OWN in names
+    assert len(names - {OWN}) <= PACKAGES_MAX, sorted(names)
+    serving = subprocess.run(
+        [tmp_path / "venv/bin/forq", "serve"], capture_output=True, text=True, check=False
+    )
+    advice = "forq: forq serve needs more than the client: pip install 'forq-trio[server]'\n"
+    assert (serving.returncode, serving.stderr) == (2, advice)
+    with real_server(tmp_path / "forq.db") as server:
+        sent = subprocess.run(
+            [python, "-I", "-c", SEND, server.url, SECRET], capture_output=True, text=True, check=True
+        )
+    assert sent.stdout == "from few packages\n"
