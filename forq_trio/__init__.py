@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     __version__: str
     from forq_trio.broker.broker import Broker as Broker
     from forq_trio.client.aio import AsyncForqClient as AsyncForqClient
+    from forq_trio.client.aio_connection import AsyncTransport as AsyncTransport
     from forq_trio.client.batches import batches as batches
     from forq_trio.client.sync import ForqClient as ForqClient
+    from forq_trio.client.sync_connection import Transport as Transport
     from forq_trio.model.access import Scope as Scope
     from forq_trio.model.clock import Clock as Clock
     from forq_trio.model.commands import RedrivePolicy as RedrivePolicy
     from forq_trio.model.errors import BackupImpossible as BackupImpossible
     from forq_trio.model.errors import BackupRunning as BackupRunning
     from forq_trio.model.errors import CallerError as CallerError
+    from forq_trio.model.errors import ClientClosed as ClientClosed
     from forq_trio.model.errors import CommandRefused as CommandRefused
     from forq_trio.model.errors import ConsumerFenced as ConsumerFenced
     from forq_trio.model.errors import ConsumerNotFound as ConsumerNotFound
@@ -130,13 +133,15 @@ if TYPE_CHECKING:
 _NAMES = {
     "broker.broker": "Broker",
     "client.aio": "AsyncForqClient",
+    "client.aio_connection": "AsyncTransport",
     "client.batches": "batches",
     "client.sync": "ForqClient",
+    "client.sync_connection": "Transport",
     "model.access": "Scope",
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
     "model.errors": (
-        "BackupImpossible BackupRunning CallerError CommandRefused ConsumerFenced ConsumerNotFound "
+        "BackupImpossible BackupRunning CallerError ClientClosed CommandRefused ConsumerFenced ConsumerNotFound "
         "ContentTooLarge DeadLettersOnly EventsGone EventsOff Forbidden ForqError ForqProtocolError "
         "ForqUnreachable HistoryGone "
         "HistoryOff InvalidAttributes InvalidContent InvalidName InvalidQueueName InvalidRequest InvalidSetting "

@@ -10,6 +10,8 @@ from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "forq_trio" / "client"
 PARTS = {
+    CLIENT / "aio_streams.py": CLIENT / "sync_streams.py",
+    CLIENT / "aio_pool.py": CLIENT / "sync_pool.py",
     CLIENT / "aio_connection.py": CLIENT / "sync_connection.py",
     CLIENT / "aio_pipelines.py": CLIENT / "sync_pipelines.py",
     CLIENT / "aio.py": CLIENT / "sync.py",
@@ -33,12 +35,10 @@ WORDS = (
     (r"\n\n    Cancelling a call .*?(?=\n    \"\"\")", ""),
     (r"\basync (?=def |with\b)", ""),
     (r"\bawait ", ""),
-    (r"\bAsync(?=(?:ForqClient|Connection|Pipelines)\b)", ""),
+    (r"\bAsync(?=(?:ForqClient|Connection|Pipelines|Pool|Stream|TcpStream|TlsStream|Transport)\b)", ""),
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
-    (r"\bhttpx\.Async(?=Client\b|BaseTransport\b)", "httpx."),
-    (r"\banyio\b", "time"),
-    (r"\baio_(?=connection\b|pipelines\b)", "sync_"),
+    (r"\baio_(?=connection\b|pipelines\b|pool\b|streams\b|waits\b)", "sync_"),
 )
 
 

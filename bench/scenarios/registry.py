@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bench.scenarios import (
     backlog,
+    client,
     closed,
     dashboards,
     embedded,
@@ -53,6 +54,7 @@ SCENARIOS: dict[str, Scenario] = {
     "40c20p": Scenario(handoff.forty_to_twenty),
     "protocols": Scenario(protocols.protocols),
     "batch": Scenario(closed.batch),
+    "client": Scenario(client.client),
     "idle": Scenario(idle.idle),
     "dashboards": Scenario(dashboards.dashboards, needs_own=True),
     "backlog": Scenario(backlog.backlog),

@@ -1,14 +1,62 @@
 """Where a server is, as a URL."""
 
-from urllib.parse import urlsplit
+import re
+from typing import NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit
 
 DEFAULT_URL = "http://localhost:8080"
+_PORTS = {"http": 80, "https": 443}
+_NOT_IN_URLS = re.compile(r"[\s\x00-\x20\x7f]")
+
+
+class Address(NamedTuple):
+    """authority: host and port as a request names them. path: what comes before every path, without a last slash.
+
+    credentials: user and password, with a colon between them; empty for none.
+    """
+
+    tls: bool
+    host: str
+    port: int
+    authority: str
+    path: str
+    credentials: str
 
 
 def is_server_url(url: str) -> bool:
     """True if a server can be at this URL."""
     try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        address_of(url)
     except ValueError:
         return False
+    return True
+
+
+def address_of(url: str) -> Address:
+    """The address that a URL names. Raises ValueError for one that a server cannot be at."""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname or parts.port == 0 or _NOT_IN_URLS.search(url):
+        raise ValueError(f"{without_credentials(url)!r} is not the URL of a server")
+    port = _PORTS[parts.scheme] if parts.port is None else parts.port
+    path = parts.path.rstrip("/")
+    return Address(
+        parts.scheme == "https", parts.hostname, port, _authority(parts), path, _credentials(parts)
+    )
+
+
+def without_credentials(url: str) -> str:
+    """The URL without the user and password that it may have."""
+    return re.sub(r"//[^/]*@", "//", url)
+
+
+def _authority(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    # A name that IDNA cannot carry stays as it is: the system says so when it is looked up.
+    name = f"[{host}]" if ":" in host else host if host.isascii() else host.encode("idna").decode("ascii")
+    return name if parts.port is None else f"{name}:{parts.port}"
+
+
+def _credentials(parts: SplitResult) -> str:
+    if parts.username is None:
+        return ""
+    return f"{unquote(parts.username)}:{unquote(parts.password or '')}"

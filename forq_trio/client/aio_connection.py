@@ -1,19 +1,32 @@
-"""The connections of the asynchronous client, and how it makes a request.
+"""The connection of the asynchronous client to its server: how it makes a request, and reads the answer.
 
 `sync_connection.py` is generated from this file by script/blocking_client.py.
 """
 
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-import anyio
-import httpx
-
-from forq_trio.client import protocol
+from forq_trio.client import aio_waits, protocol
 from forq_trio.client.address import DEFAULT_URL
+from forq_trio.client.aio_pool import AsyncPool
+from forq_trio.client.failures import ConnectFailed, TransportError
+from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.protocol import AnswerT
 from forq_trio.client.retry import Retries
 from forq_trio.client.unreachable import unreachable
+from forq_trio.model.errors import ClientClosed
+
+
+class AsyncTransport(Protocol):
+    """What carries the requests of a client. The usual one is a pool of connections."""
+
+    async def exchange(self, request: Request) -> Answer:
+        """The answer to a request. Raises TransportError when none comes, and ClientClosed."""
+        ...
+
+    def close(self) -> None:
+        """Close everything, without waiting; requests under way end with ClientClosed."""
+        ...
 
 
 class AsyncConnection:
@@ -25,11 +38,14 @@ class AsyncConnection:
         secret: str = "",
         *,
         retry_seconds: float = 10.0,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: AsyncTransport | None = None,
     ) -> None:
         self._url = url
+        self._secret = secret
         self._retry_seconds = retry_seconds
-        self._http = httpx.AsyncClient(transport=transport, **protocol.http_settings(url, secret))
+        self._transport: AsyncTransport = AsyncPool(url) if transport is None else transport
+        self._closed = False
+        self._pauses: set[aio_waits.Signal] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -40,8 +56,12 @@ class AsyncConnection:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close all connections."""
-        await self._http.aclose()
+        """Close all connections; a call that waits ends at once with ClientClosed, and so does every later one."""
+        self._closed = True
+        for pause in tuple(self._pauses):
+            pause.set()
+        self._transport.close()
+        await aio_waits.checkpoint_if_cancelled()
 
     async def _ask(
         self,
@@ -56,25 +76,33 @@ class AsyncConnection:
 
     async def _request(
         self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
-    ) -> httpx.Response:
+    ) -> Answer:
         """Make a request, again while it certainly did nothing and there is time. Returns a success."""
-        settings = protocol.request_settings(body, wait_seconds)
+        request = protocol.request_of(self._secret, method, path, body, wait_seconds)
         retries = Retries(self._retry_seconds)
         while True:
+            if self._closed:
+                raise ClientClosed
             try:
-                response = await self._http.request(method, path, **settings)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
-                delay = retries.next_pause()
+                answer = await self._transport.exchange(request)
+            except TransportError as problem:
+                delay = retries.next_pause() if isinstance(problem, ConnectFailed) else None
                 if delay is None:
                     raise unreachable(self._url, problem) from problem
-            except protocol.TRANSPORT_ERRORS as problem:
-                raise unreachable(self._url, problem) from problem
-            except httpx.DecodingError as problem:
-                raise protocol.unreadable(problem) from problem
             else:
-                delay = retries.after_answer(response)
+                protocol.check_readable(answer)
+                delay = retries.after_answer(answer)
                 if delay is None:
-                    if not response.is_success:
-                        raise protocol.refusal(response)
-                    return response
-            await anyio.sleep(delay)
+                    if not answer.is_success:
+                        raise protocol.refusal(answer)
+                    return answer
+            await self._pause(delay)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not longer than the client is open."""
+        pause = aio_waits.Signal()
+        self._pauses.add(pause)
+        try:
+            await pause.wait(seconds)
+        finally:
+            self._pauses.discard(pause)

@@ -198,7 +198,7 @@ class AsyncPipelines(AsyncConnection):
         Raises ConsumerFenced if it is opened again before it is forgotten.
         """
         path = protocol.consumer_path(queue, name)
-        while (await self._request("DELETE", path)).status_code == protocol.ACCEPTED:
+        while (await self._request("DELETE", path)).status == protocol.ACCEPTED:
             pass
 
     async def consumers(self, queue: str | None = None) -> list[ConsumerInfo]:

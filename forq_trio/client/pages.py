@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-import httpx
-
+from forq_trio.client.http1 import Answer
 from forq_trio.wire.errors import NEXT_HEADER
 
 
@@ -23,7 +22,7 @@ class Client(Protocol):
 
     def _request(
         self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0
-    ) -> httpx.Response: ...
+    ) -> Answer: ...
 
 
 def get_page(client: Client, path: str, wait_seconds: float = 0.0) -> Page:
@@ -31,11 +30,11 @@ def get_page(client: Client, path: str, wait_seconds: float = 0.0) -> Page:
 
     wait_seconds: how long the server may wait before it answers. Raises what the client's methods raise.
     """
-    response = client._request("GET", path, None, wait_seconds)
-    return Page(response.content, next_of(response), dict(response.headers))
+    answer = client._request("GET", path, None, wait_seconds)
+    return Page(answer.content, next_of(answer), answer.headers)
 
 
-def next_of(response: httpx.Response) -> int | None:
+def next_of(answer: Answer) -> int | None:
     """The X-Forq-Next of an answer; None without one."""
-    text = response.headers.get(NEXT_HEADER, "")
+    text = answer.header(NEXT_HEADER) or ""
     return int(text) if text.isascii() and text.isdigit() else None

@@ -1,15 +1,14 @@
 """Builds requests to Forq's API and reads its answers. No I/O in here."""
 
-import ssl
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode
 
-import httpx
 import msgspec
 from msgspec import Struct
 
 from forq_trio.client.errors import error_of
+from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.pages import next_of
 from forq_trio.client.types import (
     DeadLetterFilter,
@@ -47,13 +46,11 @@ _read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
 
-CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
 ACCEPTED = 202  # there is more to do: the request is to be repeated
 PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are in their queues
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
-IDLE_SECONDS = 60.0  # well below the server's five minutes, so that no request meets a closing connection
 
 _LINES = msgspec.json.Decoder(ExportedMessage)
 TOKENS = "/api/v1/tokens"
@@ -63,8 +60,9 @@ _decode_exported = msgspec.json.Decoder(ExportedMessage).decode_lines
 EVENTS = "/api/v1/events"
 EVENT_RANGE = f"{EVENTS}/range"
 NOT_UTF8 = "the request has text that is not UTF-8"
-# InvalidURL, LocalProtocolError and UnicodeError come from a URL or secret that cannot be used.
-TRANSPORT_ERRORS = (httpx.TransportError, httpx.InvalidURL, UnicodeError)
+_HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
+_JSON_TYPE = ("Content-Type", "application/json")
+_LINES_TYPE = ("Content-Type", "application/x-ndjson")
 
 
 class Results(Struct, Generic[ResultT]):
@@ -96,37 +94,23 @@ class _Configuration(Struct):
     effective: _Rules
 
 
-def http_settings(url: str, secret: str) -> dict[str, Any]:
-    """The settings of httpx's clients.
-
-    Plain HTTP needs no certificate authorities, and loading them takes longer than a request: such a client trusts
-    none.
-    """
-    return {
-        "base_url": url,
-        "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if httpx.URL(url).scheme == "http" else True,
-        "headers": {"X-API-Key": secret, "User-Agent": "forq-trio-client", ANSWER_HEADER: FULL},
-        "limits": httpx.Limits(keepalive_expiry=IDLE_SECONDS),
-        "follow_redirects": False,
-    }
-
-
-def request_settings(body: object | None, wait_seconds: float) -> dict[str, Any]:
-    """The settings of httpx for one request.
+def request_of(secret: str, method: str, path: str, body: object | None, wait_seconds: float) -> Request:
+    """A request. secret: empty for none.
 
     body: JSON is made of it; bytes are lines of JSON already. wait_seconds: how long the server may wait before it
     answers. Raises InvalidContent for text that UTF-8 cannot carry.
     """
-    timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS, read=ANSWER_SECONDS + wait_seconds)
+    headers = (("X-API-Key", secret), *_HEADERS)
+    seconds = ANSWER_SECONDS + wait_seconds
     if body is None:
-        return {"timeout": timeout}
+        return Request(method, path, headers, b"", seconds)
     if isinstance(body, bytes):
-        return {"timeout": timeout, "content": body, "headers": {"Content-Type": "application/x-ndjson"}}
+        return Request(method, path, (*headers, _LINES_TYPE), body, seconds)
     try:
         content = msgspec.json.encode(body)
     except UnicodeEncodeError:
         raise InvalidContent(NOT_UTF8) from None
-    return {"timeout": timeout, "content": content, "headers": {"Content-Type": "application/json"}}
+    return Request(method, path, (*headers, _JSON_TYPE), content, seconds)
 
 
 def batch_of(messages: Sequence[NewMessage]) -> dict[str, Sequence[NewMessage]]:
@@ -227,11 +211,11 @@ def lease_page_path(queue: str, name: str, number: int, page: int, pages: int) -
     return f"{consumer_path(queue, name)}/leases/{number}?page={page}&pages={pages}"
 
 
-def read_lease_page(response: httpx.Response) -> LeasePage:
+def read_lease_page(answer: Answer) -> LeasePage:
     """The messages of pages of a lease. Raises ForqProtocolError."""
-    after = response.headers.get(NEXT_HEADER)
+    after = answer.header(NEXT_HEADER)
     try:
-        messages = _LINES.decode_lines(response.content)
+        messages = _LINES.decode_lines(answer.content)
         return LeasePage(messages, None if after is None else int(after))
     except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem
@@ -259,14 +243,19 @@ def events_path(after: int, until: int | None, limit: int, queue: str | None, wa
     return f"{EVENTS}?{query}"
 
 
-def read_events(response: httpx.Response) -> EventPage:
+def read_events(answer: Answer) -> EventPage:
     """The events of an answer. Raises ForqProtocolError."""
     try:
-        events = read_lines(response.content)
-        ids = [int(response.headers[name]) for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
-    except (msgspec.MsgspecError, RecursionError, LookupError, ValueError) as problem:
+        events = read_lines(answer.content)
+        ids = _numbers(answer)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem
     return EventPage(events, *ids)
+
+
+def _numbers(answer: Answer) -> list[int]:
+    """The numbers in the headers of a page. Raises ValueError for one that is missing or is none."""
+    return [int(answer.header(name) or "") for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
 
 
 def _message_segment(message_id: str) -> str:
@@ -304,34 +293,34 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         raise InvalidContent(NOT_UTF8) from None
 
 
-def read_answer(response: httpx.Response, answer: type[AnswerT]) -> AnswerT:
+def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
     """The JSON of an answer. Raises ForqProtocolError."""
     try:
-        return msgspec.json.decode(response.content, type=answer)
+        return msgspec.json.decode(answer.content, type=kind)
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise unreadable(problem) from problem
 
 
-def read_history_page(response: httpx.Response) -> HistoryPage:
+def read_history_page(answer: Answer) -> HistoryPage:
     """The finished messages of an answer, and the ids in its headers. Raises ForqProtocolError."""
     try:
-        messages = _decode_exported(response.content)
-        numbers = [int(response.headers[name]) for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
-    except (msgspec.MsgspecError, RecursionError, KeyError, ValueError) as problem:
+        messages = _decode_exported(answer.content)
+        numbers = _numbers(answer)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem
     return HistoryPage(messages, *numbers)
 
 
-def read_configuration(response: httpx.Response) -> QueueConfiguration:
+def read_configuration(answer: Answer) -> QueueConfiguration:
     """The settings of an answer. Raises ForqProtocolError."""
     # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
-    return msgspec.convert(msgspec.to_builtins(read_answer(response, _Configuration)), QueueConfiguration)
+    return msgspec.convert(msgspec.to_builtins(read_answer(answer, _Configuration)), QueueConfiguration)
 
 
-def read_export(response: httpx.Response) -> ExportPage:
+def read_export(answer: Answer) -> ExportPage:
     """A page of an export. Raises ForqProtocolError."""
     try:
-        return ExportPage(_read_lines(response.content), next_of(response))
+        return ExportPage(_read_lines(answer.content), next_of(answer))
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise unreadable(problem) from problem
 
@@ -351,18 +340,25 @@ def _read_result(result: SendResult) -> Produced | ForqError:
     return Produced(result.id, result.sequence, result.duplicate)
 
 
-def refusal(response: httpx.Response) -> ForqError:
+def check_readable(answer: Answer) -> None:
+    """Raises ForqProtocolError for an answer in a coding that nobody asked for."""
+    coding = answer.header("Content-Encoding")
+    if coding not in (None, "identity"):
+        raise unreadable(ValueError(f"it is encoded as {coding}"))
+
+
+def refusal(answer: Answer) -> ForqError:
     """The error for an answer that is no success."""
     try:
-        error = msgspec.json.decode(response.content, type=ErrorView)
+        error = msgspec.json.decode(answer.content, type=ErrorView)
     except (msgspec.MsgspecError, RecursionError):
-        return _not_of_forq(response)
+        return _not_of_forq(answer)
     return error_of(error.code, field=error.field, message=error.message)
 
 
-def _not_of_forq(response: httpx.Response) -> ForqProtocolError:
+def _not_of_forq(answer: Answer) -> ForqProtocolError:
     """The error for an answer that another server, or one before Forq's, gave."""
-    status, place = response.status_code, response.headers.get("Location")
+    status, place = answer.status, answer.header("Location")
     leads = "" if place is None else f", which leads to {place}"
     return ForqProtocolError(
         f"the server, or something before it, answered HTTP {status}{leads}; is this the URL of a Forq server?",

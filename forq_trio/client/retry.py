@@ -5,10 +5,8 @@ before doing anything. After a connection that breaks later, the message may be 
 """
 
 import time
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import httpx
+from forq_trio.client.http1 import Answer
 
 _FIRST_DELAY_SECONDS = 0.1
 _DELAY_SECONDS_MAX = 5.0
@@ -27,10 +25,10 @@ class Retries:
         self._next_delay = min(2 * delay, _DELAY_SECONDS_MAX)
         return self._within_budget(delay)
 
-    def after_answer(self, response: "httpx.Response") -> float | None:
+    def after_answer(self, answer: Answer) -> float | None:
         """Seconds to wait before the next try; None when the call is not to be repeated."""
-        after = response.headers.get("Retry-After", "")
-        if response.status_code != 503 or not (after.isascii() and after.isdigit()):
+        after = answer.header("Retry-After") or ""
+        if answer.status != 503 or not (after.isascii() and after.isdigit()):
             return None
         # Zero would be a busy loop; the caller is not made to wait longer than our bound.
         delay = max(float(after), self._next_delay)

@@ -192,7 +192,7 @@ class Pipelines(Connection):
         Raises ConsumerFenced if it is opened again before it is forgotten.
         """
         path = protocol.consumer_path(queue, name)
-        while (self._request("DELETE", path)).status_code == protocol.ACCEPTED:
+        while (self._request("DELETE", path)).status == protocol.ACCEPTED:
             pass
 
     def consumers(self, queue: str | None = None) -> list[ConsumerInfo]:

@@ -428,6 +428,12 @@ class ForqUnreachable(ServiceError):
         self.sent = sent
 
 
+class ClientClosed(ForqError):
+    """The client was closed before the answer came; what was asked for may be done or not"""
+
+    code = "client.closed"
+
+
 class ForqProtocolError(ForqError):
     """A client got an answer that is not one of Forq's: probably the URL belongs to another service.
 

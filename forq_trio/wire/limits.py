@@ -1,11 +1,24 @@
-"""The bounds of requests that a client has to know."""
+"""The bounds that a client has to know, or keeps itself."""
 
+from forq_trio.model.limits import ANSWERS_BYTES_MAX as ANSWERS_BYTES_MAX
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_DEFAULT as CONSUMER_LEASE_MESSAGES_DEFAULT
 from forq_trio.model.limits import EVENTS_PAGE_DEFAULT as EVENTS_PAGE_DEFAULT
 from forq_trio.model.limits import EXPORT_PAGE_MAX as EXPORT_PAGE_MAX
 from forq_trio.model.limits import EXPORT_PARTITIONS_DEFAULT as EXPORT_PARTITIONS_DEFAULT
+from forq_trio.model.limits import IDLE_SECONDS_MAX, KIB
 from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX as PRODUCE_BATCH_BYTES_MAX
 from forq_trio.model.limits import PRODUCE_BATCH_MAX as PRODUCE_BATCH_MAX
 from forq_trio.model.limits import STAGE_PAGE_BYTES_MAX as STAGE_PAGE_BYTES_MAX
 from forq_trio.model.limits import STAGE_PAGE_MESSAGES_MAX as STAGE_PAGE_MESSAGES_MAX
 from forq_trio.model.limits import WAIT_MS_MAX as WAIT_MS_MAX
+
+# A client: its connections, and how much it takes of an answer's head and at a time.
+CLIENT_CONNECTIONS_MAX = 100
+CLIENT_CONNECTIONS_IDLE_MAX = 20
+CLIENT_IDLE_SECONDS_MAX = 60.0
+CLIENT_HEAD_BYTES_MAX = 64 * KIB
+CLIENT_HEADERS_MAX = 100
+CLIENT_RECEIVE_BYTES = 64 * KIB
+
+assert CLIENT_CONNECTIONS_IDLE_MAX <= CLIENT_CONNECTIONS_MAX
+assert CLIENT_IDLE_SECONDS_MAX < IDLE_SECONDS_MAX  # so that no request meets a closing connection

@@ -30,6 +30,7 @@ ROWS = {
     "40c20p": 2,
     "protocols": 3,
     "batch": 2,
+    "client": 8,
     "idle": 1,
     "dashboards": 6,
     "backlog": 6,

@@ -10,6 +10,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from forq_trio import AsyncForqClient, ForqClient
+from support.fake_transport import AsyncFakeTransport, FakeTransport, Handler
 from support.in_process import in_process_server
 from support.real_server import SECRET
 
@@ -17,14 +18,19 @@ Call = Callable[..., Any]
 
 
 @contextmanager
-def calls_of(kind: str, url: str, secret: str = SECRET, transport: Any = None) -> Iterator[Call]:
-    """Calls of one client by their names: call("produce", "orders", "a"). kind: sync, trio or asyncio."""
+def calls_of(kind: str, url: str, secret: str = SECRET, handler: Handler | None = None) -> Iterator[Call]:
+    """Calls of one client by their names: call("produce", "orders", "a"). kind: sync, trio or asyncio.
+
+    handler: answers the requests in place of a server.
+    """
     if kind == "sync":
+        transport = None if handler is None else FakeTransport(handler)
         with ForqClient(url, secret, retry_seconds=0, transport=transport) as client:
             yield lambda name, *arguments, **options: getattr(client, name)(*arguments, **options)
         return
     with start_blocking_portal(kind) as portal:
-        aio = AsyncForqClient(url, secret, retry_seconds=0, transport=transport)
+        fake = None if handler is None else AsyncFakeTransport(handler)
+        aio = AsyncForqClient(url, secret, retry_seconds=0, transport=fake)
         with portal.wrap_async_context_manager(aio):
             yield lambda name, *arguments, **options: portal.call(
                 partial(getattr(aio, name), *arguments, **options)

@@ -11,6 +11,9 @@ class Clock:
         self.slept: list[float] = []
         monkeypatch.setattr("time.monotonic", lambda: self.now)
         monkeypatch.setattr("time.sleep", self.sleep)
+        monkeypatch.setattr(
+            "forq_trio.client.sync_waits.Signal.wait", lambda signal, seconds: self.sleep(seconds)
+        )
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

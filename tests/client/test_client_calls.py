@@ -5,7 +5,6 @@ import re
 import time
 from typing import Any
 
-import httpx
 import pytest
 
 from forq_trio import (
@@ -29,9 +28,10 @@ from forq_trio import (
     SettingsOptions,
 )
 from forq_trio.client.errors import error_of
+from forq_trio.client.http1 import Answer, Request
 from forq_trio.http.forq_api.codes import CODES
 from forq_trio.wire import messages, queues
-from support.real_server import SECRET
+from support.fake_transport import answer_of
 
 from .conftest import Call, calls_of
 
@@ -314,8 +314,12 @@ def test_queue_names_reach_the_server_as_they_are(call: Call, queue: str):
 @pytest.mark.parametrize("queue", ["", ".", ".."])
 def test_queue_names_that_no_path_can_carry_are_not_sent(kind: str, queue: str):
     asked = []
-    transport = httpx.MockTransport(lambda request: httpx.Response(500, json=asked.append(request)))
-    with calls_of(kind, "http://forq", transport=transport) as call:
+
+    def answer(request: Request) -> Answer:
+        asked.append(request)
+        return answer_of(500)
+
+    with calls_of(kind, "http://forq", handler=answer) as call:
         with pytest.raises(ForqError) as caught:
             call("queue_stats", queue)
         assert caught.value.code == "bad_request.queue.invalid_name"
@@ -330,14 +334,6 @@ def test_content_that_utf8_cannot_carry(call: Call, queue: str):
         call("produce", queue, "\ud800")
     assert caught.value.code == "bad_request.body.invalid"
     assert call("peek", queue) == []
-
-
-def test_connections_are_kept(url: str, queue: str):
-    with ForqClient(url, SECRET) as client:
-        client.queues()
-        (connection,) = client._http._transport._pool.connections
-        client.produce(queue, "a")
-        assert client._http._transport._pool.connections == [connection]
 
 
 def test_both_clients_have_the_same_methods():

@@ -3,13 +3,16 @@
 import socket
 from collections.abc import Callable
 
-import httpx
+import msgspec
 import pytest
 import trio
 
 from client.fake_time import Clock
 from forq_trio import AsyncForqClient, ForqClient, ForqError, ForqUnreachable
+from forq_trio.client.failures import ConnectFailed, HungUp, NoAnswer, TransportError
+from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.retry import Retries
+from support.fake_transport import AsyncFakeTransport, FakeTransport, Handler, answer_of
 from support.real_server import SECRET
 
 
@@ -18,24 +21,21 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def client_with(
-    handler: Callable[[httpx.Request], httpx.Response], retry_seconds: float = 10.0
-) -> ForqClient:
-    transport = httpx.MockTransport(handler)
-    return ForqClient("http://forq", SECRET, retry_seconds=retry_seconds, transport=transport)
+def client_with(handler: Handler, retry_seconds: float = 10.0) -> ForqClient:
+    return ForqClient("http://forq", SECRET, retry_seconds=retry_seconds, transport=FakeTransport(handler))
 
 
-def empty() -> httpx.Response:
-    return httpx.Response(200, json={"queues": []})
+def empty() -> Answer:
+    return answer_of(json={"queues": []})
 
 
 def test_a_refused_connection_is_tried_again_with_growing_pauses(clock: Clock):
     tries = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Answer:
         tries.append(request)
         if len(tries) < 4:
-            raise httpx.ConnectError("[Errno 111] Connection refused")
+            raise ConnectFailed("Connection refused")
         return empty()
 
     assert client_with(handler).queues() == []
@@ -43,8 +43,8 @@ def test_a_refused_connection_is_tried_again_with_growing_pauses(clock: Clock):
 
 
 def test_trying_ends_within_the_budget(clock: Clock):
-    def handler(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("[Errno 111] Connection refused")
+    def handler(request: Request) -> Answer:
+        raise ConnectFailed("Connection refused")
 
     with pytest.raises(ForqUnreachable) as caught:
         client_with(handler, retry_seconds=20.0).queues()
@@ -55,24 +55,19 @@ def test_trying_ends_within_the_budget(clock: Clock):
 
 
 def test_without_a_budget_nothing_is_repeated(clock: Clock):
-    def handler(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectTimeout("")
+    def handler(request: Request) -> Answer:
+        raise ConnectFailed("timed out after 5 s")
 
-    with pytest.raises(ForqUnreachable, match="ConnectTimeout"):
+    with pytest.raises(ForqUnreachable, match="timed out after 5 s"):
         client_with(handler, retry_seconds=0).queues()
     assert clock.slept == []
 
 
-@pytest.mark.parametrize(
-    "problem",
-    [httpx.ReadTimeout, httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.PoolTimeout],
-)
-def test_what_may_have_reached_the_server_is_never_repeated(
-    clock: Clock, problem: type[httpx.TransportError]
-):
+@pytest.mark.parametrize("problem", [NoAnswer, HungUp])
+def test_what_may_have_reached_the_server_is_never_repeated(clock: Clock, problem: type[TransportError]):
     tries = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Answer:
         tries.append(request)
         raise problem("gone")
 
@@ -84,8 +79,8 @@ def test_what_may_have_reached_the_server_is_never_repeated(
 
 def test_a_server_that_asks_to_come_back_is_obeyed(clock: Clock):
     answers = [
-        httpx.Response(503, headers={"Retry-After": "2"}, json={"code": "forq.overloaded"}),
-        httpx.Response(503, headers={"Retry-After": "0"}, json={"code": "forq.overloaded"}),
+        answer_of(503, Retry_After="2", json={"code": "forq.overloaded"}),
+        answer_of(503, Retry_After="0", json={"code": "forq.overloaded"}),
         empty(),
     ]
     assert client_with(lambda request: answers.pop(0)).queues() == []
@@ -93,24 +88,24 @@ def test_a_server_that_asks_to_come_back_is_obeyed(clock: Clock):
 
 
 @pytest.mark.parametrize(
-    "response",
+    "answer",
     [
-        httpx.Response(503, json={"code": "forq.overloaded"}),
-        httpx.Response(503, headers={"Retry-After": "6"}, json={"code": "forq.overloaded"}),
-        httpx.Response(503, headers={"Retry-After": "Sat, 21 Nov 2026 09:00:00 GMT"}, json={"code": "x"}),
-        httpx.Response(429, headers={"Retry-After": "1"}, json={"code": "too_many_requests"}),
-        httpx.Response(500, headers={"Retry-After": "1"}, json={"code": "internal"}),
+        answer_of(503, json={"code": "forq.overloaded"}),
+        answer_of(503, Retry_After="6", json={"code": "forq.overloaded"}),
+        answer_of(503, Retry_After="Sat, 21 Nov 2026 09:00:00 GMT", json={"code": "x"}),
+        answer_of(429, Retry_After="1", json={"code": "too_many_requests"}),
+        answer_of(500, Retry_After="1", json={"code": "internal"}),
     ],
 )
-def test_other_answers_are_taken_as_they_are(clock: Clock, response: httpx.Response):
+def test_other_answers_are_taken_as_they_are(clock: Clock, answer: Answer):
     with pytest.raises(ForqError) as caught:
-        client_with(lambda request: response).queues()
-    assert caught.value.code == response.json()["code"]
+        client_with(lambda request: answer).queues()
+    assert caught.value.code == msgspec.json.decode(answer.content)["code"]
     assert clock.slept == []
 
 
 def test_a_server_that_stays_overloaded_is_given_up(clock: Clock):
-    busy = httpx.Response(503, headers={"Retry-After": "3"}, json={"code": "forq.overloaded"})
+    busy = answer_of(503, Retry_After="3", json={"code": "forq.overloaded"})
     with pytest.raises(ForqError, match="more work is waiting"):
         client_with(lambda request: busy).queues()
     assert clock.slept == [3.0, 3.0, 3.0]
@@ -118,8 +113,8 @@ def test_a_server_that_stays_overloaded_is_given_up(clock: Clock):
 
 def test_a_full_queue_is_waited_for_within_the_budget(clock: Clock):
     """Nothing of the request was stored, so it may be repeated; meanwhile consumers may have made room."""
-    full = httpx.Response(503, headers={"Retry-After": "1"}, json={"code": "forq.queue_full"})
-    stored = httpx.Response(200, json={"results": [{"id": "a", "sequence": 1}]})
+    full = answer_of(503, Retry_After="1", json={"code": "forq.queue_full"})
+    stored = answer_of(200, json={"results": [{"id": "a", "sequence": 1}]})
     answers = [full, full, stored]
     assert client_with(lambda request: answers.pop(0)).produce("orders", "a").sequence == 1
     assert clock.slept == [1.0, 1.0]
@@ -135,7 +130,7 @@ def test_the_budget_is_each_calls_own(clock: Clock):
 
 
 @pytest.mark.parametrize(
-    ("call", "read_seconds"),
+    ("call", "answer_seconds"),
     [
         (lambda client: client.receive("q", wait_ms=30_000), 60.0),
         (lambda client: client.receive("q", wait_ms=0), 30.0),
@@ -143,29 +138,29 @@ def test_the_budget_is_each_calls_own(clock: Clock):
         (lambda client: client.purge("q"), 630.0),
     ],
 )
-def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], object], read_seconds: float):
+def test_time_outs_leave_room_for_the_long_poll(call: Callable[[ForqClient], object], answer_seconds: float):
     seen = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
-        seen.append(request.extensions["timeout"])
-        return httpx.Response(200, json={"messages": [], "results": [], "purged": 0})
+    def handler(request: Request) -> Answer:
+        seen.append(request.answer_seconds)
+        return answer_of(200, json={"messages": [], "results": [], "purged": 0})
 
     call(client_with(handler))
-    assert (seen[0]["read"], seen[0]["connect"]) == (read_seconds, 5.0)
+    assert seen == [answer_seconds]
 
 
 async def test_the_asynchronous_client_repeats_too(autojump_clock: trio.testing.MockClock):
     answers = [503, 0, 200]
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Answer:
         match answers.pop(0):
             case 0:
-                raise httpx.ConnectError("refused")
+                raise ConnectFailed("refused")
             case 503:
-                return httpx.Response(503, headers={"Retry-After": "3"}, json={"code": "forq.stopping"})
+                return answer_of(503, Retry_After="3", json={"code": "forq.stopping"})
         return empty()
 
-    transport = httpx.MockTransport(handler)
+    transport = AsyncFakeTransport(handler)
     started = trio.current_time()
     async with AsyncForqClient("http://forq", SECRET, transport=transport) as client:
         assert await client.queues() == []
@@ -173,14 +168,14 @@ async def test_the_asynchronous_client_repeats_too(autojump_clock: trio.testing.
 
 
 async def test_the_asynchronous_client_gives_up_like_the_other():
-    def refuse(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("refused")
+    def refuse(request: Request) -> Answer:
+        raise ConnectFailed("refused")
 
-    def break_off(request: httpx.Request) -> httpx.Response:
-        raise httpx.ReadError("gone")
+    def break_off(request: Request) -> Answer:
+        raise NoAnswer("gone")
 
     for handler, sent in ((refuse, False), (break_off, True)):
-        transport = httpx.MockTransport(handler)
+        transport = AsyncFakeTransport(handler)
         async with AsyncForqClient("http://forq", SECRET, retry_seconds=0, transport=transport) as client:
             with pytest.raises(ForqUnreachable) as caught:
                 await client.queues()

@@ -59,7 +59,7 @@ async def _http(system: System) -> AsyncIterator[HttpFace]:
     async with trio.open_nursery() as nursery:
         await nursery.start(server.serve)
         async with (
-            AsyncForqClient(url, SECRET, retry_seconds=0, transport=transport) as client,
+            AsyncForqClient(url, SECRET, retry_seconds=0) as client,
             httpx.AsyncClient(
                 base_url=f"{url}/api/v1/queues",
                 headers={"X-API-Key": SECRET},

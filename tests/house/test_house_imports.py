@@ -95,9 +95,9 @@ MAY_IMPORT = {
 AT_HOME = {
     "apsw": ("storage.sqlite",),
     "psycopg": ("storage.postgres",),
-    "httptools": ("http",),
+    "httptools": ("http", "client"),
     "hpack": ("http",),
-    "httpx": ("client", "cli"),
+    "certifi": ("client",),
     "pydantic": ("config",),
     "pydantic_settings": ("config",),
     "click": ("cli",),

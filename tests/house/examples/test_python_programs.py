@@ -20,6 +20,7 @@ PRINTED = {
     "JSON": r"8\n7\n",
     "trio": r"hello\n",
     "asyncio": r"hello\n",
+    "Threads, processes and signals": r"one\n",
     "Embedding": r"hello\n",
     "A worker": r"2 parcels\nQueueInfo\(queue='parcels', is_dlq=False, ready=0, delayed=1, .*\)\n",
     "Errors": r"forq\.queue_full\nbad_request\.priority\.out_of_range\n",

@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator, Callable
 
-import httpx
 import pytest
 import trio
 
@@ -34,13 +33,17 @@ async def client_of(tmp_path) -> AsyncIterator[Client]:
         handler = make_handler(forq_routes(system.broker, access, system.monitor), answer_error)
         listeners = await open_listeners("127.0.0.1", 0)
         server = Server(handler, listeners, TransportConfig(), on_error=errors.append)
-        transport = httpx.AsyncHTTPTransport(verify=False)
         async with trio.open_nursery() as nursery:
             await nursery.start(server.serve)
-            async with transport:
-                yield lambda key: AsyncForqClient(
-                    f"http://127.0.0.1:{server.ports[0]}", key, retry_seconds=0, transport=transport
-                )
+            clients: list[AsyncForqClient] = []
+
+            def client_of(key: str) -> AsyncForqClient:
+                clients.append(AsyncForqClient(f"http://127.0.0.1:{server.ports[0]}", key, retry_seconds=0))
+                return clients[-1]
+
+            yield client_of
+            for client in clients:
+                await client.aclose()
             await server.drain(0)
     assert errors == []
 

@@ -32,7 +32,13 @@ from support.forq_api import blamed, json_of, make_request
 
 REQUEST = make_request("POST", "/", body=b"{}")
 BASES = {errors.ForqError, errors.CallerError, errors.ServiceError, errors.NotFound}
-OF_CLIENTS = {errors.WrongKey, errors.TooManyWrongKeys, errors.ForqUnreachable, errors.ForqProtocolError}
+OF_CLIENTS = {
+    errors.ClientClosed,
+    errors.WrongKey,
+    errors.TooManyWrongKeys,
+    errors.ForqUnreachable,
+    errors.ForqProtocolError,
+}
 """Errors that only clients raise. The first two are HTTP's own to the server."""
 CLASSES = {
     value

@@ -3,13 +3,13 @@
 import math
 from collections.abc import AsyncIterator
 
-import httpx
 import msgspec
 import pytest
 import trio
 import trio.testing
 
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
+from forq_trio.client.http1 import Answer, Request
 from forq_trio.http.message import Response
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.events import EventLines
@@ -196,17 +196,20 @@ async def test_a_wait_without_events_ends_in_time(autojump_clock) -> None:
         assert math.isclose(trio.current_time() - began, 5.0, abs_tol=0.1)
 
 
-class InProcess(httpx.AsyncBaseTransport):
+class InProcess:
     """Carries a client's requests to the handler."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        headers = {name.lower(): value for name, value in request.headers.raw}
-        target = request.url.raw_path.decode()
-        answer = await self._api.call(request.method, target, await request.aread(), headers)
-        return httpx.Response(answer.status, headers=list(answer.headers), content=answer.body)
+    async def exchange(self, request: Request) -> Answer:
+        headers = {name.lower().encode(): value.encode() for name, value in request.headers}
+        answer = await self._api.call(request.method, request.path, request.content, headers)
+        named = {name.decode().lower(): value.decode() for name, value in answer.headers}
+        return Answer(answer.status, named, answer.body)
+
+    def close(self) -> None:
+        pass
 
 
 async def test_broker_and_client_read_the_same(api: Api) -> None:

@@ -1,0 +1,256 @@
+"""The connections of the asynchronous client to its server: how many, which is used, and when one is closed.
+
+- A request has a connection for itself, at most CLIENT_CONNECTIONS_MAX at a time. Those that wait for one are served in
+  the order in which they came.
+- A connection is used again after a whole answer with nothing behind it, and only if the server has neither closed it
+  nor sent anything meanwhile. Any other end of a request closes it, a cancelled one too.
+- Nothing takes a lock: a signal handler may close the client at any moment. Operations of `deque` and `set` are atomic.
+- After a fork the child closes its copies of the sockets, without a word to the servers, and begins anew.
+
+`sync_pool.py` is generated from this file by script/blocking_client.py.
+"""
+
+import os
+import socket
+import time
+import weakref
+from collections import deque
+from contextlib import suppress
+
+from forq_trio.client import aio_waits
+from forq_trio.client.address import address_of
+from forq_trio.client.aio_streams import (
+    AsyncStream,
+    Route,
+    Sockets,
+    open_stream,
+    proxy_headers,
+    read_answer,
+)
+from forq_trio.client.failures import CannotSend, NoAnswer, TransportError
+from forq_trio.client.http1 import (
+    Answer,
+    AnswerReader,
+    Headers,
+    Request,
+    basic,
+    encode_headers,
+    encode_request,
+)
+from forq_trio.client.proxies import proxy_before
+from forq_trio.client.tls import context_for
+from forq_trio.model.errors import ClientClosed
+from forq_trio.wire.limits import (
+    CLIENT_CONNECTIONS_IDLE_MAX,
+    CLIENT_CONNECTIONS_MAX,
+    CLIENT_IDLE_SECONDS_MAX,
+)
+
+_HEADS_MAX = 16
+
+
+class _Slots:
+    """As many requests at a time as there may be connections; first come, first served."""
+
+    def __init__(self, number: int) -> None:
+        self._free: deque[None] = deque([None] * number)
+        self._waiting: deque[aio_waits.Signal] = deque()
+
+    async def take(self, seconds: float) -> None:
+        """Wait until a slot is free. Raises CannotSend when none is for so long."""
+        if not self._waiting:
+            try:
+                self._free.pop()
+                return
+            except IndexError:
+                pass
+        signal = aio_waits.Signal()
+        self._waiting.append(signal)
+        self._serve()  # one may have been given back meanwhile
+        try:
+            served = await signal.wait(seconds)
+        except BaseException:
+            if not self._withdraw(signal):
+                self.give_back()
+            raise
+        if not served and self._withdraw(signal):
+            raise CannotSend(f"all {CLIENT_CONNECTIONS_MAX} connections of the client are in use")
+
+    def give_back(self) -> None:
+        """Give a slot back."""
+        self._free.append(None)
+        self._serve()
+
+    def wake_all(self) -> None:
+        """End all waiting."""
+        for signal in tuple(self._waiting):
+            signal.set()
+
+    def _serve(self) -> None:
+        while self._waiting:
+            try:
+                self._free.pop()
+            except IndexError:
+                return
+            try:
+                signal = self._waiting.popleft()
+            except IndexError:
+                self._free.append(None)
+            else:
+                signal.set()
+
+    def _withdraw(self, signal: aio_waits.Signal) -> bool:
+        """True if it was still waiting."""
+        try:
+            self._waiting.remove(signal)
+        except ValueError:
+            return False
+        return True
+
+
+class AsyncPool:
+    """The connections to the server at `url`. Raises OSError and ValueError for certificates and proxies that cannot be
+    used; a URL that cannot be is found when a request is made.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            address = address_of(url)
+        except ValueError as problem:
+            self._route: Route | CannotSend = CannotSend(str(problem))
+        else:
+            proxy = proxy_before(url)
+            self._route = Route(address, proxy, context_for(address, proxy))
+        self._heads: dict[Headers, bytes] = {}
+        self._closed = False
+        self._begin()
+        _pools.add(self)
+
+    def _begin(self) -> None:
+        self._slots = _Slots(CLIENT_CONNECTIONS_MAX)
+        self._sockets: Sockets = set()
+        self._idle: deque[tuple[AsyncStream, float]] = deque()
+
+    def begin_in_child(self) -> None:
+        """This process is a new one, and the connections are its parent's."""
+        sockets = self._sockets
+        self._begin()
+        for sock in sockets:
+            sock.close()
+
+    async def exchange(self, request: Request) -> Answer:
+        """Send a request and return its answer. Raises TransportError, and ClientClosed."""
+        if isinstance(self._route, CannotSend):
+            raise self._route
+        data = self._encoded(request, self._route)
+        await aio_waits.checkpoint_if_cancelled()
+        slots = self._slots
+        await slots.take(request.answer_seconds)
+        try:
+            return await self._exchange(data, request.answer_seconds, self._route)
+        except (OSError, TransportError) as problem:
+            if self._closed:
+                raise ClientClosed from problem
+            if isinstance(problem, TransportError):
+                raise
+            raise NoAnswer(str(problem)) from problem
+        finally:
+            slots.give_back()
+
+    def close(self) -> None:
+        """Close all connections, also those in use: what waits for an answer ends with ClientClosed."""
+        self._closed = True
+        self._close_idle()
+        for sock in tuple(self._sockets):
+            with suppress(OSError):  # it is not connected, or closed meanwhile
+                sock.shutdown(socket.SHUT_RDWR)
+        self._slots.wake_all()
+
+    async def _exchange(self, data: bytes, seconds: float, route: Route) -> Answer:
+        if self._closed:
+            raise ClientClosed
+        stream = self._idle_stream() or await open_stream(route, self._sockets)
+        try:
+            if self._closed:
+                raise ClientClosed
+            reader = AnswerReader()
+            broken = None
+            try:
+                await stream.send(data, seconds)
+            except (
+                ConnectionError
+            ) as problem:  # a server may refuse a long request before it has read all of it
+                broken = problem
+            try:
+                answer = await read_answer(stream, reader, seconds)
+            except (OSError, NoAnswer) as problem:
+                if broken is None:
+                    raise
+                raise broken from problem
+        except BaseException:
+            stream.close()
+            raise
+        if reader.reusable and broken is None:
+            self._keep(stream)
+        else:
+            stream.close()
+        return answer
+
+    def _encoded(self, request: Request, route: Route) -> bytes:
+        head = self._heads.get(request.headers)
+        if head is None:
+            head = encode_headers((("Host", route.address.authority), *_more(route), *request.headers))
+            if len(self._heads) < _HEADS_MAX:
+                self._heads[request.headers] = head
+        target = route.address.path + request.path
+        if route.proxy is not None and not route.address.tls:
+            target = f"http://{route.address.authority}{target}"
+        return encode_request(request.method, target, head, request.content)
+
+    def _idle_stream(self) -> AsyncStream | None:
+        """The connection that was used last of those that can be used again."""
+        while self._idle:
+            try:
+                stream, since = self._idle.pop()
+            except IndexError:
+                break
+            if time.monotonic() - since < CLIENT_IDLE_SECONDS_MAX and stream.is_usable():
+                return stream
+            stream.close()
+        return None
+
+    def _keep(self, stream: AsyncStream) -> None:
+        """Leave a connection to the next request."""
+        now = time.monotonic()
+        self._idle.append((stream, now))
+        with suppress(IndexError):  # of two threads, the other one was first
+            while (
+                len(self._idle) > CLIENT_CONNECTIONS_IDLE_MAX
+                or now - self._idle[0][1] > CLIENT_IDLE_SECONDS_MAX
+            ):
+                self._idle.popleft()[0].close()
+        if self._closed:
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop()[0].close()
+
+
+def _more(route: Route) -> Headers:
+    """The headers that come of the URL and of the proxy."""
+    shown: Headers = (("Authorization", basic(route.address)),) if route.address.credentials else ()
+    return shown if route.proxy is None or route.address.tls else (*shown, *proxy_headers(route.proxy))
+
+
+_pools: "weakref.WeakSet[AsyncPool]" = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    for pool in tuple(_pools):
+        pool.begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_in_child)

@@ -1,0 +1,265 @@
+"""The byte streams of the asynchronous client: TCP, TLS over it, and the way through a proxy.
+
+Sockets do not block; `aio_waits` waits for them.
+
+`sync_streams.py` is generated from this file by script/blocking_client.py.
+"""
+
+import errno
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from forq_trio.client import aio_waits
+from forq_trio.client.address import Address
+from forq_trio.client.failures import CannotSend, ConnectFailed, ProxyRefused, TransportError
+from forq_trio.client.http1 import Answer, AnswerReader, basic, encode_headers, encode_request
+from forq_trio.client.proxies import Proxy
+from forq_trio.wire.limits import CLIENT_RECEIVE_BYTES
+
+CONNECT_SECONDS = 5.0
+PROXY_SECONDS = 30.0
+
+ResultT = TypeVar("ResultT")
+Sockets = set[socket.socket]
+
+
+class Route(NamedTuple):
+    """The way to a server. context: of TLS, for the server and for a proxy."""
+
+    address: Address
+    proxy: Proxy | None
+    context: ssl.SSLContext | None
+
+
+class AsyncTcpStream:
+    """A TCP connection. sockets: all that are open, with this one as long as it is."""
+
+    def __init__(self, sock: socket.socket, sockets: Sockets) -> None:
+        self._socket = sock
+        self._sockets = sockets
+        sockets.add(sock)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    async def connect(self, place: Any, seconds: float) -> None:
+        """Connect to a place, as of `socket.getaddrinfo`. Raises OSError; TimeoutError after so long."""
+        error = self._socket.connect_ex(place)
+        if error == errno.EINPROGRESS:
+            await aio_waits.wait_writable(self._socket, seconds)
+            error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            raise OSError(error, os.strerror(error))
+
+    async def send(self, data: bytes | memoryview, seconds: float) -> None:
+        """Send all of it. Raises OSError; TimeoutError when none of it can be sent for so long."""
+        while True:
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == len(data):
+                return
+            data = memoryview(data)[sent:]
+            await aio_waits.wait_writable(self._socket, seconds)
+
+    async def receive(self, seconds: float) -> bytes:
+        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes for so long."""
+        while True:
+            await aio_waits.wait_readable(self._socket, seconds)
+            data = self.receive_now()
+            if data is not None:
+                return data
+
+    def receive_now(self) -> bytes | None:
+        """What is there; b"" at the end, None if nothing is there."""
+        try:
+            return self._socket.recv(CLIENT_RECEIVE_BYTES)
+        except BlockingIOError:
+            return None
+
+    def is_usable(self) -> bool:
+        """True if another request may be sent: the server neither closed it nor sent anything."""
+        try:
+            return self.receive_now() is None
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        self._sockets.discard(self._socket)
+        self._socket.close()
+
+
+class AsyncTlsStream:
+    """TLS over another stream."""
+
+    def __init__(self, below: "AsyncTcpStream | AsyncTlsStream", context: ssl.SSLContext, host: str) -> None:
+        self._below = below
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+
+    async def handshake(self, seconds: float) -> None:
+        """Agree with the server, and check who it is. Raises OSError, of which ssl.SSLError is one."""
+        await self._run(self._tls.do_handshake, seconds)
+
+    async def send(self, data: bytes | memoryview, seconds: float) -> None:
+        """Send all of it. Raises OSError; TimeoutError when none of it can be sent for so long."""
+        await self._run(lambda: self._tls.write(data), seconds)
+
+    async def receive(self, seconds: float) -> bytes:
+        """What came; b"" at the end. Raises OSError; TimeoutError when nothing comes for so long."""
+        try:
+            return await self._run(lambda: self._tls.read(CLIENT_RECEIVE_BYTES), seconds)
+        except ssl.SSLZeroReturnError:
+            return b""
+
+    def receive_now(self) -> bytes | None:
+        """What is there; b"" at the end, None if nothing is there."""
+        while (data := self._below.receive_now()) is not None:
+            self._feed(data)
+            if not data:
+                break
+        try:
+            return self._tls.read(CLIENT_RECEIVE_BYTES)
+        except ssl.SSLWantReadError:
+            return None
+        except ssl.SSLZeroReturnError:
+            return b""
+
+    def is_usable(self) -> bool:
+        """True if another request may be sent: the server neither closed it nor sent anything."""
+        try:
+            return self.receive_now() is None
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the socket. It says no farewell: after a fork another process may use the same session."""
+        self._below.close()
+
+    async def _run(self, step: Callable[[], ResultT], seconds: float) -> ResultT:
+        """A step of OpenSSL, with all that it has to send and receive for it."""
+        while True:
+            try:
+                result = step()
+            except ssl.SSLWantReadError:
+                await self._flush(seconds)
+                self._feed(await self._below.receive(seconds))
+            else:
+                await self._flush(seconds)
+                return result
+
+    async def _flush(self, seconds: float) -> None:
+        if self._outgoing.pending:
+            await self._below.send(self._outgoing.read(), seconds)
+
+    def _feed(self, data: bytes) -> None:
+        if data:
+            self._incoming.write(data)
+        else:
+            self._incoming.write_eof()
+
+
+AsyncStream = AsyncTcpStream | AsyncTlsStream
+
+
+async def open_stream(route: Route, sockets: Sockets) -> AsyncStream:
+    """Connect. Raises ConnectFailed, ProxyRefused, and CannotSend for a host that cannot be one."""
+    first = route.address if route.proxy is None else route.proxy.address
+    try:
+        stream: AsyncStream = await _connect(first, sockets)
+    except OSError as problem:
+        raise ConnectFailed(_words(problem)) from problem
+    try:
+        if first.tls:
+            stream = await _encrypted(stream, route.context, first.host)
+        if route.proxy is not None and route.address.tls:
+            await _through(stream, route.proxy, route.address)
+            stream = await _encrypted(stream, route.context, route.address.host)
+    except OSError as problem:
+        stream.close()
+        raise ConnectFailed(_words(problem)) from problem
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+async def _connect(address: Address, sockets: Sockets) -> AsyncTcpStream:
+    """A connection to the first address of a host that takes one. Each has its share of the time that is left."""
+    deadline = time.monotonic() + CONNECT_SECONDS
+    places = await _places(address.host, address.port)
+    refused: OSError = OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+    for number, (family, kind, protocol, _, place) in enumerate(places):
+        seconds = (deadline - time.monotonic()) / (len(places) - number)
+        try:
+            stream = AsyncTcpStream(socket.socket(family, kind, protocol), sockets)
+        except OSError as problem:
+            refused = problem
+            continue
+        try:
+            await stream.connect(place, seconds)
+        except OSError as problem:
+            refused = problem
+            stream.close()
+        except BaseException:
+            stream.close()
+            raise
+        else:
+            return stream
+    raise refused
+
+
+async def _places(host: str, port: int) -> list[tuple[Any, ...]]:
+    try:
+        try:
+            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        except socket.gaierror:  # a name
+            return await aio_waits.resolve(host, port)
+    except UnicodeError as problem:
+        raise CannotSend(str(problem)) from problem
+
+
+async def _through(stream: AsyncStream, proxy: Proxy, address: Address) -> None:
+    """Have a proxy connect to the server."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    target = f"{host}:{address.port}"
+    head = encode_headers((("Host", target), *proxy_headers(proxy)))
+    await stream.send(encode_request("CONNECT", target, head, b""), PROXY_SECONDS)
+    reader = AnswerReader(tunnel=True)
+    try:
+        answer = await read_answer(stream, reader, PROXY_SECONDS)
+    except TransportError as problem:
+        raise ProxyRefused(str(problem)) from problem
+    if not (answer.is_success and reader.reusable):
+        raise ProxyRefused(f"{answer.status} {reader.reason}".rstrip())
+
+
+def proxy_headers(proxy: Proxy) -> tuple[tuple[str, str], ...]:
+    """What a proxy has to be told beside a request."""
+    return (("Proxy-Authorization", basic(proxy.address)),) if proxy.address.credentials else ()
+
+
+async def _encrypted(below: AsyncStream, context: ssl.SSLContext | None, host: str) -> AsyncTlsStream:
+    assert context is not None
+    stream = AsyncTlsStream(below, context, host)
+    await stream.handshake(CONNECT_SECONDS)
+    return stream
+
+
+async def read_answer(stream: AsyncStream, reader: AnswerReader, seconds: float) -> Answer:
+    """Read an answer. Raises NoAnswer, and OSError. seconds: until something of it comes, each time."""
+    while not reader.complete:
+        data = await stream.receive(seconds)
+        if data:
+            reader.feed(data)
+        else:
+            reader.end()
+    return reader.answer
+
+
+def _words(problem: OSError) -> str:
+    return problem.strerror or str(problem)

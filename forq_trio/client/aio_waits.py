@@ -1,0 +1,44 @@
+"""How the asynchronous client waits. `sync_waits.py` has the same names for the blocking one, written by hand."""
+
+import socket
+from typing import Any
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled as checkpoint_if_cancelled
+
+
+class Signal:
+    """Something happened, or not yet."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until it is set; False if it is not after so long."""
+        with anyio.move_on_after(seconds):
+            await self._event.wait()
+        return self._event.is_set()
+
+
+async def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
+    """The addresses of a host, as of `socket.getaddrinfo`. Raises OSError and UnicodeError."""
+    return await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+async def wait_readable(sock: socket.socket, seconds: float) -> None:
+    """Raises TimeoutError if there is nothing to receive for so long."""
+    with anyio.move_on_after(seconds):
+        await anyio.wait_readable(sock)
+        return
+    raise TimeoutError(f"timed out after {seconds:g} s")
+
+
+async def wait_writable(sock: socket.socket, seconds: float) -> None:
+    """Raises TimeoutError if nothing can be sent for so long."""
+    with anyio.move_on_after(seconds):
+        await anyio.wait_writable(sock)
+        return
+    raise TimeoutError(f"timed out after {seconds:g} s")

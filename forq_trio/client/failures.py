@@ -1,0 +1,33 @@
+"""Why a request got no answer: what a transport raises. The client makes `ForqUnreachable` of it."""
+
+
+class TransportError(Exception):
+    """A request got no answer. sent: False if it certainly did not reach the server."""
+
+    sent = True
+
+
+class ConnectFailed(TransportError):
+    """No connection could be made; the client tries again while there is time."""
+
+    sent = False
+
+
+class ProxyRefused(TransportError):
+    """The proxy makes no connection to the server."""
+
+    sent = False
+
+
+class CannotSend(TransportError):
+    """The request is one that cannot be sent: its URL, its secret, or no connection is free."""
+
+    sent = False
+
+
+class NoAnswer(TransportError):
+    """The answer did not come, not in time, not whole, or is not HTTP; the request may have been carried out."""
+
+
+class HungUp(NoAnswer):
+    """The server closed the connection instead of answering."""

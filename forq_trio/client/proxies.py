@@ -1,0 +1,37 @@
+"""The proxy that the environment names: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, and NO_PROXY for hosts without one."""
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from forq_trio.client.address import Address, address_of, is_server_url, without_credentials
+
+
+class Proxy(NamedTuple):
+    """url: without the password that it may have."""
+
+    url: str
+    address: Address
+
+
+def proxy_before(url: str) -> Proxy | None:
+    """The proxy for the server at `url`; None without one. Raises ValueError for one that cannot be used."""
+    named = proxy_url(url)
+    if named is None:
+        return None
+    try:
+        return Proxy(without_credentials(named), address_of(named))
+    except ValueError:
+        raise ValueError(f"{without_credentials(named)!r} is not a URL of an HTTP proxy") from None
+
+
+def proxy_url(url: str) -> str | None:
+    """The URL of the proxy for the server at `url`, as the environment has it."""
+    if not is_server_url(url):
+        return None
+    parts = urlsplit(url)
+    proxies = getproxies()
+    named = proxies.get(parts.scheme) or proxies.get("all")
+    if not named or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return named if "://" in named else f"http://{named}"

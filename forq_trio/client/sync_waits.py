@@ -1,0 +1,61 @@
+"""How the blocking client waits: the same names as in `aio_waits.py`.
+
+A signal handler may set a signal and close sockets at any moment, also in the thread that waits for them. So there is
+no lock here that a thread could hold meanwhile.
+"""
+
+import errno
+import os
+import select
+import socket
+import threading
+from contextlib import suppress
+from typing import Any
+
+
+class Signal:
+    """Something happened, or not yet."""
+
+    def __init__(self) -> None:
+        self._pending = threading.Lock()  # held until it happens
+        self._pending.acquire()
+
+    def set(self) -> None:
+        with suppress(RuntimeError):  # it is set already
+            self._pending.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is set; False if it is not after so long."""
+        if not self._pending.acquire(timeout=max(seconds, 0.0)):
+            return False
+        self.set()
+        return True
+
+
+def checkpoint_if_cancelled() -> None:
+    """Threads are not cancelled."""
+
+
+def resolve(host: str, port: int) -> list[tuple[Any, ...]]:
+    """The addresses of a host, as of `socket.getaddrinfo`. Raises OSError and UnicodeError."""
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+def wait_readable(sock: socket.socket, seconds: float) -> None:
+    """Raises TimeoutError if there is nothing to receive for so long."""
+    _wait(sock, select.POLLIN, seconds)
+
+
+def wait_writable(sock: socket.socket, seconds: float) -> None:
+    """Raises TimeoutError if nothing can be sent for so long."""
+    _wait(sock, select.POLLOUT, seconds)
+
+
+def _wait(sock: socket.socket, event: int, seconds: float) -> None:
+    poll = select.poll()
+    try:
+        poll.register(sock, event)
+    except ValueError:  # it was closed
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF)) from None
+    if not poll.poll(max(seconds, 0.0) * 1_000):
+        raise TimeoutError(f"timed out after {seconds:g} s")

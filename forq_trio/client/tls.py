@@ -1,0 +1,26 @@
+"""Whom the clients trust: SSL_CERT_FILE or SSL_CERT_DIR, else the authorities of certifi."""
+
+import os
+import ssl
+
+from forq_trio.client.address import Address
+from forq_trio.client.proxies import Proxy
+
+
+def context_for(address: Address, proxy: Proxy | None) -> ssl.SSLContext | None:
+    """The settings of TLS; None where it is not used, for loading the authorities takes longer than a request.
+
+    Raises OSError for files without certificates.
+    """
+    if not (address.tls or (proxy is not None and proxy.address.tls)):
+        return None
+    if file := os.environ.get("SSL_CERT_FILE"):
+        context = ssl.create_default_context(cafile=file)
+    elif directory := os.environ.get("SSL_CERT_DIR"):
+        context = ssl.create_default_context(capath=directory)
+    else:
+        import certifi
+
+        context = ssl.create_default_context(cafile=certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    return context
