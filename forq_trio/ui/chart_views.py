@@ -10,12 +10,18 @@ from msgspec import Struct
 from forq_trio.ui import charts
 
 RANGES = {"10m": "10 min", "1h": "1 h", "24h": "24 h"}
-RANGE_DEFAULT = "1h"
+YOUNG_MS = 30 * 60_000
+"""A server that is younger shows ten minutes where nobody asks for a range: an hour would be mostly empty."""
 _UNITS: dict[str, tuple[Callable[[float], str], float]] = {
     "rate": (lambda value: f"{value:,g}", 4.0),
     "count": (lambda value: _short_count(value), 4.0),
     "seconds": (lambda value: _axis_time(value), 2.0),
 }
+
+
+def range_default(age_ms: int) -> str:
+    """The range of charts where nobody asks for one. age_ms: of the server."""
+    return "10m" if age_ms < YOUNG_MS else "1h"
 
 
 class Line(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What all pages share: the parts they read from, the current viewer, and how they answer."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from forq_trio.system import System
 from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
 from forq_trio.ui.cells import Cells
+from forq_trio.ui.chart_views import RANGES, range_default
 from forq_trio.ui.directory import Directory
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges
@@ -56,6 +57,12 @@ class Site:
     def viewer(self) -> Viewer:
         """The viewer of the current request; there is one for every path but /login and /static."""
         return cast("Viewer", g.viewer)
+
+    def range_of(self, args: Mapping[str, str]) -> tuple[str, str]:
+        """The range of charts that a request asks for, and the one without its asking."""
+        default = range_default(self.clock.now_ms() - self.system.started_at)
+        wanted = args.get("range", "")
+        return (wanted if wanted in RANGES else default), default
 
     def url(self, path: str, **query: object) -> str:
         return self.templates.url(path, **query)

@@ -40,6 +40,19 @@ def test_numbers_change_in_place_and_nothing_moves(page, client, producer) -> No
     expect(page.get_by_role("link", name="gamma")).to_be_visible()
 
 
+def test_charts_of_a_young_server_show_what_there_is(page, client) -> None:
+    client.produce("young", "x")
+    for place in ("/", "/queue/young"):
+        page.goto(place)
+        ranges = page.get_by_role("group", name="Time of the charts").first
+        expect(ranges.locator("[aria-current=true]")).to_have_text("10 min")
+        ranges.get_by_role("link", name="1 h").click()
+        page.wait_for_url("**?range=1h")
+        expect(ranges.locator("[aria-current=true]")).to_have_text("1 h")
+        ranges.get_by_role("link", name="10 min").click()
+        page.wait_for_url(f"**{place}")
+
+
 def test_pausing_really_pauses(page, client, producer) -> None:
     client.produce("live", "x")
     page.goto("/")

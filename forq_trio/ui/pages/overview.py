@@ -14,7 +14,7 @@ from forq_trio.monitor.history import Range
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import format
 from forq_trio.ui.cells import Cells
-from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
+from forq_trio.ui.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.ui.directory import Known
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
@@ -31,7 +31,10 @@ _ON_EVERY_PAGE = ("summary", "viewer", "system_verdict")
 
 
 class Wanted(Struct, frozen=True):
-    """What the URL asks for. q: a text or glob for the name; sort: a column; page: from 1; range: of the charts."""
+    """What the URL asks for. q: a text or glob for the name; sort: a column; page: from 1.
+
+    range: of the charts; range_default: the one without asking.
+    """
 
     q: str
     kind: str
@@ -39,6 +42,7 @@ class Wanted(Struct, frozen=True):
     descending: bool
     page: int
     range: str
+    range_default: str
 
     def query(self, **changes: object) -> dict[str, object]:
         """The URL's parameters, without those that have their default; `changes` override."""
@@ -48,22 +52,22 @@ class Wanted(Struct, frozen=True):
             "sort": self.sort if self.sort != "health" else "",
             "desc": "1" if self.descending else "",
             "page": self.page if self.page > 1 else "",
-            "range": self.range if self.range != RANGE_DEFAULT else "",
+            "range": self.range if self.range != self.range_default else "",
         }
         return {**values, **changes}
 
 
-def read_wanted(args: Mapping[str, str]) -> Wanted:
+def read_wanted(site: Site, args: Mapping[str, str]) -> Wanted:
     """The parameters of a request; what is not valid is the default."""
     page = args.get("page", "1")
-    kind, sort, range_ = args.get("kind", ""), args.get("sort", ""), args.get("range", "")
+    kind, sort = args.get("kind", ""), args.get("sort", "")
     return Wanted(
         args.get("q", "").strip()[:FILTER_LENGTH_MAX],
         kind if kind in KINDS else "all",
         sort if sort in COLUMNS else "health",
         args.get("desc") == "1",
         max(1, int(page)) if page.isascii() and page.isdigit() and len(page) < 6 else 1,
-        range_ if range_ in RANGES else RANGE_DEFAULT,
+        *site.range_of(args),
     )
 
 
@@ -199,10 +203,25 @@ class Queues:
 def headline(summary: Summary) -> str:
     """The answer in words: how many queues need attention."""
     if not summary.need_attention:
+        if summary.levels.get("paused"):
+            return "No queue needs attention"
         return f"All {summary.queues} queues are healthy" if summary.queues > 1 else "The queue is healthy"
     needs = "needs" if summary.need_attention == 1 else "need"
     queues = "queue" if summary.queues == 1 else "queues"
     return f"{summary.need_attention} of {format.whole(summary.queues)} {queues} {needs} attention"
+
+
+def levels_in_words(summary: Summary) -> str:
+    """How many queues are healthy and paused; "" where the headline has said it."""
+    paused = summary.levels.get("paused", 0)
+    if not (paused or summary.need_attention):
+        return ""
+    parts = [
+        f"{count} {'is' if count == 1 else 'are'} {word}"
+        for count, word in ((summary.levels.get("fine", 0), "healthy"), (paused, "paused"))
+        if count or word == "healthy"
+    ]
+    return f"{', '.join(parts)}."
 
 
 def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
@@ -281,7 +300,7 @@ class OverviewView:
     def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
         self._site = site
         self._viewer = viewer
-        self._wanted = read_wanted(args)
+        self._wanted = read_wanted(site, args)
         self._queues = Queues(site, viewer)
         names = site.row_lists.find(args.get("rows", ""))
         self._names = names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
@@ -310,6 +329,7 @@ def overview_context(site: Site, viewer: Viewer, wanted: Wanted, summary: Summar
     return {
         "summary": summary,
         "headline": headline(summary),
+        "levels_in_words": levels_in_words(summary),
         "charts_shown": total_charts(site, wanted.range, summary) if viewer.sees_all else [],
         "sparkline": site.sparklines.of,
         "range_words": f"last {RANGES[wanted.range]}",
@@ -325,7 +345,7 @@ def overview_routes(site: Site) -> Blueprint:
     @blueprint.get("/")
     async def overview() -> Response:
         viewer = site.viewer
-        wanted = read_wanted(request.args)
+        wanted = read_wanted(site, request.args)
         queues = Queues(site, viewer)
         found = await queues.page(wanted)
         if not found.kinds["all"] and not wanted.q:
@@ -346,7 +366,10 @@ def overview_routes(site: Site) -> Blueprint:
             "overview/page.html",
             "queues",
             live=site.url(
-                "/live/overview", **wanted.query(), rows=site.row_lists.keep(found.names), seen=seen
+                "/live/overview",
+                **wanted.query(range=wanted.range),
+                rows=site.row_lists.keep(found.names),
+                seen=seen,
             ),
             wanted=wanted,
             found=found,

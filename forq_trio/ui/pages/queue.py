@@ -14,7 +14,7 @@ from forq_trio.monitor.history import Range, Series
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl, format
 from forq_trio.ui.cells import Cells
-from forq_trio.ui.chart_views import RANGE_DEFAULT, RANGES, ChartView, Line, make_chart
+from forq_trio.ui.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.settings_words import default_ones, set_ones
 from forq_trio.ui.site import Site
@@ -35,11 +35,11 @@ class Remedy(Struct, frozen=True):
 class QueueFacts:
     """What the page and its live view show of a queue, from memory; `refresh` reads its age."""
 
-    def __init__(self, site: Site, viewer: Viewer, queue: str, range_: str) -> None:
+    def __init__(self, site: Site, viewer: Viewer, queue: str, args: Mapping[str, str]) -> None:
         self.site = site
         self.viewer = viewer
         self.queue = queue
-        self.range = range_
+        self.range, self.range_default = site.range_of(args)
 
     async def refresh(self) -> None:
         await self.site.monitor.refresh_ages([self.queue], AGE_SECONDS_MAX)
@@ -72,6 +72,8 @@ class QueueFacts:
             "dead": site.broker.counts_of(target).total if shows_dead else 0,
             "charts_shown": self._charts(now, rules.lease_ms),
             "range_words": f"last {RANGES[self.range]}",
+            "range": self.range,
+            "range_default": self.range_default,
             "purge": site.purges.of(queue),
             "finished": site.broker.history_of(queue).messages,
             "keeps_history": site.broker.keeps_history,
@@ -102,7 +104,7 @@ class QueueFacts:
         return Remedy("link", *links[health.remedy]) if health.remedy in links else None
 
     def _range(self) -> str:
-        return self.range if self.range != RANGE_DEFAULT else ""
+        return self.range if self.range != self.range_default else ""
 
     def _charts(self, now: Any, lease_ms: int) -> list[ChartView]:
         history = self.site.monitor.history
@@ -136,7 +138,7 @@ class QueueView:
         viewer.require(Scope.BROWSE, queue)
         self._site = site
         self._viewer = viewer
-        self._facts = QueueFacts(site, viewer, queue, read_range(args))
+        self._facts = QueueFacts(site, viewer, queue, args)
         self._state = read_listed(args).state
         self._context: dict[str, Any] = {}
 
@@ -153,15 +155,9 @@ class QueueView:
             "queue/live.html",
             cells,
             listed=Listed(state=self._state),
-            range=self._facts.range,
             **self._context,
         )
         return cells.html
-
-
-def read_range(args: Mapping[str, str]) -> str:
-    range_ = args.get("range", "")
-    return range_ if range_ in RANGES else RANGE_DEFAULT
 
 
 def queue_routes(site: Site) -> Blueprint:
@@ -173,9 +169,8 @@ def queue_routes(site: Site) -> Blueprint:
         viewer.require(Scope.BROWSE, check_queue_name(queue))
         if not site.broker.is_known(queue):
             return await _unknown(site, queue)
-        range_ = read_range(request.args)
         listed = read_listed(request.args)
-        facts = QueueFacts(site, viewer, queue, range_)
+        facts = QueueFacts(site, viewer, queue, request.args)
         await facts.refresh()
         rows = await MessageList(site, viewer, queue).page(listed)
         settings, rules = site.broker.settings_of(queue), site.broker.rules(queue)
@@ -183,11 +178,10 @@ def queue_routes(site: Site) -> Blueprint:
         return await site.page(
             "queue/page.html",
             "queues",
-            live=site.url("/live/queue", queue=queue, range=range_, state=listed.state),
+            live=site.url("/live/queue", queue=queue, range=facts.range, state=listed.state),
             listed=listed,
             rows=rows,
             rules=rules,
-            range=range_,
             range_choices=RANGES,
             set_ones=set_ones(settings, rules),
             default_ones=default_ones(settings, rules),
