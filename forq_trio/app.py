@@ -26,10 +26,10 @@ from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.forq_api.openapi import openapi_routes
 from forq_trio.http.forq_api.refusals import error_body_start, transport_answer
 from forq_trio.http.forq_api.routes import forq_routes
-from forq_trio.http.message import Handler
-from forq_trio.http.rejections import counting_refusals, counting_rejections
-from forq_trio.http.request_log import logging_refusals, logging_requests
-from forq_trio.http.router import make_handler
+from forq_trio.http.message import Admit, Handler
+from forq_trio.http.rejections import counting_refusals, counting_refused_heads, counting_rejections
+from forq_trio.http.request_log import logging_refusals, logging_refused_heads, logging_requests
+from forq_trio.http.router import Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.config import TransportConfig
@@ -228,10 +228,11 @@ async def _serving(server: Server, ui: Ui | None, system: System) -> AsyncIterat
 
 
 def _build_server(config: Config, system: System, listeners: list[socket.socket]) -> Server:
-    handler = _build_handler(config, system)
+    admit, handler = _build_handler(config, system)
     refuse = counting_refusals(transport_answer, system.counters)
     if config.log_level == "debug":
-        handler, refuse = logging_requests(handler), logging_refusals(refuse)
+        admit, handler = logging_refused_heads(admit), logging_requests(handler)
+        refuse = logging_refusals(refuse)
     return Server(
         handler,
         listeners,
@@ -241,13 +242,14 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
             body_bytes_max=_body_bytes_max(config),
             connections_max=allow_connections(),
         ),
+        admit=admit,
         on_error=_log_request_error,
         refuse=refuse,
         ssl_context=_tls_context(config, http2=config.h2c == "on"),
     )
 
 
-def _build_handler(config: Config, system: System) -> Handler:
+def _build_handler(config: Config, system: System) -> tuple[Admit, Handler]:
     throttle = Throttle()
     access = Access(
         config.auth_secret, system.broker, throttle, trust_proxy_headers=config.trust_proxy_headers
@@ -277,8 +279,9 @@ def _build_handler(config: Config, system: System) -> Handler:
             access if config.sasquatch_auth else None,
             _version(),
         )
-    handler = make_handler(routes, answer_error)
-    return counting_rejections(handler, system.counters, error_body_start(BODY_TOO_LARGE))
+    router = Router(routes, answer_error)
+    handler = counting_rejections(router, system.counters, error_body_start(BODY_TOO_LARGE))
+    return counting_refused_heads(router.admit, system.counters), handler
 
 
 def _sasquatch_options(config: Config) -> SasquatchOptions:

@@ -17,7 +17,8 @@ from forq_trio.broker.tokens import Tokens
 from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
-from forq_trio.model.access import CALLER, Principal, Scope
+from forq_trio.model.access import Principal, Scope
+from forq_trio.model.holders import OWNER, Holder, Kind, network
 from forq_trio.telemetry.log import LogEvent, log
 
 CLIENT_LENGTH_MAX = 64
@@ -44,8 +45,7 @@ class KeyFailures:
         locked_seconds = self.throttle.locked_seconds(client)
         if locked_seconds:
             raise LockedOut(locked_seconds)
-        self.throttle.failed(client)
-        if self.throttle.locked_seconds(client):
+        if self.throttle.failed(client):
             log(LogEvent.AUTH_THROTTLED, client=client)
         raise Unauthorized
 
@@ -66,6 +66,7 @@ class ApiKeyGate:
     def __call__(self, request: Request) -> None:
         if not compare_digest(presented_key(request), self._secret):
             self._failures.refuse(request)
+        request.holder = OWNER
         self._failures.forget(request)
 
 
@@ -84,6 +85,7 @@ class LocalGate:
             raise ForeignSite
         if not _is_local(request.headers.get(b"host", b"localhost")):
             raise ForeignSite
+        request.holder = Holder(Kind.OPEN, request.holder.name)
 
 
 def _is_local(authority: bytes) -> bool:
@@ -137,9 +139,10 @@ class AccessGate:
 
     def __call__(self, request: Request) -> None:
         if compare_digest(request.headers.get(b"x-api-key", b""), self._secret):
+            request.holder = OWNER
             if self._throttle:
                 self._access.failures.forget(request)
-            CALLER.set(self._access.failures.address(request))
+            request.caller = self._access.failures.address(request)
             return
         self._look_closer(request)
 
@@ -147,15 +150,17 @@ class AccessGate:
         access = self._access
         key = presented_key(request)
         if compare_digest(key, self._secret):
+            request.holder = OWNER
             access.failures.forget(request)
-            CALLER.set(access.failures.address(request))
+            request.caller = access.failures.address(request)
             return
         token = access.tokens.use_token(key.decode("latin-1"))
         if token is None:
             access.failures.refuse(request)
         access.failures.forget(request)
-        CALLER.set(f"token {token.name}")
+        request.caller = f"token {token.name}"
         request.principal = Principal(token)
+        request.holder = Holder(Kind.TOKEN, token.name)
         if self._checks_scope:
             self._check(request.principal, request.path)
 
@@ -169,7 +174,7 @@ class AccessGate:
 
 
 def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
-    """The address that failures are counted for: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
+    """The network that failures are counted for: the peer's, or behind a trusted proxy the last in X-Forwarded-For.
 
     The proxy wrote the last entry; the client may have made up those before it.
     """
@@ -177,8 +182,8 @@ def client_address(request: Request, *, trust_proxy_headers: bool) -> str:
         forwarded = request.headers.get(b"x-forwarded-for", b"")
         last = forwarded[forwarded.rfind(b",") + 1 :].strip()
         if last:
-            return last[:CLIENT_LENGTH_MAX].decode("latin-1")
-    return request.client
+            return network(last[:CLIENT_LENGTH_MAX].decode("latin-1"))
+    return network(request.client)
 
 
 def presented_key(request: Request) -> bytes:

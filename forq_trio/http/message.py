@@ -1,13 +1,16 @@
 """One request and one response, the same for every transport (HTTP/1.1, HTTP/2).
 
-Handlers see only these. A transport makes the Request, awaits the handler, writes the Response, and calls
-`response.on_unsent` when it could not write the whole response to the client's socket.
+Handlers see only these. A transport makes the Request when its head is whole and has it admitted; then it takes the
+body, awaits the handler, writes the Response, and calls `response.on_unsent` when it could not write the whole response
+to the client's socket.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from forq_trio.model.access import EVERYBODY
+from forq_trio.model.holders import OWNER, Holder, at_address
 
 JSON = b"application/json"
 
@@ -43,14 +46,28 @@ def nothing_done() -> None:
 
 
 class Request:
-    """A whole request: the body has been read.
+    """A request: its head, and once it was admitted and is whole, its body.
 
     path: as sent, percent-encoded, without the query. headers: names in lower case; a repeated header's values are
     joined with ", ". client: the peer's IP address. watch: makes the context manager of `cancelled_on_disconnect`.
-    principal: on whose behalf it is made; set by the route's gate.
+    principal: on whose behalf it is made, holder: whose share of the server it uses, caller: see `model.access.CALLER`;
+    all three are set by the route's gate.
+    route: what answers it, with the values in its path; set by the router when the request is admitted.
     """
 
-    __slots__ = ("body", "client", "headers", "method", "path", "principal", "query", "watch")
+    __slots__ = (
+        "body",
+        "caller",
+        "client",
+        "headers",
+        "holder",
+        "method",
+        "path",
+        "principal",
+        "query",
+        "route",
+        "watch",
+    )
 
     def __init__(
         self,
@@ -61,6 +78,7 @@ class Request:
         body: bytes,
         client: str,
         watch: "Callable[[], AbstractAsyncContextManager[None]]",
+        holder: Holder | None = None,
     ) -> None:
         self.method = method
         self.path = path
@@ -70,6 +88,9 @@ class Request:
         self.client = client
         self.watch = watch
         self.principal = EVERYBODY
+        self.holder = holder or at_address(client)
+        self.caller = client
+        self.route: tuple[Any, list[str]] | None = None
 
     def cancelled_on_disconnect(self) -> AbstractAsyncContextManager[None]:
         """`async with` around a long wait: cancels the handler as soon as the client disconnects.
@@ -81,3 +102,11 @@ class Request:
 
 
 Handler = Callable[[Request], Awaitable[Response]]
+
+Admit = Callable[[Request], Response | None]
+"""Judges a request by its head, before its body is taken: None, or the answer that refuses it. Does not wait."""
+
+
+def admit_everybody(request: Request) -> None:
+    """An `Admit` for handlers that ask for no key."""
+    request.holder = OWNER

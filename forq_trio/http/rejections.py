@@ -4,7 +4,7 @@ The cause follows from the status of the answer, so that no dialect has to know 
 for each request and a look-up for each error.
 """
 
-from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.message import Admit, Handler, Request, Response
 from forq_trio.http.transport.config import Refuse
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause
@@ -41,6 +41,18 @@ def counting_rejections(handler: Handler, counters: Counters, too_large: bytes |
         return response
 
     return handle
+
+
+def counting_refused_heads(admit: Admit, counters: Counters) -> Admit:
+    """`admit`, with the rejections among its answers counted."""
+
+    def admit_and_count(request: Request) -> Response | None:
+        refused = admit(request)
+        if refused is not None and (cause := _BY_HANDLER.get(refused.status)) is not None:
+            counters.record_rejection(cause)
+        return refused
+
+    return admit_and_count
 
 
 def counting_refusals(refuse: Refuse, counters: Counters) -> Refuse:

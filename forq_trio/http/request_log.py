@@ -5,7 +5,7 @@ Duration includes the wait of a long poll. A request whose client disconnected i
 
 import time
 
-from forq_trio.http.message import Handler, Request, Response
+from forq_trio.http.message import Admit, Handler, Request, Response
 from forq_trio.http.transport.config import Refuse
 from forq_trio.telemetry.log import LogEvent, log
 
@@ -27,6 +27,25 @@ def logging_requests(handler: Handler) -> Handler:
         return response
 
     return handle
+
+
+def logging_refused_heads(admit: Admit) -> Admit:
+    """`admit`, with the requests logged that it refuses."""
+
+    def admit_and_log(request: Request) -> Response | None:
+        refused = admit(request)
+        if refused is not None:
+            log(
+                LogEvent.REQUEST_ANSWERED,
+                method=request.method,
+                path=request.path,
+                client=request.client,
+                status=refused.status,
+                duration_ms=0.0,
+            )
+        return refused
+
+    return admit_and_log
 
 
 def logging_refusals(refuse: Refuse) -> Refuse:

@@ -5,6 +5,8 @@ for any value, and a literal one wins over it. The tree is built once: a request
 
 Every route has its own error mapping and gate (who may pass), so that dialects with different error formats and
 authentication live side by side. The router itself answers no error.
+
+What the head of a request says is judged by `Router.admit`, before its body is there: path, method, key and parameters.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,8 +16,8 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from forq_trio.http.errors import MethodNotAllowed, PathNotFound, UnknownEncoding, UnknownParameter
-from forq_trio.http.message import Handler, Request, Response
-from forq_trio.model.access import Scope
+from forq_trio.http.message import Request, Response
+from forq_trio.model.access import CALLER, Scope
 
 Endpoint = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception, Request], Response]
@@ -116,23 +118,29 @@ class _Node:
 _NOWHERE = _Node()
 
 
-def make_handler(routes: Iterable[Route], on_unknown_path: ErrorMapping) -> Handler:
-    """The handler that serves `routes`. Raises ValueError when two of them have the same method and path.
+class Router:
+    """Serves `routes`. Raises ValueError when two of them have the same method and path.
 
-    on_unknown_path: answers PathNotFound. The handler raises only what a route's error mapping does not know, and
+    on_unknown_path: answers PathNotFound. Its methods raise only what a route's error mapping does not know, and
     Cancelled.
     """
-    root = _build_tree(routes)
 
-    async def handle(request: Request) -> Response:
+    __slots__ = ("_on_unknown_path", "_root")
+
+    def __init__(self, routes: Iterable[Route], on_unknown_path: ErrorMapping) -> None:
+        self._root = _build_tree(routes)
+        self._on_unknown_path = on_unknown_path
+
+    def admit(self, request: Request) -> Response | None:
+        """Find the endpoint and ask its gate: an `Admit`."""
         segments = request.path.split("/")
-        node = root
+        node = self._root
         for segment in segments:
             node = node.segments.get(segment) or node.any_segment or _NOWHERE
         if not node.methods:
-            found_later = _search(root, segments, 0)
+            found_later = _search(self._root, segments, 0)
             if found_later is None:
-                return on_unknown_path(PathNotFound(), request)
+                return self._on_unknown_path(PathNotFound(), request)
             node = found_later
         found = node.methods.get(request.method)
         if found is None:
@@ -143,15 +151,28 @@ def make_handler(routes: Iterable[Route], on_unknown_path: ErrorMapping) -> Hand
                 route.gate(request)
             if request.query and route.parameters is not None:
                 _check_parameters(request.query, route.parameters)
-            if request.body and b"content-encoding" in request.headers:
-                _check_encoding(request.headers[b"content-encoding"])
-            if "%" in request.path:
-                segments = [unquote(segment) for segment in segments]
-            return await route.endpoint(request, *[segments[place] for place in places])
         except Exception as error:
             return route.on_error(error, request)
+        if "%" in request.path:
+            segments = [unquote(segment) for segment in segments]
+        request.route = route, [segments[place] for place in places]
+        return None
 
-    return handle
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request, which is admitted if it was not before: a `Handler`."""
+        if request.route is None:
+            refused = self.admit(request)
+            if refused is not None:
+                return refused
+        assert request.route is not None
+        CALLER.set(request.caller)
+        route, values = request.route
+        try:
+            if request.body and b"content-encoding" in request.headers:
+                _check_encoding(request.headers[b"content-encoding"])
+            return await route.endpoint(request, *values)  # type: ignore[no-any-return]
+        except Exception as error:
+            return route.on_error(error, request)  # type: ignore[no-any-return]
 
 
 def _search(node: _Node, segments: list[str], place: int) -> _Node | None:

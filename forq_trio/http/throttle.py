@@ -12,6 +12,7 @@ AUTH_TRACKED_CLIENTS_MAX addresses are remembered; the one that failed longest a
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from math import inf
 
 from forq_trio.model import limits
 
@@ -32,6 +33,7 @@ class Throttle:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._clients: OrderedDict[str, _Failures] = OrderedDict()
+        self._logged_at = -inf
 
     def __len__(self) -> int:
         """How many addresses are remembered."""
@@ -48,8 +50,12 @@ class Throttle:
         del self._clients[client]
         return 0.0
 
-    def failed(self, client: str) -> None:
-        """Count a failure; the fifth within 60 s locks the address out from now on."""
+    def failed(self, client: str) -> bool:
+        """Count a failure; the fifth within 60 s locks the address out from now on.
+
+        Returns whether that is to be logged: it locked the address out, and AUTH_LOG_SECONDS have passed since the last
+        one that was. Behind a proxy right and wrong keys come from one address, which is locked again and again.
+        """
         now = self._monotonic()
         failures = self._clients.get(client)
         if failures is None:
@@ -61,8 +67,13 @@ class Throttle:
         oldest = now - limits.AUTH_WINDOW_SECONDS
         failures.times = [time for time in failures.times if time > oldest]
         failures.times.append(now)
-        if len(failures.times) >= limits.AUTH_FAILURES_MAX:
-            failures.locked_until = now + limits.AUTH_WINDOW_SECONDS
+        if len(failures.times) < limits.AUTH_FAILURES_MAX:
+            return False
+        failures.locked_until = now + limits.AUTH_WINDOW_SECONDS
+        is_logged = now >= self._logged_at + limits.AUTH_LOG_SECONDS
+        if is_logged:
+            self._logged_at = now
+        return is_logged
 
     def succeeded(self, client: str) -> None:
         """Forget the failures of `client`, and its lock."""

@@ -136,4 +136,4 @@ EVERYBODY = Principal()
 
 CALLER: ContextVar[str] = ContextVar("caller", default="")
 """Who shares what is bounded for all, like the readers: an access token, a session of the admin UI, the address of
-another client; "" is whoever embeds the queue, and the server's own work. Set where a request is authenticated."""
+another client; "" is whoever embeds the queue, and the server's own work. Set in the task that works on a request."""

@@ -10,6 +10,7 @@ from forq_trio.http.access import CLIENT_LENGTH_MAX
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
 from forq_trio.model.errors import Forbidden
+from forq_trio.model.holders import network
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui import csrf
@@ -176,5 +177,5 @@ def client_address(*, trust_proxy_headers: bool) -> str:
     if trust_proxy_headers:
         last = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
         if last:
-            return last[:CLIENT_LENGTH_MAX]
-    return request.remote_addr or ""
+            return network(last[:CLIENT_LENGTH_MAX])
+    return network(request.remote_addr or "")

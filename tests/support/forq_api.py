@@ -14,7 +14,7 @@ from forq_trio.http.forq_api import answer_error, forq_routes, openapi_routes
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.router import Route, make_handler
+from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.model import limits
@@ -126,7 +126,7 @@ class Api:
             *Metrics(self.counters).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
-        self.handler = make_handler(self.routes, answer_error)
+        self.handler = Router(self.routes, answer_error)
         return self.handler
 
     async def call(

@@ -19,7 +19,7 @@ from forq_trio.http.forq_api import forq_routes
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.refusals import transport_answer
-from forq_trio.http.router import make_handler
+from forq_trio.http.router import Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
@@ -84,9 +84,11 @@ class _InProcessServer:
         url = MEMORY_URL if self.database is None else f"{SQLITE_PREFIX}{self.database}"
         engine = open_engine(url, EngineSettings(events=self.events, history=True), "normal")
         async with open_system(engine, SystemClock()) as system:
+            router = Router(self._routes(system), answer_error)
             server = Server(
-                make_handler(self._routes(system), answer_error),
+                router,
                 await open_listeners("127.0.0.1", 0),
+                admit=router.admit,
                 on_error=self.errors.append,
                 refuse=transport_answer,
                 ssl_context=self.ssl_context,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import h11
 import trio
 
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, admit_everybody
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 
@@ -46,7 +46,14 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    handler=echo, config=None, *, refuse=refuse, ssl_context=None, errors_expected=False, seconds=120.0
+    handler=echo,
+    config=None,
+    *,
+    admit=admit_everybody,
+    refuse=refuse,
+    ssl_context=None,
+    errors_expected=False,
+    seconds=120.0,
 ) -> AsyncIterator[Running]:
     """A server for the length of a test; what it reported as an error fails the test unless it was expected.
 
@@ -57,6 +64,7 @@ async def running(
         handler,
         await open_listeners("127.0.0.1", 0),
         config,
+        admit=admit,
         on_error=errors.append,
         refuse=refuse,
         ssl_context=ssl_context,

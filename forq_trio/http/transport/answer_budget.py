@@ -7,37 +7,49 @@ answers do not stop the sends and acks of all others. The messages that an answe
 """
 
 from forq_trio.http.message import Response
+from forq_trio.http.transport.budget import Budget, Share
 from forq_trio.http.transport.config import Refuse
 from forq_trio.model import limits
+from forq_trio.model.holders import Holder
 
 _REPEATABLE = frozenset(("GET", "HEAD"))
 
 
-class AnswerBudget:
-    """How many of `bytes_max` bytes are in use. For one thread; does not wait."""
+class AnswerBudget(Budget):
+    """How many of `size` bytes are in use, and by whom."""
 
-    def __init__(self, bytes_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._long_bytes_max = bytes_max - bytes_max // 4
-        self.bytes_used = 0
+    __slots__ = ()
 
-    def admit(self, method: str, path: str, response: Response, refuse: Refuse) -> Response:
+    def admit(
+        self, holder: Holder, method: str, path: str, response: Response, refuse: Refuse, own_bytes: int = 0
+    ) -> Response:
         """Return `response`, or the answer instead where it does not fit; counted until `release`.
 
-        method, path: the request's. A response that is longer than the whole bound fits when it is the only one. What
-        one that does not fit brought is given back by its `on_unsent`.
+        holder, method, path: the request's. own_bytes: of the connection's other answers. A response that is longer
+        than the bound, or than a connection's share, fits when it is the only one. What one that does not fit brought
+        is given back by its `on_unsent`.
         """
         body_bytes = len(response.body)
-        is_short = body_bytes <= limits.SHORT_ANSWER_BYTES_MAX
-        bytes_max = self._bytes_max if is_short else self._long_bytes_max
-        if self.bytes_used and self.bytes_used + body_bytes > bytes_max:
-            response = _instead(method, path, response, refuse)
-        self.bytes_used += len(response.body)
+        if not self.used:
+            self._add(holder, body_bytes)
+            return response
+        if self.change(holder, body_bytes) and self._leaves_space(body_bytes, own_bytes):
+            return response
+        self.release(holder, body_bytes)
+        response = _instead(method, path, response, refuse)
+        self.change(holder, len(response.body))
         return response
 
-    def release(self, body_bytes: int) -> None:
+    def _leaves_space(self, body_bytes: int, own_bytes: int) -> bool:
+        """Whether a long answer leaves a quarter to short ones, and the connection's answers enough to others."""
+        if own_bytes and own_bytes + body_bytes > self.size // limits.ANSWERS_CONNECTION_PART:
+            return self.refuse(Share.CONNECTION)
+        is_short = body_bytes <= limits.SHORT_ANSWER_BYTES_MAX
+        return is_short or self.used <= self.size - self.size // 4 or self.refuse(Share.ALL)
+
+    def release(self, holder: Holder, body_bytes: int) -> None:
         """Count an answer no longer: it was sent, or its client is gone."""
-        self.bytes_used -= body_bytes
+        self.change(holder, -body_bytes)
 
 
 def _instead(method: str, path: str, response: Response, refuse: Refuse) -> Response:

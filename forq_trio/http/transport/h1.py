@@ -25,6 +25,7 @@ import httptools
 from forq_trio.http.message import Request
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.response_bytes import CLOSE, KEEP_ALIVE, KEEP_DEFAULT
+from forq_trio.model.holders import at_address
 
 IDLE, HEAD, BODY = range(3)
 
@@ -43,6 +44,7 @@ class RequestParser:
     """Parses the requests of one connection. client and watch become part of every Request."""
 
     __slots__ = (
+        "_begun",
         "_body",
         "_body_bytes",
         "_body_bytes_max",
@@ -53,6 +55,7 @@ class RequestParser:
         "_header_bytes_max",
         "_headers",
         "_headers_max",
+        "_holder",
         "_measures_head",
         "_method",
         "_parser",
@@ -81,7 +84,9 @@ class RequestParser:
         self._headers_max = config.headers_max
         self._body_bytes_max = config.body_bytes_max
         self._client = client
+        self._holder = at_address(client)
         self._watch = watch
+        self._begun: Request | None = None
         self._body_follows_upgrade = False
         self._measures_head = False
         self._unreported_bytes = 0
@@ -111,8 +116,10 @@ class RequestParser:
         return len(self._body) if self.phase == BODY else 0
 
     def begun(self) -> Request:
-        """The request whose body is arriving, as yet without its body."""
-        return self._request(b"")
+        """The request whose body is arriving; it is the one that will be in `complete`, as yet without its body."""
+        if self._begun is None:
+            self._begun = self._request(b"")
+        return self._begun
 
     def discard_body(self) -> None:
         """Forget the present body: its request is refused."""
@@ -121,6 +128,7 @@ class RequestParser:
     def close(self) -> None:
         """Drop the reference cycles, so that nothing is left for the garbage collector."""
         self.complete.clear()
+        self._begun = None
         del self._parser, self._watch
 
     def feed(self, data: bytes) -> None:
@@ -189,6 +197,7 @@ class RequestParser:
         self._repeated = 0
         self._body = b""
         self._body_bytes = 0
+        self._begun = None
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -252,14 +261,28 @@ class RequestParser:
     def on_message_complete(self) -> None:
         if self._body_follows_upgrade:
             return
-        body = self._body
-        request = self._request(body if type(body) is bytes else bytes(body))
+        body = self._body if type(self._body) is bytes else bytes(self._body)
+        request = self._begun
+        if request is None:
+            request = self._request(body)
+        else:
+            request.body = body
+            self._begun = None
         self.complete.append((request, self._connection))
         self.asks_continue = False
         self.phase = IDLE
 
     def _request(self, body: bytes) -> Request:
-        return Request(self._method, self._path, self._query, self._headers, body, self._client, self._watch)
+        return Request(
+            self._method,
+            self._path,
+            self._query,
+            self._headers,
+            body,
+            self._client,
+            self._watch,
+            self._holder,
+        )
 
     # The less usual parts of a head.
 

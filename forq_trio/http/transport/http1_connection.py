@@ -1,5 +1,8 @@
 """HTTP/1.1 on one connection: receive, parse, answer in order, again.
 
+A request whose body is not there with its head is admitted first: one without a right key is answered at once, and
+nothing of its body is kept.
+
 One task does it all; a request costs no task, channel, cancel scope or timer of its own. Bytes that have arrived but
 are not parsed yet wait in `_unparsed`; while there are any nothing is received. Time-outs are the owner's: it calls
 `expire` when its `deadline` has passed, which is inf while a handler works.
@@ -9,7 +12,7 @@ from math import inf
 
 import trio
 
-from forq_trio.http.message import Request
+from forq_trio.http.message import Request, Response
 from forq_trio.http.transport.disconnects import DisconnectWatch
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, REQUEST_BYTES_MIN, RequestParser
 from forq_trio.http.transport.owner import Owner
@@ -23,6 +26,7 @@ class Http1Connection:
     """Serves one client until it leaves, misbehaves, times out or is told to stop."""
 
     __slots__ = (
+        "_admitted",
         "_client_left",
         "_closing",
         "_counted_body_bytes",
@@ -45,6 +49,7 @@ class Http1Connection:
         self._client_left = False
         self._sending = False
         self._counted_body_bytes = 0
+        self._admitted: Request | None = None  # whose body is arriving or being worked on
         watch = DisconnectWatch(services.watchers, self._watch_client)
         self._parser = RequestParser(services.config, client, watch.open)
 
@@ -79,7 +84,7 @@ class Http1Connection:
             if self._serving.cancelled_caught and self._parser.phase != IDLE and not self._sending:
                 await self._refuse(408)
         finally:
-            self._services.body_budget.change(-self._counted_body_bytes)
+            self._uncount_body()
             self._parser.close()
 
     async def _serve(self) -> None:
@@ -108,15 +113,18 @@ class Http1Connection:
                     if connection is CLOSE or self._closing:
                         return
                 parser.complete.clear()
+                self._uncount_body()
                 phase = IDLE
-            if (parser.phase == BODY or self._counted_body_bytes) and not self._count_body():
-                parser.discard_body()
-                self._count_body()
-                await self._refuse(503)
-                return
             if parser.refused:
                 await self._refuse(parser.refused)
                 return
+            if parser.phase == BODY:
+                refused = self._take_body()
+                if refused is not None:
+                    parser.discard_body()
+                    self._uncount_body()
+                    await self._end_with(refused)
+                    return
             if parser.asks_continue:
                 parser.asks_continue = False
                 await self._send(CONTINUE)
@@ -126,12 +134,27 @@ class Http1Connection:
                 seconds = config.header_seconds if parser.phase == HEAD else config.body_seconds
                 owner.deadline = self._services.now() + seconds
 
-    def _count_body(self) -> bool:
-        """Count the bytes received of the present body, 0 without one; False when the budget is exceeded."""
+    def _take_body(self) -> Response | None:
+        """Admit the request whose body is arriving, and count what has arrived; the answer if it is refused."""
+        services, request = self._services, self._parser.begun()
+        if request is not self._admitted:
+            refused = services.judge(request)
+            if refused is not None:
+                return refused
+            self._admitted = request
         received_bytes = self._parser.body_bytes_received
-        change = received_bytes - self._counted_body_bytes
+        change_bytes = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
-        return self._services.body_budget.change(change) or change <= 0
+        if services.body_budget.change(request.holder, change_bytes):
+            return None
+        return services.refuse(503, request.method, request.path)
+
+    def _uncount_body(self) -> None:
+        """The request that was admitted is answered or refused."""
+        if self._admitted is not None:
+            self._services.body_budget.change(self._admitted.holder, -self._counted_body_bytes)
+            self._admitted = None
+            self._counted_body_bytes = 0
 
     def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
         """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
@@ -142,13 +165,17 @@ class Http1Connection:
     async def _answer(self, request: Request, connection: bytes) -> None:
         services = self._services
         try:
-            response = await services.handler(request)
+            response = None if request is self._admitted else services.admit(request)
+            if response is None:
+                response = await services.handler(request)
         except Exception as error:
             services.on_error(error)
             response = services.refuse(500, request.method, request.path)
         if self._closing:
             connection = CLOSE
-        response = services.answer_budget.admit(request.method, request.path, response, services.refuse)
+        response = services.answer_budget.admit(
+            request.holder, request.method, request.path, response, services.refuse
+        )
         body_bytes, on_unsent = len(response.body), response.on_unsent
         try:
             # A write to a socket that the peer has closed succeeds, so that has to be checked before.
@@ -170,7 +197,7 @@ class Http1Connection:
                 on_unsent()
             raise
         finally:
-            services.answer_budget.release(body_bytes)
+            services.answer_budget.release(request.holder, body_bytes)
 
     async def _send(self, data: bytes | memoryview) -> None:
         self._sending = True
@@ -179,15 +206,18 @@ class Http1Connection:
         self._sending = False
 
     async def _refuse(self, status: int) -> None:
+        await self._end_with(self._services.refuse(status, *self._parser.target))
+
+    async def _end_with(self, response: Response) -> None:
         """Answer and close. A close with unread bytes would reset the connection, and the client lose the answer, so
         they are read for a while.
         """
         services = self._services
-        response = services.refuse(status, *self._parser.target)
         self._sending = True
         self._owner.deadline = inf
         with trio.move_on_after(services.config.linger_seconds):
-            await self._wire.send_all(services.response_encoder.encode(response, CLOSE))
+            omit_body = self._parser.target[0] == "HEAD"
+            await self._wire.send_all(services.response_encoder.encode(response, CLOSE, omit_body=omit_body))
             self._wire.send_eof()
             while await self._wire.receive(services.config.receive_chunk_bytes):
                 continue

@@ -14,9 +14,9 @@ from functools import partial
 
 import trio
 
-from forq_trio.http.message import Handler
+from forq_trio.http.message import Admit, Handler, admit_everybody
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.disconnects import DisconnectWatchers
@@ -35,7 +35,8 @@ _OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.
 class Server:
     """HTTP/1.1 and HTTP/2 on the given non-blocking listening sockets, over TLS if there is an `ssl_context`.
 
-    handler: called with every request. on_error: called (synchronously) with every exception that the handler or the
+    admit: called with every request when its head is whole; handler: with every one that it let pass and that is whole.
+    on_error: called (synchronously) with every exception that the handler or the
     transport did not expect; the client has been answered 500 or cut off. refuse: makes the answers that
     the transport gives by itself. ssl_context: must offer h2 and http/1.1 by ALPN for HTTP/2 to be chosen. The server
     owns the listeners from now on.
@@ -47,11 +48,13 @@ class Server:
         listeners: Sequence[socket.socket],
         config: TransportConfig | None = None,
         *,
+        admit: Admit = admit_everybody,
         on_error: Callable[[Exception], None],
         refuse: Refuse = refuse_without_body,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self._config = config or TransportConfig()
+        self._admit = admit
         self._handler = handler
         self._listeners = list(listeners)
         self._on_error = on_error
@@ -59,7 +62,7 @@ class Server:
         self._ssl_context = ssl_context
         self._response_encoder = ResponseEncoder(hsts=self._config.hsts)
         self._block_encoder = BlockEncoder(hsts=self._config.hsts)
-        self._body_budget = BodyBudget(self._config.bodies_bytes_max)
+        self._body_budget = Budget(self._config.bodies_bytes_max)
         self._answer_budget = AnswerBudget(self._config.answers_bytes_max)
         self._connections: set[Connection] = set()
         self._start: Callable[[socket.socket, str], None] | None = None
@@ -73,6 +76,11 @@ class Server:
         return tuple(listener.getsockname()[1] for listener in self._listeners)
 
     @property
+    def budgets(self) -> dict[str, Budget]:
+        """What all clients share, by its name in the metrics."""
+        return {"bodies": self._body_budget, "answers": self._answer_budget}
+
+    @property
     def connections(self) -> int:
         """How many connections are open."""
         return len(self._connections)
@@ -81,6 +89,7 @@ class Server:
         """Serve until `drain` has ended; to be called once. Cancelled, it cuts all connections at once."""
         now = trio.lowlevel.current_clock().current_time
         services = Services(
+            self._admit,
             self._handler,
             self._config,
             self._ssl_context,

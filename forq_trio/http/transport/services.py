@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import trio
 
-from forq_trio.http.message import Handler
+from forq_trio.http.message import Admit, Handler, Request, Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
@@ -19,20 +19,30 @@ from forq_trio.http.transport.response_bytes import ResponseEncoder
 class Services:
     """The objects that all connections of a server share. now: trio's clock.
 
-    response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. on_error: called with every unexpected
-    exception. refuse: makes every answer of the transport itself. http2_turn: held by the one connection of HTTP/2 that
-    parses more than a little in this pass of the loop, so that many that flood make others wait no longer than one.
+    response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. body_budget: of requests that are
+    received: bodies, and heads of HTTP/2. on_error: called with every unexpected exception. refuse: makes every answer
+    of the transport itself. http2_turn: held by the one connection of HTTP/2 that parses more than a little in this
+    pass of the loop, so that many that flood make others wait no longer than one.
     """
 
+    admit: Admit
     handler: Handler
     config: TransportConfig
     ssl_context: ssl.SSLContext | None
     response_encoder: ResponseEncoder
     block_encoder: BlockEncoder
-    body_budget: BodyBudget
+    body_budget: Budget
     answer_budget: AnswerBudget
     watchers: DisconnectWatchers
     now: Callable[[], float]
     on_error: Callable[[Exception], None]
     refuse: Refuse
     http2_turn: trio.Lock = field(default_factory=trio.Lock)
+
+    def judge(self, request: Request) -> Response | None:
+        """`admit`, with an unexpected exception answered like one of the handler."""
+        try:
+            return self.admit(request)
+        except Exception as error:
+            self.on_error(error)
+            return self.refuse(500, request.method, request.path)

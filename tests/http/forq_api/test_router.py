@@ -6,7 +6,7 @@ import pytest
 
 from forq_trio.http.errors import HttpError, Unauthorized
 from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.router import ErrorMapping, Operation, Route, make_handler
+from forq_trio.http.router import ErrorMapping, Operation, Route, Router
 from support.forq_api import Api, blamed, json_of, make_request
 
 OPERATION = Operation(name="test", tag="Test", summary="A test", answers=())
@@ -39,7 +39,7 @@ def route(
 
 
 def serve(routes: list[Route]) -> Handler:
-    return make_handler(routes, in_words("nobody"))
+    return Router(routes, in_words("nobody"))
 
 
 async def answer(handler: Any, path: str, method: str = "GET") -> tuple[int, str]:

@@ -9,6 +9,7 @@ from forq_trio.http.message import Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.model import limits
+from forq_trio.model.holders import OWNER
 from support.transport import ERROR_BODIES, get, post, running
 
 from .test_http2 import http2
@@ -20,7 +21,7 @@ CONFIG = TransportConfig(answers_bytes_max=2 * LONG)
 
 def admitted(budget: AnswerBudget, body_bytes: int, method="GET", on_unsent=None) -> int:
     response = Response(200, b"x" * body_bytes, on_unsent=on_unsent)
-    return budget.admit(method, "/", response, lambda status, *_: Response(status)).status
+    return budget.admit(OWNER, method, "/", response, lambda status, *_: Response(status)).status
 
 
 def test_long_answers_leave_a_part_to_short_ones():
@@ -28,21 +29,21 @@ def test_long_answers_leave_a_part_to_short_ones():
     assert admitted(budget, 5 * SHORT) == 200
     assert admitted(budget, SHORT + 1) == 503
     assert [admitted(budget, SHORT) for _ in range(4)] == [200, 200, 200, 503]
-    budget.release(5 * SHORT)
+    budget.release(OWNER, 5 * SHORT)
     assert admitted(budget, SHORT + 1) == 200
 
 
 def test_an_answer_of_any_length_is_given_alone():
     budget = AnswerBudget(10)
     assert [admitted(budget, SHORT + 1), admitted(budget, 1)] == [200, 503]
-    budget.release(SHORT + 1)
-    assert budget.bytes_used == 0
+    budget.release(OWNER, SHORT + 1)
+    assert budget.used == 0
 
 
 def test_only_what_changed_nothing_may_be_asked_for_again():
     unsent = []
     budget = AnswerBudget(10)
-    budget.bytes_used = 10
+    budget.used = 10
     assert admitted(budget, 1, "POST") == 500
     assert admitted(budget, 1, "HEAD") == 503
     assert admitted(budget, 1, "POST", lambda: unsent.append(1)) == 503

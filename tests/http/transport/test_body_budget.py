@@ -3,8 +3,9 @@
 import trio
 import trio.testing
 
-from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.model.holders import OWNER
 from support.transport import post, running
 
 from .test_http2 import Http2Client
@@ -14,11 +15,11 @@ CONFIG = TransportConfig(bodies_bytes_max=100_000)
 
 
 def test_what_is_given_back_can_be_taken_again() -> None:
-    budget = BodyBudget(10)
-    assert budget.change(10)
-    assert not budget.change(1)
-    assert budget.change(-11)
-    assert budget.bytes_used == 0
+    budget = Budget(10)
+    assert budget.change(OWNER, 10)
+    assert not budget.change(OWNER, 1)
+    assert budget.change(OWNER, -11)
+    assert budget.used == 0
 
 
 async def test_a_body_beyond_the_budget_is_refused_and_the_next_one_is_not() -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from forq_trio.model import limits
 
-from .raw import connect, request, statuses, until_end
+from .raw import KEY, connect, request, statuses, until_end
 
 pytestmark = pytest.mark.process
 
 PATH = "/api/v1/queues/refused/messages"
-HEAD = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
+WITHOUT_KEY = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
+HEAD = WITHOUT_KEY + "".join(f"{name}: {value}\r\n" for name, value in KEY.items()).encode()
 
 REFUSED = {
     "a body said to be too long": (HEAD + b"Content-Length: %d\r\n\r\n" % (limits.BODY_BYTES_MAX * 100), 413),
@@ -23,6 +24,7 @@ REFUSED = {
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"100000\r\n%b\r\n" % (b"x" * 2**20) * 60,
         413,
     ),
+    "a body without a key": (WITHOUT_KEY + b"Content-Length: 1000000\r\n\r\n" + b"x" * 100_000, 401),
     "a chunk of 2**60 bytes": (
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % 2**60 + b"x" * 2**26,
         413,

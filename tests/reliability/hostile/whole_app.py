@@ -13,12 +13,12 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.forq_api.refusals import transport_answer
-from forq_trio.http.message import Handler, Request, Response
-from forq_trio.http.router import Route, make_handler
+from forq_trio.http.message import Handler, Request, Response, admit_everybody
+from forq_trio.http.router import Route, Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.disconnects import DisconnectWatchers
@@ -85,12 +85,12 @@ async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
     await broker.sweep(SweepKind.FAILED)
     await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
     (held,) = await broker.receive("q", wait_ms=0)
-    return WholeApp(routes, make_handler(routes, answer_error), held.receipt, dead.id)
+    return WholeApp(routes, Router(routes, answer_error), held.receipt, dead.id)
 
 
 @dataclass
 class Exchange:
-    """What came of some bytes: the answers as bytes, and the methods of the requests that were handled."""
+    """What came of some bytes: the answers as bytes, and the methods of the requests whose heads were whole."""
 
     received: bytes = b""
     methods: list[str] = field(default_factory=list)
@@ -111,15 +111,18 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
     """Send the pieces to a connection of the transport, then the end, and read until it has closed."""
     seen = Exchange()
 
-    async def noting(request: Request) -> Response:
-        seen.methods.append(request.method)
-        return await handler(request)
+    admit = handler.admit if isinstance(handler, Router) else admit_everybody
 
-    body_budget = BodyBudget(config.bodies_bytes_max)
+    def noting(request: Request) -> Response | None:
+        seen.methods.append(request.method)
+        return admit(request)
+
+    body_budget = Budget(config.bodies_bytes_max)
     answer_budget = AnswerBudget(config.answers_bytes_max)
     watchers = DisconnectWatchers()
     services = Services(
         noting,
+        handler,
         config,
         None,
         ResponseEncoder(),
@@ -152,8 +155,8 @@ async def exchange(handler: Handler, config: TransportConfig, pieces: Sequence[b
             seen.received = await _until_end(stream)
         await stream.aclose()
         nursery.cancel_scope.cancel()
-    assert body_budget.bytes_used == 0, "a connection that has ended still counts a body"
-    assert answer_budget.bytes_used == 0, "a connection that has ended still counts an answer"
+    assert body_budget.used == 0, "a connection that has ended still counts a body"
+    assert answer_budget.used == 0, "a connection that has ended still counts an answer"
     return seen
 
 

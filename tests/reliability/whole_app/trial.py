@@ -15,7 +15,7 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
 from forq_trio.http.message import Handler
-from forq_trio.http.router import make_handler
+from forq_trio.http.router import Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.model import limits
 from forq_trio.storage.engine import Engine
@@ -137,7 +137,7 @@ class Trial:
             tell_answers(engine, system.writer)
             engine.after_answers = lambda: self._check_parked(system, engine.more_at_once)
             access = Access(SECRET, system.broker, Throttle())
-            handler = make_handler(forq_routes(system.broker, access, system.monitor), answer_error)
+            handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
             front = Front(self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)
             yield App(system, front, engine, clients)

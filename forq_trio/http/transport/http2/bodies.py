@@ -1,25 +1,35 @@
-"""What is kept of requests: DATA is counted against the client's windows, the bound of a body and the budget of all
-bodies; heads only against the budget. No I/O.
+"""What is kept of requests: heads that were admitted, and bodies. No I/O.
+
+A head is judged when it ends: nothing is kept of a request without a right key. What is kept counts against the
+connection's share and the budget of all connections, DATA also against the client's windows and the bound of a body.
 
 What a client sends is never left unread, so no window is ever used up, and none has to be enforced: bodies have bounds
 of their own.
 """
 
-from forq_trio.http.transport.body_budget import BodyBudget
+from forq_trio.http.message import Request, Response
+from forq_trio.http.transport.budget import Share
 from forq_trio.http.transport.http2.frames import WINDOW_BYTES_DEFAULT, window_update_frame
 from forq_trio.http.transport.http2.output import Output
 from forq_trio.http.transport.http2.stream import Stream
+from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
+from forq_trio.model.holders import at_address
 
 
 class Bodies:
-    """The bodies of the requests of one connection. body_bytes_max: of each of them; budget: of all connections."""
+    """The requests of one connection. holder: of those that present no right key."""
 
-    __slots__ = ("_body_bytes_max", "_budget", "_output", "_window")
+    __slots__ = ("_bytes", "_bytes_max", "_client", "_output", "_services", "_window", "holder")
 
-    def __init__(self, body_bytes_max: int, budget: BodyBudget, output: Output) -> None:
-        self._body_bytes_max = body_bytes_max
-        self._budget = budget
+    def __init__(self, services: Services, client: str, output: Output) -> None:
+        config = services.config
+        share_bytes = config.bodies_bytes_max // limits.BODIES_CONNECTION_PART
+        self._bytes_max = max(share_bytes, config.body_bytes_max + config.header_bytes_max)
+        self._bytes = 0
+        self._services = services
+        self._client = client
+        self.holder = at_address(client)
         self._output = output
         self._window = WINDOW_BYTES_DEFAULT
         self.count(0)
@@ -39,27 +49,52 @@ class Bodies:
             stream.receive_window += more
             self._output.add(window_update_frame(stream.id, more))
 
-    def add_head(self, stream: Stream) -> int:
-        """Keep the head of a stream; returns 0, or the status to refuse its request with."""
-        stream.head_bytes = stream.head.size
-        return 0 if self._budget.change(stream.head_bytes) else 503
+    def admit(self, stream: Stream) -> Response | None:
+        """Keep the head of a stream, or return the answer that refuses its request."""
+        services, head = self._services, stream.head
+        status = head.refused
+        if not status:
+            request = Request(
+                *(head.method, head.path, head.query, head.headers, b""),
+                *(self._client, stream.watch, self.holder),
+            )
+            refused = services.judge(request)
+            stream.holder = request.holder
+            if refused is not None:
+                return refused
+            stream.request = request
+            stream.head_bytes = head.size
+            status = self._keep(stream, head.size)
+        return services.refuse(status, head.method, head.path) if status else None
 
     def add(self, stream: Stream, content: bytes) -> int:
         """Add to the body of a stream; returns 0, or the status to refuse its request with."""
-        is_within = self._budget.change(len(content))
+        refused = self._keep(stream, len(content))
         if not stream.body:
             stream.body = content
         else:
             if type(stream.body) is bytes:
                 stream.body = bytearray(stream.body)
             stream.body += content
-        if len(stream.body) > self._body_bytes_max:
+        if len(stream.body) > self._services.config.body_bytes_max:
             return 413
-        return 0 if is_within else 503
+        return refused
+
+    def _keep(self, stream: Stream, more_bytes: int) -> int:
+        self._bytes += more_bytes
+        if not self._services.body_budget.change(stream.holder, more_bytes):
+            return 503
+        if self._bytes > self._bytes_max:
+            self._services.body_budget.refuse(Share.CONNECTION)
+            return 503
+        return 0
 
     def release(self, stream: Stream) -> None:
         """The request of a stream is not needed any more."""
-        self._budget.change(-len(stream.body) - stream.head_bytes)
+        kept_bytes = len(stream.body) + stream.head_bytes
+        self._bytes -= kept_bytes
+        self._services.body_budget.change(stream.holder, -kept_bytes)
+        stream.request = None
         stream.body = b""
         stream.head_bytes = 0
         stream.head.headers = {}

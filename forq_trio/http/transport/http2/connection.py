@@ -9,7 +9,6 @@ from math import inf
 
 import trio
 
-from forq_trio.http.message import Request
 from forq_trio.http.transport.http2.frames import INTERNAL_ERROR, ConnectionFault
 from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Stream
@@ -25,9 +24,8 @@ class Http2Connection:
     def __init__(self, services: Services, wire: Wire, client: str, owner: Owner) -> None:
         self._services = services
         self._wire = wire
-        self._client = client
         self._owner = owner
-        self._protocol = Http2Protocol(services, services.now())
+        self._protocol = Http2Protocol(services, client, services.now())
         self._receiving = trio.CancelScope()
         self._sending = trio.CancelScope()
         self._sending_since = inf
@@ -122,21 +120,14 @@ class Http2Connection:
         services = self._services
         try:
             with stream.scope:
-                head = stream.head
-                request = Request(
-                    head.method,
-                    head.path,
-                    head.query,
-                    head.headers,
-                    bytes(stream.body),
-                    self._client,
-                    stream.watch,
-                )
+                request = stream.request
+                assert request is not None
+                request.body = bytes(stream.body)
                 try:
                     response = await services.handler(request)
                 except Exception as error:
                     services.on_error(error)
-                    response = services.refuse(500, head.method, head.path)
+                    response = services.refuse(500, request.method, request.path)
                 self._protocol.answer(stream, response, services.now())
         except Exception as error:
             services.on_error(error)

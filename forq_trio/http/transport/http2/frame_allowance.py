@@ -2,7 +2,8 @@
 
 It counts every frame that brings no request further (pings, settings, resets, window updates, priorities, GOAWAY,
 empty, unknown and late frames), continuations, mistakes that reset a stream, and requests that are refused by their
-head. Requests that are served are not counted; HTTP2_STREAMS_MAX run at a time.
+head; one without a right key counts for HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS. Requests that are served are not counted;
+HTTP2_STREAMS_MAX run at a time.
 
 A client's allowance grows with time and with every answer that it gets: a connection of a week that does honest work
 never uses it up, and a flood has used it up within a second.
@@ -21,9 +22,9 @@ class FrameAllowance:
         self._frames = float(limits.HTTP2_ALLOWANCE_FRAMES_MAX)
         self._since = now
 
-    def spend(self, now: float) -> None:
-        """Count a frame. Raises ConnectionFault when the allowance is used up."""
-        self._frames -= 1
+    def spend(self, now: float, frames: int = 1) -> None:
+        """Count a frame, or what costs as much as several. Raises ConnectionFault when the allowance is used up."""
+        self._frames -= frames
         if self._frames < 0:
             self._frames += (now - self._since) * limits.HTTP2_ALLOWANCE_FRAMES_PER_SECOND
             self._frames = min(self._frames, limits.HTTP2_ALLOWANCE_FRAMES_MAX)

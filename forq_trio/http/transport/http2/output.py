@@ -27,7 +27,9 @@ from forq_trio.model import limits
 
 
 class Output:
-    """window: how many bytes of DATA the client accepts on the whole connection. data_frames: how many were made."""
+    """window: how many bytes of DATA the client accepts on the whole connection. data_frames: how many were made.
+    answer_bytes: of the bodies of answers that are not sent whole.
+    """
 
     __slots__ = (
         "_announces_no_table",
@@ -39,6 +41,7 @@ class Output:
         "_streams",
         "_unsent",
         "_waiting",
+        "answer_bytes",
         "data_frames",
         "window",
     )
@@ -46,6 +49,7 @@ class Output:
     def __init__(self, streams: Streams, answer_budget: AnswerBudget, block_encoder: BlockEncoder) -> None:
         self.window = WINDOW_BYTES_DEFAULT
         self.data_frames = 0
+        self.answer_bytes = 0
         self._streams = streams
         self._answer_budget = answer_budget
         self._block_encoder = block_encoder
@@ -85,6 +89,7 @@ class Output:
         block = self._block_encoder.encode(response)
         stream.is_answered = True
         stream.answer_bytes = len(response.body)
+        self.answer_bytes += stream.answer_bytes
         stream.on_unsent = response.on_unsent
         is_last = not response.body or stream.head.method == "HEAD" or response.status in WITHOUT_BODY
         self.add_headers(stream.id, block, is_last=is_last)
@@ -168,5 +173,6 @@ class Output:
         self._unsent.append((self._made_bytes, stream))
 
     def _uncount(self, stream: Stream) -> None:
-        self._answer_budget.release(stream.answer_bytes)
+        self._answer_budget.release(stream.holder, stream.answer_bytes)
+        self.answer_bytes -= stream.answer_bytes
         stream.answer_bytes = 0

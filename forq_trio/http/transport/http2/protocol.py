@@ -5,6 +5,7 @@ whose headers cost more, so that nobody else waits for a client that sends many.
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
 - `output` has what is to be sent,
 - `deadline` is no later than the moment at which `end_overdue` has something to do.
+A request is admitted when its head ends: one without a right key is answered at once, and nothing of it is kept.
 Requests that cannot be served are answered here. A mistake that concerns one stream resets it; any other raises
 ConnectionFault, after which only `fail` may be called.
 
@@ -37,7 +38,7 @@ _BLOCK_FIELDS_PER_FRAME = 4
 class Http2Protocol:
     """One connection. now: trio's clock at this moment. The client's preface has been read."""
 
-    def __init__(self, services: Services, now: float) -> None:
+    def __init__(self, services: Services, client: str, now: float) -> None:
         config = services.config
         self.streams = Streams()
         self.output = Output(self.streams, services.answer_budget, services.block_encoder)
@@ -65,7 +66,7 @@ class Http2Protocol:
             frames.MAX_HEADER_LIST_SIZE: config.header_bytes_max,
         }
         self.output.add(frames.settings_frame(ours))
-        self._bodies = Bodies(config.body_bytes_max, services.body_budget, self.output)
+        self._bodies = Bodies(services, client, self.output)
 
     # Called by the connection.
 
@@ -197,14 +198,14 @@ class Http2Protocol:
     # Answers.
 
     def _answer(self, stream: Stream, response: Response, now: float) -> None:
-        services = self._services
+        services, head = self._services, stream.head
         response = services.answer_budget.admit(
-            stream.head.method, stream.head.path, response, services.refuse
+            stream.holder, head.method, head.path, response, services.refuse, self.output.answer_bytes
         )
         try:
             self.output.answer(stream, response)
         except ValueError:
-            services.answer_budget.release(len(response.body))
+            services.answer_budget.release(stream.holder, len(response.body))
             if response.on_unsent is not None:
                 response.on_unsent()
             raise
@@ -212,13 +213,16 @@ class Http2Protocol:
         self.deadline = min(self.deadline, stream.deadline)
 
     def _refuse(self, stream: Stream, status: int) -> None:
-        """Answer what the transport refuses by itself. What still comes of the request is read for `linger_seconds`,
-        because many clients do not see an answer that comes with a reset, and thrown away.
+        """Answer what the transport refuses by itself."""
+        self._refuse_with(stream, self._services.refuse(status, stream.head.method, stream.head.path))
+
+    def _refuse_with(self, stream: Stream, response: Response) -> None:
+        """Answer before the request is whole. What still comes of it is read for `linger_seconds`, because many clients
+        do not see an answer that comes with a reset, and thrown away.
         """
         self._bodies.release(stream)
-        head = stream.head
-        self._answer(stream, self._services.refuse(status, head.method, head.path), self._now)
-        head.path = head.query = ""
+        self._answer(stream, response, self._now)
+        stream.head.path = stream.head.query = ""
         if not stream.is_whole:
             stream.deadline = self._now + self._config.linger_seconds
             self.deadline = min(self.deadline, stream.deadline)
@@ -313,13 +317,15 @@ class Http2Protocol:
             self._open(stream_id, read_head(block.fields, self._config), block.is_last)
 
     def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
-        stream = Stream(stream_id, head, limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window)
+        window_bytes = limits.HTTP2_STREAM_WINDOW_BYTES
+        stream = Stream(stream_id, head, self._bodies.holder, window_bytes, self._initial_send_window)
         self.streams.open[stream_id] = stream
-        refused = head.refused or self._bodies.add_head(stream)
-        if refused:
+        refused = self._bodies.admit(stream)
+        if refused is not None:
             stream.is_whole = is_whole
-            self._allowance.spend(self._now)
-            self._refuse(stream, refused)
+            has_key = head.refused or stream.holder is not self._bodies.holder
+            self._allowance.spend(self._now, 1 if has_key else limits.HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS)
+            self._refuse_with(stream, refused)
         elif is_whole:
             self._end_request(stream)
         else:

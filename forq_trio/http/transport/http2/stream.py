@@ -9,13 +9,16 @@ from typing import Self
 
 import trio
 
+from forq_trio.http.message import Request
 from forq_trio.http.transport.http2.request_head import Head
 from forq_trio.model import limits
+from forq_trio.model.holders import Holder
 
 
 class Stream(AbstractAsyncContextManager[None]):
     """A request and its answer. As a context manager it is `Request.cancelled_on_disconnect`.
 
+    request: as admitted, until it is answered. holder: whose share it uses; it changes only before anything is counted.
     head_bytes: what the head counts for. body: what has arrived. is_whole: the client has ended its side. is_answered:
     the answer is being sent. is_made: its last frame was made. is_lost: the client will not get it. is_waiting: it is
     in line to send. deadline: when the body has to be whole, or the answer sent. receive_window, send_window: how many
@@ -30,6 +33,7 @@ class Stream(AbstractAsyncContextManager[None]):
         "deadline",
         "head",
         "head_bytes",
+        "holder",
         "id",
         "is_answered",
         "is_lost",
@@ -38,14 +42,19 @@ class Stream(AbstractAsyncContextManager[None]):
         "is_whole",
         "on_unsent",
         "receive_window",
+        "request",
         "rest",
         "scope",
         "send_window",
     )
 
-    def __init__(self, stream_id: int, head: Head, receive_window: int, send_window: int) -> None:
+    def __init__(
+        self, stream_id: int, head: Head, holder: Holder, receive_window: int, send_window: int
+    ) -> None:
         self.id = stream_id
         self.head = head
+        self.holder = holder
+        self.request: Request | None = None
         self.head_bytes = 0
         self.body: bytes | bytearray = b""
         self.is_whole = False

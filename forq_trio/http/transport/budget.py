@@ -1,0 +1,73 @@
+"""A bound on something that all clients of a server use together, and the share of it that each may use.
+
+Rules
+- The holder of the server's own secret may use whatever is free.
+- A token may use at most BUDGET_SHARE times as much as is free: alone two thirds, two of them two fifths each. So
+  whoever comes next finds something, whatever others do (dynamic thresholds, Choudhury and Hahne 1998).
+- Requests without a key have a quarter, all together; within it the same rule goes for each address. The other three
+  quarters are a reserve for requests with a right key.
+- One connection has a share as well, where it can have many requests; whoever counts for it passes it.
+
+Every amount that is added is subtracted at the end.
+"""
+
+from collections import Counter
+from enum import StrEnum
+
+from forq_trio.model import limits
+from forq_trio.model.holders import Holder, Kind
+
+
+class Share(StrEnum):
+    """What was used up when something was refused: the whole, or the share of a token, an address or a connection."""
+
+    ALL = "all"
+    TOKEN = "token"
+    ADDRESS = "address"
+    CONNECTION = "connection"
+
+
+class Budget:
+    """How much of `size` is in use, and by whom. For one thread; does not wait. refused: how often, by share."""
+
+    __slots__ = ("_by_holder", "_keyless", "_keyless_size", "refused", "size", "used")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.used = 0
+        self.refused: Counter[Share] = Counter()
+        self._by_holder: dict[Holder, int] = {}
+        self._keyless = 0
+        self._keyless_size = size // limits.BUDGET_KEYLESS_PART
+
+    def change(self, holder: Holder, by: int) -> bool:
+        """Add an amount, or subtract it with a negative number; False when more is in use than allowed."""
+        held = self._add(holder, by)
+        kind = holder.kind
+        if by <= 0:
+            return True
+        if self.used > self.size:
+            return self.refuse(Share.ALL)
+        if kind is Kind.OWNER:
+            return True
+        if kind is Kind.ADDRESS:
+            fits = held <= limits.BUDGET_SHARE * (self._keyless_size - self._keyless)
+            return fits or self.refuse(Share.ADDRESS)
+        return held <= limits.BUDGET_SHARE * (self.size - self.used) or self.refuse(Share.TOKEN)
+
+    def _add(self, holder: Holder, by: int) -> int:
+        """Add an amount without a check, and return how much the holder uses."""
+        self.used += by
+        held = self._by_holder.get(holder, 0) + by
+        if held:
+            self._by_holder[holder] = held
+        else:
+            self._by_holder.pop(holder, None)
+        if holder.kind is Kind.ADDRESS:
+            self._keyless += by
+        return held
+
+    def refuse(self, share: Share) -> bool:
+        """Count a refusal; returns False."""
+        self.refused[share] += 1
+        return False

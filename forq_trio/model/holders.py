@@ -1,0 +1,51 @@
+"""Who uses a share of what all clients of a server have together: a key, or, without one, an address."""
+
+from enum import Enum
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
+
+_NETWORK_BITS = 64  # of an IPv6 address
+
+
+class Kind(Enum):
+    """OWNER: the server's own secret. TOKEN: an access token. OPEN: let in without a key, where none is asked for.
+    ADDRESS: no key was presented yet, or a wrong one.
+    """
+
+    OWNER = "owner"
+    TOKEN = "token"
+    OPEN = "open"
+    ADDRESS = "address"
+
+
+class Holder(NamedTuple):
+    """name: of the token, or the network of the address; "" for the owner."""
+
+    kind: Kind
+    name: str
+
+
+OWNER = Holder(Kind.OWNER, "")
+
+
+def network(address: str) -> str:
+    """The address, or of an IPv6 address the network of 64 bits: who has one address of it usually has all."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    if parsed.is_loopback:
+        return address
+    host_bits = 128 - _NETWORK_BITS
+    return f"{IPv6Address(int(parsed) >> host_bits << host_bits)}/{_NETWORK_BITS}"
+
+
+def at_address(address: str) -> Holder:
+    """The holder of a request from this address that has presented no right key."""
+    return Holder(Kind.ADDRESS, network(address))
