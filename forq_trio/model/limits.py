@@ -186,9 +186,8 @@ EVENTS_MIB_DEFAULT = 1_024
 EVENTS_MIB_MAX = 1024 * 1024
 EVENTS_TRIMMED_MAX = 1_000
 EVENTS_TRIM_SECONDS = 30.0
-RETENTION_SLACK_SHARE = (
-    16  # events and history are trimmed at once when they are this share above their bound
-)
+# events and history are trimmed at once when they are this share above their bound
+RETENTION_SLACK_SHARE = 16
 RETENTION_STEPS_MAX = 32  # that one command removes where there is much more than the bound
 EVENTS_PAGE_MAX = 10_000
 EVENTS_PAGE_DEFAULT = 1_000
@@ -205,9 +204,8 @@ CHECKPOINT_REST_PAGES = 100
 CHECKPOINT_FULL_DISK_PAGES = 200
 CHECKPOINT_PASSES_MAX = 8
 CHECKPOINT_IDLE_SECONDS = 5.0
-LOG_KEPT_BYTES = (
-    96 * MIB
-)  # an idle log that is longer is cut; writing over its pages is quicker than adding some
+# an idle log that is longer is cut; writing over its pages is quicker than adding some
+LOG_KEPT_BYTES = 96 * MIB
 WRITE_BACK_PAGES_MIN = 200  # fewer are synced at once
 WRITE_BACK_BYTES = MIB
 WRITE_BACK_RANGES_MAX = 256
@@ -225,9 +223,7 @@ BACKUP_STEP_PAGES = 256
 BACKUP_SYNC_PAGES = 4_096
 BACKUP_CHECK_STEPS = 1_000
 CHECK_PROBLEMS_MAX = 20
-
 LOG_INDEX_BYTES = 512 * KIB
-
 # Backups that the server makes.
 BACKUP_EVERY_HOURS_MAX = 24 * 366
 BACKUP_KEEP_DEFAULT = 7
@@ -251,9 +247,8 @@ FILES_LOOK_SECONDS = 2.0
 LIST_PAGE_MAX = 100
 LIST_PAGE_DEFAULT = 50
 PREVIEW_LENGTH_MAX = 200
-PREVIEW_MATCH_LATE = (
-    150  # characters before a match from which a preview begins near it, and how many of them it shows
-)
+# characters before a match from which a preview begins near it, and how many of them it shows
+PREVIEW_MATCH_LATE = 150
 PREVIEW_LEAD = 50
 ERROR_GROUPS_MAX = 200
 ERROR_TEXTS_MAX = 3
@@ -364,9 +359,8 @@ METRIC_QUEUES_READ_MAX = 50
 
 # The admin UI.
 UI_CONNECTIONS_MAX = 1_600
-UI_KEYLESS_CONNECTIONS_MAX = (
-    400  # of these, that have shown no session; so for an address, a session, an access token
-)
+# of these, that have shown no session; so for an address, a session, an access token
+UI_KEYLESS_CONNECTIONS_MAX = 400
 UI_CONNECTIONS_AN_ADDRESS_MAX = 64
 UI_CONNECTIONS_A_SESSION_MAX = 100
 UI_CONNECTIONS_A_TOKEN_MAX = 300
@@ -377,9 +371,8 @@ UI_KEYLESS_SHARE_MAX = 0.05  # of the event loop's time, for all that shows no s
 UI_KEYLESS_BURST_SECONDS = 0.1
 UI_ARRIVALS_SHARE_MAX = 0.03  # for connections and heads of which nobody knows yet whose they are
 UI_ARRIVALS_BURST_SECONDS = 0.1
-UI_WAITING_MAX = (
-    32  # requests of one session or address that wait; its other connections can end for new ones
-)
+# requests of one session or address that wait; its other connections can end for new ones
+UI_WAITING_MAX = 32
 UI_WAIT_SECONDS_MAX = 10.0
 UI_FIELDS_MAX = 100  # of a head, a query, cookies, and of a form without a session
 UI_RECEIVES_MAX = 24  # in which a request without a session arrives
