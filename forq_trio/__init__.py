@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import LeasesFull as LeasesFull
     from forq_trio.model.errors import MalformedMessageId as MalformedMessageId
     from forq_trio.model.errors import MalformedReceipt as MalformedReceipt
+    from forq_trio.model.errors import MessageInFlight as MessageInFlight
     from forq_trio.model.errors import MessageNotFound as MessageNotFound
     from forq_trio.model.errors import NotFound as NotFound
     from forq_trio.model.errors import OutcomeUnknown as OutcomeUnknown
@@ -151,7 +152,7 @@ _NAMES = {
         "QueueNotFound ReceiptNotCurrent RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
         "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
-        "PublicationUnfinished TooManyApps "
+        "PublicationUnfinished TooManyApps MessageInFlight "
         "TooManyTokens TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",

@@ -4,6 +4,7 @@ from collections.abc import Set
 from typing import Any
 
 from forq_trio.model.commands import (
+    Cancel,
     Command,
     Configure,
     Delete,
@@ -49,6 +50,7 @@ LASTING: Set[type[Command[Any]]] = GROWING | {
     Pause,
     Redrive,
     Delete,
+    Cancel,
     Purge,
     PurgeHistory,
     ForgetQueue,

@@ -1,4 +1,4 @@
-"""Sends: one message, many of one queue, or of several. A part of `Broker`."""
+"""Sends: one message, many of one queue, or of several; and cancelling what was sent. A part of `Broker`."""
 
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -6,11 +6,20 @@ from typing import Any, Unpack
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range
 from forq_trio.model.clock import Clock
-from forq_trio.model.errors import CallerError, ForqError, ProduceToDeadLetterQueue, ServiceError
+from forq_trio.model.errors import (
+    CallerError,
+    ForqError,
+    MessageInFlight,
+    MessageNotFound,
+    ProduceToDeadLetterQueue,
+    ServiceError,
+)
 from forq_trio.model.messages import (
     MessageOptions,
     NewMessage,
     Produced,
+    Status,
+    check_message_id,
     check_queue_name,
     is_dead_letter_queue,
 )
@@ -92,6 +101,20 @@ class Sends:
             stored = await self._writer.execute(commands.ProduceEach(tuple(accepted), messages_max))
         rest = iter(stored)
         return [next(rest) if result is None else result for result in results]
+
+    async def cancel(self, queue: str, message_id: str) -> None:
+        """Remove a message before anybody receives it: one that is ready, delayed or held.
+
+        Its deduplication id is remembered for its window all the same, so that a repeated send does not bring it back.
+        Raises InvalidQueueName, MalformedMessageId; MessageNotFound for one that is not there, or no longer;
+        MessageInFlight for one that a consumer has; and what `produce` raises where nothing is changed.
+        """
+        check_queue_name(queue)
+        status = await self._writer.execute(commands.Cancel(queue, check_message_id(message_id)))
+        if status is None:
+            raise MessageNotFound
+        if status is Status.PROCESSING:
+            raise MessageInFlight
 
     def check_message(self, message: NewMessage) -> NewMessage:
         """Return `message` if it may be stored; raises what `checks.check_message` raises."""

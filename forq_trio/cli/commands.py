@@ -22,6 +22,7 @@ _MODULES = {
     "nack": "settle",
     "extend": "settle",
     "release": "settle",
+    "cancel": "cancel",
     "queues": "look",
     "peek": "look",
     "export": "export",

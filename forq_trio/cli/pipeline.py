@@ -13,6 +13,7 @@ from forq_trio.cli.options import CommandT, json_option, pair, url_option
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.spark import need_spark, quiet_spark
+from forq_trio.model.history import OUTCOMES
 
 _TABLES = ("events", "history")
 _WORDS = {"events": "event", "history": "finished message"}
@@ -216,7 +217,7 @@ def report(
 @click.option(
     "--outcome",
     "outcomes",
-    type=click.Choice(("acked", "discarded", "expired", "deleted")),
+    type=click.Choice(OUTCOMES),
     multiple=True,
     help="Only those that ended so; may be repeated.",
 )

@@ -92,6 +92,14 @@ class AsyncForqClient(AsyncPipelines):
         answer = await self._ask("POST", path, SendResults, protocol.batch_of(messages))
         return protocol.read_results(answer.results, len(messages))
 
+    async def cancel(self, queue: str, message_id: str) -> None:
+        """Remove a message before anybody receives it: one that is ready, delayed or held.
+
+        Its deduplication id is remembered for its window all the same. Raises MessageNotFound for one that is not
+        there, or no longer, MessageInFlight for one that a consumer has.
+        """
+        await self._request("DELETE", protocol.message_path(queue, message_id))
+
     async def receive(
         self,
         queue: str,

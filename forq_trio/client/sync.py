@@ -87,6 +87,14 @@ class ForqClient(Pipelines):
         answer = self._ask("POST", path, SendResults, protocol.batch_of(messages))
         return protocol.read_results(answer.results, len(messages))
 
+    def cancel(self, queue: str, message_id: str) -> None:
+        """Remove a message before anybody receives it: one that is ready, delayed or held.
+
+        Its deduplication id is remembered for its window all the same. Raises MessageNotFound for one that is not
+        there, or no longer, MessageInFlight for one that a consumer has.
+        """
+        self._request("DELETE", protocol.message_path(queue, message_id))
+
     def receive(
         self,
         queue: str,

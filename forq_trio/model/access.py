@@ -28,6 +28,7 @@ class Scope(StrEnum):
     CONSUME = "consume"
     BROWSE = "browse"
     REDRIVE = "redrive"
+    CANCEL = "cancel"
     ADMIN = "admin"
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer, Settling
 from forq_trio.model.errors import ServiceError
-from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
+from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt, Status
 from forq_trio.model.publishing import Published, Stage, Staged, StagedPart
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.model.redrives import RedriveStep, RedriveTask
@@ -232,6 +232,16 @@ class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
     queue: str
     message_ids: tuple[str, ...]
     step: RedriveStep | None = None
+
+
+class Cancel(Command[Status | None], frozen=True, gc=False):
+    """Remove a message that waits: ready, delayed, held, or failed and about to be moved.
+
+    Outcome: its status until now. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
+    """
+
+    queue: str
+    message_id: str
 
 
 class Resubmit(Command[Produced | None], frozen=True, gc=False):

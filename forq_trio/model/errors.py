@@ -271,6 +271,12 @@ class MessageNotFound(NotFound):
     code = "not_found.message"
 
 
+class MessageInFlight(CallerError):
+    """The message is in flight: a consumer has it until it is settled or its lease ends"""
+
+    code = "conflict.message_in_flight"
+
+
 class ReceiptNotCurrent(MessageNotFound):
     """The receipt is no longer current: its message was settled, removed, or delivered again after its lease ended"""
 

@@ -14,6 +14,7 @@ EventKind = Literal[
     "requeued",
     "expired",
     "deleted",
+    "cancelled",
 ]
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 """What is stored of a kind is its place here, so the order never changes; new ones come at the end."""

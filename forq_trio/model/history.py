@@ -1,15 +1,15 @@
 """Finished messages: how each ended, what is kept of it, and how much of that there is."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
 from forq_trio.model.messages import Failure
 
-Outcome = Literal["acked", "discarded", "expired", "deleted"]
+Outcome = Literal["acked", "discarded", "expired", "deleted", "cancelled"]
 """How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue; its
-time to live ended; somebody deleted it, or purged its queue."""
-OUTCOMES: tuple[Outcome, ...] = ("acked", "discarded", "expired", "deleted")
+time to live ended; somebody deleted it, or purged its queue; somebody cancelled it while it waited."""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):

@@ -29,8 +29,8 @@ The rules of every engine; the conformance suite checks them on each:
    of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
 9. The order within a batch, kind by kind: due messages; a step of rule 13; Configure, Pause; Produce, ProduceMany,
-   ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Purge, ForgetQueue; Sweep,
-   SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
+   ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Cancel, Purge, ForgetQueue;
+   Sweep, SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
    StagePage, DiscardStage, EndStages, Publish, OpenConsumer, SettleLease, LeaseMessages, DropPages, ForgetConsumer,
    NoteConsumerUse, PurgeHistory, TrimHistory, TrimEvents, Optimize, Ping; held messages (rule 8); claims, by name of
    the queue, in queues with claims in this batch or in which a message became ready.
@@ -139,7 +139,7 @@ RELEASED = "released"
 STALE_RECOVERED = "stale_recovered"
 REQUEUED = "requeued"  # queue: the one it goes to
 MOVED_TO_DLQ = "moved_to_dlq"  # reason: failed | expired | overflow
-CLEANED_UP = "cleaned_up"  # reason: failed | expired | overflow | dlq_full | deleted_by_user
+CLEANED_UP = "cleaned_up"  # reason: failed | expired | overflow | dlq_full | deleted_by_user | cancelled
 EVENT_KINDS = (
     PRODUCED,
     CONSUMED,

@@ -12,7 +12,7 @@ from forq_trio.model.history import Outcome
 from forq_trio.storage.engine import ACKED
 from forq_trio.storage.rules import believable_until
 
-_OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted"}
+_OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted", "cancelled": "cancelled"}
 
 
 class Kept(Protocol):

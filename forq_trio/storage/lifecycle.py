@@ -24,7 +24,6 @@ from forq_trio.storage.transitions import EXTENDED, SHORTENED
 ENDED_BY_CONSUMER = "ended_by_consumer"
 """The reason of a lease_expired where the consumer ended its own lease."""
 
-_EXPIRED = "expired"
 _KIND_OF = {
     PRODUCED: KINDS.index("produced"),
     CONSUMED: KINDS.index("delivered"),
@@ -39,7 +38,8 @@ _KIND_OF = {
     CLEANED_UP: KINDS.index("deleted"),
 }
 """By change; PROMOTED, HELD_BACK and UNHELD have none."""
-_KIND_EXPIRED = KINDS.index("expired")
+_KIND_ENDED = {"expired": KINDS.index("expired"), "cancelled": KINDS.index("cancelled")}
+"""By the reason of a clean-up: of those that have a kind of their own."""
 TIMED = frozenset((ACKED, NACKED, RELEASED, SHORTENED, STALE_RECOVERED))
 """The changes that end a claim: their events say how long it lasted."""
 
@@ -78,8 +78,8 @@ def kind_and_reason(change: str, reason: str, nack_reason: str | None) -> tuple[
     kind = _KIND_OF.get(change)
     if kind is None:
         return None
-    if change == CLEANED_UP and reason == _EXPIRED:
-        return _KIND_EXPIRED, None
+    if change == CLEANED_UP and reason in _KIND_ENDED:
+        return _KIND_ENDED[reason], None
     if change == SHORTENED:
         return kind, ENDED_BY_CONSUMER
     return kind, nack_reason if change == NACKED else reason or None

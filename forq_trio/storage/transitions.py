@@ -10,7 +10,7 @@ not in this table. A change is named by its event (`engine.EVENT_KINDS`), or by 
     processing -> failed              that was its last attempt
     ready <-> held                    its group reaches the group limit, or is below it again
     any -> ready elsewhere            moved to, or out of, a dead-letter queue
-    any -> (gone)                     expired, evicted, purged, deleted
+    any -> (gone)                     expired, evicted, purged, deleted, cancelled (but not from processing)
 
 The receipt of a lease that ended stays current until the next claim, so a consumer can settle a message that is ready
 or held again, too.

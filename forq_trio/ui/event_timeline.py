@@ -22,6 +22,7 @@ _WHAT: dict[EventKind, tuple[str, str]] = {
     "requeued": ("redriven", "Redriven to {target}"),
     "expired": ("dead", "Expired"),
     "deleted": ("dead", "Deleted"),
+    "cancelled": ("dead", "Cancelled"),
 }
 """The symbol and the words of each kind."""
 _REASONS = {

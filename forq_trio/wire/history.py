@@ -1,17 +1,16 @@
 """The history of finished messages: pages for programs, searches for people."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from forq_trio.model import history as model
 from forq_trio.model.history import FinishedMessage as FinishedMessage
 from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.values import Count
 
-Outcome = Annotated[
-    Literal["acked", "discarded", "expired", "deleted"], Meta(description="How the message ended.")
-]
+Outcome = Annotated[model.Outcome, Meta(description="How the message ended.")]
 
 
 class HistoryRange(Struct, frozen=True, rename="camel"):

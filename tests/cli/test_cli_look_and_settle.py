@@ -168,6 +168,42 @@ def test_peek_at_nothing(connected: Forq, queue: str):
     assert (outcome.code, outcome.out, outcome.err) == (5, "", f"No message of {queue} is ready.\n")
 
 
+def test_cancel(connected: Forq, client: ForqClient, queue: str):
+    waiting = client.produce(queue, "a")
+    delayed = client.produce(queue, "b", delay_ms=60_000)
+    outcome = connected("cancel", queue, waiting.id, delayed.id)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "2 messages cancelled\n", "")
+    assert client.queue_stats(queue).total == 0
+    outcome = connected("cancel", queue, waiting.id)
+    assert (outcome.code, outcome.out) == (5, "0 messages cancelled\n")
+    assert outcome.err == f"forq: {waiting.id}: there is no such message (not_found.message)\n"
+
+
+def test_cancel_what_a_consumer_has(connected: Forq, client: ForqClient, queue: str, received: Delivery):
+    waiting = client.produce(queue, "b")
+    outcome = connected("cancel", queue, received.id, waiting.id, "nonsense", "--json")
+    results = [json.loads(line) for line in outcome.out.splitlines()]
+    assert [(each["ok"], each["code"]) for each in results] == [
+        (False, "conflict.message_in_flight"),
+        (True, None),
+        (False, "bad_request.messageId.invalid"),
+    ]
+    assert outcome.code == 1
+    assert client.queue_stats(queue).processing == 1
+
+
+def test_cancelling_takes_its_own_scope(
+    connected: Forq, client: ForqClient, queue: str, monkeypatch: pytest.MonkeyPatch
+):
+    sent = client.produce(queue, "a")
+    for scopes, code in (["produce", "consume", "browse", "redrive"], 4), (["cancel"], 0):
+        token = client.create_token(f"t-{uuid4().hex}", scopes, queue).token
+        monkeypatch.setenv("FORQ_AUTH_SECRET", token)
+        outcome = connected("cancel", queue, sent.id)
+        assert outcome.code == code
+        assert ("the scope cancel for this queue (forbidden)" in outcome.err) == (code == 4)
+
+
 COMMANDS = {
     ("send", "q", "x"): "produce",
     ("receive", "q"): "consume",

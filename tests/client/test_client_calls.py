@@ -358,6 +358,15 @@ def test_an_unknown_code_is_kept():
     assert (error.code, type(error)) == ("bad_request.new", InvalidRequest)
 
 
+def test_cancelling(call: Call, queue: str):
+    sent = call("produce", queue, "a")
+    assert call("cancel", queue, sent.id) is None
+    with pytest.raises(MessageNotFound):
+        call("cancel", queue, sent.id)
+    (found,) = call("search_history", queue, HistoryFilter(outcome="cancelled")).messages
+    assert (found.id, found.outcome) == (sent.id, "cancelled")
+
+
 def test_the_history(call: Call, queue: str):
     sent = call("produce", queue, "größe\0", attributes={"k": "v"})
     (delivery,) = call("receive", queue)

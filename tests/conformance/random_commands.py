@@ -11,6 +11,7 @@ from forq_trio.model.access import AccessToken, Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    Cancel,
     Claim,
     Configure,
     Delete,
@@ -194,6 +195,7 @@ administering = st.one_of(
     st.builds(TrimHistory, st.sampled_from((-60_000, -1_000)), st.sampled_from((20, 1_000))),
     st.builds(Redrive, queues, some_ids, maybe("a", "b", "c_lifo", "a-dlq"), steps),
     st.builds(Delete, queues, some_ids, steps),
+    st.builds(Cancel, queues, stand_in_ids),
     st.builds(
         Resubmit, queues, stand_in_ids, maybe("edited"), maybe({}, {"k": "w"}), maybe("a", "b"), st.booleans()
     ),

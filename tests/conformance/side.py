@@ -7,6 +7,7 @@ import msgspec
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    Cancel,
     Claim,
     Delete,
     Extend,
@@ -75,7 +76,7 @@ class Side:
                 changes["finished_before"] = now_ms + command.finished_before
             case TrimEvents():
                 changes["before_ms"] = now_ms - command.before_ms
-            case Resubmit():
+            case Resubmit() | Cancel():
                 changes["queue"] = self._place(int(command.message_id), command.queue)
         if getattr(command, "message_id", None) is not None:
             changes["message_id"] = self._id(int(command.message_id))

@@ -8,6 +8,7 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
+    Cancel,
     Configure,
     Delete,
     Extend,
@@ -131,6 +132,7 @@ def test_what_goes_says_why(engine, reader) -> None:
     sent = send(engine, "x", queue="other")
     do(engine, Delete("other", (sent.id,)))
     do(engine, Purge("q"))
+    do(engine, Cancel("other", send(engine, "x", queue="other").id))
     send(engine, "x", ttl_ms=1)
     run(engine, now=T0 + 1)
     gone = [event for event in told(reader, "queue", "reason") if event[0] not in ("produced", "delivered")]
@@ -139,6 +141,7 @@ def test_what_goes_says_why(engine, reader) -> None:
         ("deleted", "other", "deleted_by_user"),
         ("deleted", "q", "deleted_by_user"),
         ("deleted", "q", "deleted_by_user"),
+        ("cancelled", "other", None),
         ("expired", "q", None),
     ]
 

@@ -7,6 +7,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
+    Cancel,
     Delete,
     ForgetQueue,
     Produce,
@@ -122,12 +123,14 @@ def test_how_messages_end(engine):
     do(engine, Purge("s"))
     deleted = send(engine, queue="t")
     assert do(engine, Delete("t", (deleted.id,))) == (True,)
-    assert ends(engine, *"qrst") == [
+    assert do(engine, Cancel("u", send(engine, queue="u").id)) == 0
+    assert ends(engine, *"qrstu") == [
         ("expired", None),
         ("discarded", "failed"),
         ("discarded", "overflow"),
         ("deleted", None),
         ("deleted", None),
+        ("cancelled", None),
     ]
 
 

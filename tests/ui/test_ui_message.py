@@ -120,6 +120,27 @@ def test_a_dead_letter_is_redriven_edited_and_deleted(ui, client) -> None:
             assert post(browser, f"{base}/{gone}/redrive").status_code == 404
 
 
+def test_a_message_that_waits_is_cancelled(ui, client) -> None:
+    waiting = client.produce("orders", "waits")
+    taken = client.produce("taken", "is in flight")
+    client.receive("taken", wait_ms=0)
+    base = "/queue/orders/message"
+    with logged_in(ui.ui_url) as browser:
+        for shown in (
+            browser.get(f"{base}/{waiting.id}").text,
+            browser.get(f"{base}/{waiting.id}", params={"part": "1"}, headers=HX).text,
+        ):
+            assert "Cancel message…" in shown
+        assert "Cancel message…" not in browser.get(f"/queue/taken/message/{taken.id}").text
+        refused = post(browser, f"/queue/taken/message/{taken.id}/cancel")
+        assert refused.status_code == 400
+        assert "in flight" in refused.text
+        answer = post(browser, f"{base}/{waiting.id}/cancel", **{"in": "page"})
+        assert json.loads(answer.headers["HX-Trigger"])["forq:done"]["go"] == "/queue/orders"
+        assert browser.get(f"{base}/{waiting.id}").status_code == 404
+        assert client.queue_stats("orders").total == 0
+
+
 def test_a_form_that_is_not_valid_comes_back_with_what_was_typed(ui, client) -> None:
     message_id = dead_letter(client, "orders", "one")
     with logged_in(ui.ui_url) as browser:
@@ -143,7 +164,7 @@ def test_a_copy_of_any_message_is_sent(ui, client) -> None:
     with logged_in(ui.ui_url) as browser:
         path = f"/queue/orders/message/{sent.id}"
         page = browser.get(path).text
-        assert "A message in flight cannot be moved or deleted." in page
+        assert "A message in flight cannot be moved, deleted or cancelled." in page
         assert "data-until" in page
         assert post(browser, f"{path}/delete").status_code == 400
         fields = {"target": "orders.copy", "content": "two", "attributes": "a: b"}

@@ -56,6 +56,7 @@ RECEIPT_INVALID = "bad_request.receipt.invalid"
 RECEIPT_MISSING = "bad_request.receipt.missing"
 MESSAGE_NOT_FOUND = "not_found.message"
 QUEUE_NOT_FOUND = "not_found.queue"
+MESSAGE_IN_FLIGHT = "conflict.message_in_flight"
 REDRIVE_NOT_FOUND = "not_found.redrive"
 OUT_OF_RANGE = "bad_request.out_of_range"
 MAX_OUT_OF_RANGE = "bad_request.max.out_of_range"
@@ -174,7 +175,10 @@ CODES = {
     HISTORY_GONE: Code(
         410, "Retention has removed what comes after `after`; the range says where the history begins."
     ),
-    OUTCOME_INVALID: Code(400, "The outcome must be acked, discarded, expired or deleted."),
+    OUTCOME_INVALID: Code(400, "The outcome must be acked, discarded, expired, deleted or cancelled."),
+    MESSAGE_IN_FLIGHT: Code(
+        409, "A consumer has the message, so it cannot be cancelled: it may be when it comes back."
+    ),
     QUEUE_NOT_EMPTY: Code(409, "The queue still holds messages; purge it first."),
     REDRIVE_STATE: Code(409, "The redrive is in a state in which that cannot be done; the message names it."),
     TOKEN_EXISTS: Code(409, "There is an access token of this name already."),

@@ -250,6 +250,17 @@ SHOW_MESSAGE = Operation(
     answers=(Answer(200, "The message.", MessageInfo),),
     codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
 )
+CANCEL = Operation(
+    name="cancelMessage",
+    tag="Producer",
+    summary="Remove a message before anybody receives it",
+    description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
+    answers=(Answer(204, "The message is removed."),),
+    codes=(
+        *(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, codes.MESSAGE_IN_FLIGHT),
+        *(codes.STORAGE_LOST, *_WRITER),
+    ),
+)
 PEEK = Operation(
     name="peekMessages",
     tag="Queues",
@@ -332,6 +343,7 @@ def forq_routes(
         route("GET", "/queues/{queue}", queues.show, SHOW_QUEUE, Scope.BROWSE),
         route("GET", "/queues/{queue}/health", queues.health, SHOW_HEALTH, Scope.BROWSE),
         route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
+        route("DELETE", "/queues/{queue}/messages/{messageId}", messages.cancel, CANCEL, Scope.CANCEL),
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),

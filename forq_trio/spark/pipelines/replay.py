@@ -19,7 +19,6 @@ from forq_trio.spark.pipelines.archive import archived, between
 from forq_trio.spark.pipelines.results import ReplayResult, Show, show_nothing
 from forq_trio.spark.server import ask
 
-OUTCOMES = ("acked", "discarded", "expired", "deleted")
 _VERSION = 1
 _PARTITIONS_MAX = 64
 _PARTITION_ROWS = 10_000

@@ -4,6 +4,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
+    Cancel,
     Configure,
     Delete,
     ForgetQueue,
@@ -131,6 +132,17 @@ def _delete(tx: Transaction, row: Row | None) -> bool:
         return False
     tx.clean_up(row, "deleted_by_user")
     return True
+
+
+def cancel(tx: Transaction, command: Cancel) -> Status | None:
+    for row in tx.state.of_queue(command.queue):
+        if row.id != command.message_id:
+            continue
+        if row.status is not Status.PROCESSING:
+            tx.allowances.of(Cancel).charge(1, row.bytes)
+            tx.clean_up(row, "cancelled")
+        return row.status
+    return None
 
 
 def save_token(tx: Transaction, command: SaveToken) -> None:

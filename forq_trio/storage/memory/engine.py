@@ -49,6 +49,7 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Release: memory_settle.release,
     commands.Redrive: memory_admin.redrive,
     commands.Delete: memory_admin.delete,
+    commands.Cancel: memory_admin.cancel,
     commands.Purge: memory_admin.purge,
     commands.ForgetQueue: memory_admin.forget_queue,
     commands.Sweep: memory_due.sweep,
@@ -78,7 +79,7 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
 }
 _NAMING = (
     *(commands.Resubmit, commands.Ack, commands.AckById, commands.Nack, commands.NackById, commands.Extend),
-    *(commands.Release, commands.Redrive, commands.Delete),
+    *(commands.Release, commands.Redrive, commands.Delete, commands.Cancel),
 )
 """Commands that name messages: each kind has an allowance."""
 _ORDER = {kind: index for index, kind in enumerate(_OPERATIONS)}

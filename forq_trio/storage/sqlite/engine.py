@@ -18,6 +18,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import (
     Ack,
     AckById,
+    Cancel,
     Claim,
     Command,
     Configure,
@@ -120,6 +121,7 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     Release: settle.release,
     Redrive: moves.redrive,
     Delete: moves.delete,
+    Cancel: moves.cancel,
     Purge: queues.purge,
     ForgetQueue: queues.forget,
     Sweep: due.sweep,

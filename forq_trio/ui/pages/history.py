@@ -25,12 +25,14 @@ WORDS: Mapping[Outcome, str] = {
     "discarded": "Discarded",
     "expired": "Expired",
     "deleted": "Deleted",
+    "cancelled": "Cancelled",
 }
 MARKS: Mapping[Outcome, str] = {
     "acked": "acked",
     "discarded": "failed",
     "expired": "delayed",
     "deleted": "dead",
+    "cancelled": "dead",
 }
 """How messages ended: in words, and the mark beside them."""
 

@@ -32,6 +32,7 @@ class Allowed(Struct, frozen=True):
     edit: bool
     delete: bool
     copy: bool
+    cancel: bool
     home: str | None
     note: str
 
@@ -49,12 +50,15 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
     may_redrive = viewer.may(Scope.REDRIVE, message.queue)
     may_send = home is not None and viewer.may(Scope.PRODUCE, home)
     note = ""
+    may_cancel = not is_dead and viewer.may(Scope.CANCEL, message.queue)
     if in_flight:
-        note = "A message in flight cannot be moved or deleted."
+        note = "A message in flight cannot be moved, deleted or cancelled."
     elif is_dead and not may_redrive:
         note = "Redriving and deleting take the scope redrive."
     elif not is_dead and not may_send:
         note = "Sending a copy takes the scope produce."
+    elif not is_dead and not may_cancel:
+        note = "Cancelling takes the scope cancel."
     elif is_dead and home is None:
         note = "It is not known where it came from: an edited copy can be sent to any queue."
     changes = is_dead and may_redrive and not in_flight
@@ -63,6 +67,7 @@ def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
         edit=changes,
         delete=changes,
         copy=may_send and not changes,
+        cancel=may_cancel and not in_flight,
         home=home,
         note=note,
     )

@@ -1,4 +1,4 @@
-"""What can be done with one message: redrive it, edit and redrive it, send an edited copy, delete it."""
+"""What can be done with one message: redrive it, edit and redrive it, send an edited copy, delete or cancel it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -189,6 +189,14 @@ class _Actions:
         go = site.url(f"/dead/{queue}") if _on_page(await request.form) else None
         return site.done(f"Deleted message {message.sequence:,}", go=go)
 
+    async def cancel(self, queue: str, message_id: str) -> Response:
+        site = self._site
+        site.viewer.require(Scope.CANCEL, queue)
+        message = await site.broker.message(queue, message_id)
+        await site.broker.cancel(queue, message_id)
+        go = site.url(f"/queue/{queue}") if _on_page(await request.form) else None
+        return site.done(f"Cancelled message {message.sequence:,}", go=go)
+
 
 def _on_page(form: Mapping[str, str]) -> bool:
     """True if the message's own page asks, which has nothing to show any more; False for a list."""
@@ -228,3 +236,7 @@ def add_actions(blueprint: Blueprint, site: Site, base: str, home_of: HomeOf) ->
     @blueprint.post(f"{base}/delete")
     async def delete(queue: str, message_id: str) -> Response:
         return await actions.delete(queue, message_id)
+
+    @blueprint.post(f"{base}/cancel")
+    async def cancel(queue: str, message_id: str) -> Response:
+        return await actions.cancel(queue, message_id)

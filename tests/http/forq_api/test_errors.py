@@ -59,6 +59,7 @@ ANSWERS = {
     errors.InvalidAttributes: (400, "bad_request.body.attributes.invalid"),
     errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
     errors.QueueNotFound: (404, "not_found.queue"),
+    errors.MessageInFlight: (409, "conflict.message_in_flight"),
     errors.MessageNotFound: (404, "not_found.message"),
     errors.ReceiptNotCurrent: (404, "not_found.message"),
     errors.RedriveNotFound: (404, "not_found.redrive"),

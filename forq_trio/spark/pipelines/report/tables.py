@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 
 ACCURACY = 1_000
 PERCENTILES = (0.5, 0.95, 0.99)
-ENDED = ("acked", "dead_lettered", "expired", "deleted")
+ENDED = ("acked", "dead_lettered", "expired", "deleted", "cancelled")
 """The kinds of events after which a message is no longer in its queue, for another reason than a redrive."""
 
 
@@ -223,7 +223,7 @@ def _moves(events: DataFrame) -> DataFrame:
     goes = moves & f.coalesce(f.col("target") != f.col("queue"), kind == "dead_lettered")
     change = (
         f.when(kind == "produced", 1)
-        .when(goes | kind.isin("acked", "expired", "deleted"), -1)
+        .when(goes | kind.isin("acked", "expired", "deleted", "cancelled"), -1)
         .otherwise(0)
         .alias("change")
     )

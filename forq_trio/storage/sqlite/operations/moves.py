@@ -1,14 +1,14 @@
-"""Commands of an administrator on single messages: redrive, delete, and resubmit a copy."""
+"""Commands on single messages by their ids: redrive, delete, cancel, and resubmit a copy."""
 
 from collections.abc import Sequence
 from json import dumps
 
-from forq_trio.model.commands import Delete, Redrive, Resubmit
+from forq_trio.model.commands import Cancel, Delete, Redrive, Resubmit
 from forq_trio.model.errors import Overloaded, ServiceError
 from forq_trio.model.messages import NewMessageWithDefaultBound, Produced, Status
 from forq_trio.storage.allowance import Allowance, Step
-from forq_trio.storage.engine import DEFERRED, REQUEUED, Deferred
-from forq_trio.storage.sqlite.operations.dead_letters import remove_for_user, transfer
+from forq_trio.storage.engine import CLEANED_UP, DEFERRED, REQUEUED, Deferred
+from forq_trio.storage.sqlite.operations.dead_letters import remove, remove_for_user, transfer
 from forq_trio.storage.sqlite.operations.redrives import take_step
 from forq_trio.storage.sqlite.operations.send import send
 from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
@@ -60,6 +60,28 @@ def delete(tx: Transaction, commands: Sequence[Delete]) -> list[tuple[bool, ...]
         remove_for_user(tx, present)
         take_step(tx, command.step, len(present))
         outcomes.append(tuple(message is not None for message in removed))
+    return outcomes
+
+
+def cancel(tx: Transaction, commands: Sequence[Cancel]) -> list[Status | Deferred | None]:
+    allowance = tx.allowances.of(Cancel)
+    ids = dumps([command.message_id for command in commands])
+    found = {message.id: message for message in rows_of(tx.query("find_by_id", ids))}
+    outcomes: list[Status | Deferred | None] = []
+    removed = []
+    for command in commands:
+        if allowance.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        message = found.get(command.message_id)
+        if message is None or message.queue != command.queue:
+            outcomes.append(None)
+            continue
+        outcomes.append(Status(message.status))
+        if message.status != Status.PROCESSING:
+            allowance.charge(1, message.bytes)
+            removed.append(found.pop(message.id))
+    remove(tx, removed, CLEANED_UP, "cancelled")
     return outcomes
 
 

@@ -13,7 +13,7 @@ SELECT count(*), max(id), CAST(group_concat(json_object(
         'id', id, 'at', CAST(at AS INTEGER),
         'kind', CASE kind WHEN 0 THEN 'produced' WHEN 1 THEN 'delivered' WHEN 2 THEN 'acked' WHEN 3 THEN 'nacked'
             WHEN 4 THEN 'released' WHEN 5 THEN 'extended' WHEN 6 THEN 'lease_expired' WHEN 7 THEN 'dead_lettered'
-            WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' ELSE 'deleted' END,
+            WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' WHEN 11 THEN 'cancelled' ELSE 'deleted' END,
         'queue', CAST(queue AS TEXT), 'messageId', CAST(message_id AS TEXT), 'sequence', CAST(seq AS INTEGER),
         'attempt', CAST(attempt AS INTEGER), 'reason', CAST(reason AS TEXT), 'target', CAST(target AS TEXT),
         'receivedAt', CAST(received_at AS INTEGER), 'durationMs', CAST(duration_ms AS INTEGER),
@@ -26,7 +26,7 @@ SELECT CAST(group_concat(json_object(
         'id', id, 'at', CAST(at AS INTEGER),
         'kind', CASE kind WHEN 0 THEN 'produced' WHEN 1 THEN 'delivered' WHEN 2 THEN 'acked' WHEN 3 THEN 'nacked'
             WHEN 4 THEN 'released' WHEN 5 THEN 'extended' WHEN 6 THEN 'lease_expired' WHEN 7 THEN 'dead_lettered'
-            WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' ELSE 'deleted' END,
+            WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' WHEN 11 THEN 'cancelled' ELSE 'deleted' END,
         'queue', CAST(queue AS TEXT), 'messageId', CAST(message_id AS TEXT), 'sequence', CAST(seq AS INTEGER),
         'attempt', CAST(attempt AS INTEGER), 'reason', CAST(reason AS TEXT), 'target', CAST(target AS TEXT),
         'receivedAt', CAST(received_at AS INTEGER), 'durationMs', CAST(duration_ms AS INTEGER),
