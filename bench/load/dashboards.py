@@ -2,8 +2,8 @@
 
     python -m bench.load.dashboards URL KEY COUNT
 
-It logs in once, opens COUNT streams, prints "open" when each has got the whole state, reads whatever comes, and ends
-when its standard input does; then it prints how many events it has read.
+It logs in once for each 100 of them, opens COUNT streams, prints "open" when each has got the whole state, reads
+whatever comes, and ends when its standard input does; then it prints how many events it has read.
 """
 
 import http.cookies
@@ -18,6 +18,8 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import httpx
+
+from forq_trio.model import limits
 
 ROOT = Path(__file__).resolve().parents[2]
 VIEW = "/live/overview"
@@ -72,16 +74,18 @@ def _cookie(headers: httpx.Headers, name: str) -> str:
 
 
 def main(url: str, key: str, count: int) -> int:
-    cookie = log_in(url, key)
     address = urlsplit(url)
     assert address.hostname is not None
     assert address.port is not None
-    request = f"GET {VIEW} HTTP/1.1\r\nHost: {address.netloc}\r\nCookie: {cookie}\r\n\r\n".encode()
     selector = selectors.DefaultSelector()
     streams = []
-    for _ in range(count):
+    for number in range(count):
+        if number % limits.UI_CONNECTIONS_A_SESSION_MAX == 0:
+            cookie = log_in(url, key)
+        request = f"GET {VIEW} HTTP/1.1\r\nHost: {address.netloc}\r\nCookie: {cookie}\r\n\r\n".encode()
         stream = socket.create_connection((address.hostname, address.port))
         stream.sendall(request)
+        stream.recv(1)  # so that few connections at once have shown no session yet
         stream.setblocking(False)
         selector.register(stream, selectors.EVENT_READ)
         streams.append(stream)

@@ -38,7 +38,8 @@ from forq_trio.ui.request_reader import Arrived, Bodies, FindViewer, Refused, Re
 
 _RECEIVE_BYTES = 64 * 1024
 _ACCEPT_PAUSE_SECONDS = 0.1
-_ACCEPT_ROUND_MAX = 64
+_ACCEPT_ROUND_MAX = 16
+"""Few, so that those that were accepted show their sessions before others take their places."""
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _REASONS = {
     408: b"The request did not arrive in time.\n",
