@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import trio
 
 from forq_trio.http.message import Request
+from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, RequestParser
 from forq_trio.http.transport.response_bytes import CONTINUE, KEEP_DEFAULT
@@ -61,24 +62,6 @@ class Arrived:
         return b"\r\n".join([*lines, b"", request.body])
 
 
-class Bodies:
-    """A budget for the bodies of all sessions, of which each may use a quarter."""
-
-    def __init__(self, bytes_max: int = limits.UI_BODIES_BYTES_MAX) -> None:
-        self._bytes_max = bytes_max
-        self._used: dict[str, int] = {}
-
-    def change(self, session: str, by_bytes: int) -> bool:
-        """Add bytes, or subtract them; False where that is more than allowed."""
-        used = self._used.get(session, 0) + by_bytes
-        if used:
-            self._used[session] = used
-        else:
-            self._used.pop(session, None)
-        fits = used <= self._bytes_max // 4 and sum(self._used.values()) <= self._bytes_max
-        return fits or by_bytes <= 0
-
-
 class RequestReader:
     """The requests of one connection. receive: waits for bytes, b"" at the end; send: of what a client waits for."""
 
@@ -88,7 +71,7 @@ class RequestReader:
         send: Callable[[bytes], Awaitable[None]],
         client: str,
         find_viewer: FindViewer,
-        bodies: Bodies,
+        bodies: Budget,
     ) -> None:
         self._receive = receive
         self._send = send
@@ -166,7 +149,7 @@ class RequestReader:
                 raise Refused(413)
         elif body_bytes > self._counted_bytes:
             more, self._counted_bytes = body_bytes - self._counted_bytes, body_bytes
-            if not self._bodies.change(self._viewer.digest, more):
+            if not self._bodies.change(self._viewer.holder, more):
                 raise Refused(503)
 
     async def read_ahead(self) -> bool:
@@ -183,7 +166,7 @@ class RequestReader:
     def release(self) -> None:
         """The request has ended, whether it was answered or refused."""
         if self._viewer is not None and self._counted_bytes:
-            self._bodies.change(self._viewer.digest, -self._counted_bytes)
+            self._bodies.change(self._viewer.holder, -self._counted_bytes)
         self._counted_bytes = 0
 
     def close(self) -> None:

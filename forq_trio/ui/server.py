@@ -26,15 +26,17 @@ from hypercorn.utils import parse_socket_addr
 from forq_trio.http.access import client_address
 from forq_trio.http.message import Response
 from forq_trio.http.rejections import counting_refusals
+from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse
 from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
 from forq_trio.model import limits
 from forq_trio.model.errors import Overloaded
+from forq_trio.model.holders import network
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui.connections import Connections, Place
 from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Turn, metered
-from forq_trio.ui.request_reader import Arrived, Bodies, FindViewer, Refused, RequestReader
+from forq_trio.ui.request_reader import Arrived, FindViewer, Refused, RequestReader
 
 _RECEIVE_BYTES = 64 * 1024
 _ACCEPT_PAUSE_SECONDS = 0.1
@@ -84,7 +86,7 @@ class UiServer:
         self.config = _hypercorn_config()
         self.context = WorkerContext(None)
         self.refuse: Refuse = counting_refusals(_refusal, counters)
-        self.bodies = Bodies()
+        self.bodies = Budget(limits.UI_BODIES_BYTES_MAX)
         self.arrivals = LoopShare(limits.UI_ARRIVALS_SHARE_MAX, limits.UI_ARRIVALS_BURST_SECONDS, 1)
         self.keyless = LoopShare(limits.UI_KEYLESS_SHARE_MAX, limits.UI_KEYLESS_BURST_SECONDS, 1)
         self.sessions = LoopShare(
@@ -137,7 +139,7 @@ class UiServer:
         except OSError:
             left = True
         scope = trio.CancelScope()
-        place = None if left else self.places.enter(str(peer[0]), scope.cancel)
+        place = None if left else self.places.enter(network(str(peer[0])), scope.cancel)
         if place is None:
             accepted.close()
             return

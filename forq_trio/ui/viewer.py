@@ -2,6 +2,7 @@
 
 from forq_trio.model.access import ALL_QUEUES, AccessToken, Principal, Scope
 from forq_trio.model.errors import Forbidden
+from forq_trio.model.holders import OWNER, Holder, Kind
 
 
 class Viewer:
@@ -17,6 +18,11 @@ class Viewer:
     def name(self) -> str:
         """The token's name, or "secret"."""
         return "secret" if self.token is None else self.token.name
+
+    @property
+    def holder(self) -> Holder:
+        """Whose share of the server the viewer uses."""
+        return OWNER if self.token is None else Holder(Kind.TOKEN, self.token.name)
 
     @property
     def started_by(self) -> str | None:

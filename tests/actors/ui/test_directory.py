@@ -30,6 +30,9 @@ class Asked:
         self.counted += 1
         return dict.fromkeys(random.sample(self.names, len(self.names)), QueueCounts(ready=1))
 
+    def queue_names(self):
+        return sorted(self.names)
+
     def all_settings(self):
         return {"q0": QueueSettings(dead_letter_queue="q2")}
 

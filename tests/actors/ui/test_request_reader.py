@@ -4,8 +4,10 @@ import h11
 import pytest
 import trio
 
+from forq_trio.http.transport.budget import Budget
 from forq_trio.model import limits
-from forq_trio.ui.request_reader import Arrived, Bodies, Refused, RequestReader
+from forq_trio.model.access import AccessToken, Scope
+from forq_trio.ui.request_reader import Arrived, Refused, RequestReader
 from forq_trio.ui.viewer import Viewer
 from support.actors import elapse
 from support.transport import chunked, get, post
@@ -17,13 +19,17 @@ LOGIN_MAX = limits.UI_LOGIN_BYTES_MAX
 class Wire:
     """What a client sends, in pieces; after the last one it waits (or has left, with `ends`)."""
 
-    def __init__(self, *pieces: bytes, ends: bool = False, bodies: Bodies | None = None) -> None:
+    def __init__(self, *pieces: bytes, ends: bool = False, bodies: Budget | None = None) -> None:
         self._pieces = list(pieces)
         self._ends = ends
         self.sent = b""
         self.received = 0
         self.reader = RequestReader(
-            self._receive, self._send, "192.0.2.1", self._find_viewer, bodies or Bodies()
+            self._receive,
+            self._send,
+            "192.0.2.1",
+            self._find_viewer,
+            bodies or Budget(limits.UI_BODIES_BYTES_MAX),
         )
 
     async def _receive(self) -> bytes:
@@ -41,6 +47,8 @@ class Wire:
 
     @staticmethod
     def _find_viewer(cookies: bytes) -> Viewer | None:
+        if cookies == b"token":
+            return Viewer("token", "digest", AccessToken("narrow", "digest", (Scope.BROWSE,), "*", 0))
         return Viewer("in", "digest", None) if cookies == b"in" else None
 
     async def next(self) -> Arrived:
@@ -149,16 +157,17 @@ async def test_a_session_may_send_more_and_in_many_pieces():
     assert await Wire(post(body + b"x", SESSION)).refused() == 413
 
 
-async def test_all_bodies_have_a_budget_and_a_session_a_share_of_it():
-    bodies = Bodies(bytes_max=40_000)
-    share = post(b"x" * 10_000, SESSION)
-    one, other = Wire(share, bodies=bodies), Wire(share, share, bodies=bodies)
-    assert await one.reader.next() is not None
-    assert await other.refused() == 503
-    one.reader.release()
-    assert (await Wire(share, bodies=bodies).next()).viewer is not None
-    assert bodies.change("somebody else", 10_000)
-    assert not bodies.change("somebody else", 1)
+async def test_all_bodies_have_a_budget_and_a_token_a_share_of_it():
+    bodies = Budget(30_000)
+    from_token, from_secret = post(b"x" * 15_000, "Cookie: token"), post(b"x" * 15_000, SESSION)
+    holding = Wire(from_token, bodies=bodies)
+    assert await holding.reader.next() is not None
+    assert await Wire(from_token, bodies=bodies).refused() == 503
+    assert (await Wire(from_secret, bodies=bodies).next()).viewer is not None
+    holding.reader.release()
+    assert (await Wire(from_token, bodies=bodies).next()).viewer is not None
+    holding.reader.close()
+    assert bodies.used == 0
 
 
 async def test_slow_requests_are_given_up(autojump_clock):
