@@ -104,14 +104,16 @@ def test_on_a_real_terminal(url: str, client: ForqClient, queue: str):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_standard_streams_that_are_closed(url: str, closed: str):
+def test_standard_streams_that_are_closed(url: str, client: ForqClient, queue: str, closed: str):
+    client.produce(queue, "for there is a hint on stderr where there is no queue")
     script = f'exec "$@" {closed}'
     arguments = ["sh", "-c", script, "sh", *command("queues")]
     process = subprocess.run(arguments, env=environment(FORQ_URL=url), capture_output=True, timeout=120)
     assert (process.returncode, process.stderr) == (0, b"")
 
 
-def test_an_output_that_is_full(url: str):
+def test_an_output_that_is_full(url: str, client: ForqClient, queue: str):
+    client.produce(queue, "for nothing is written where there is no queue")
     with open("/dev/full", "wb") as full:
         arguments, env = command("queues"), environment(FORQ_URL=url)
         of_stdout = subprocess.run(arguments, env=env, stdout=full, stderr=subprocess.PIPE, timeout=120)

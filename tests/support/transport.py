@@ -1,11 +1,14 @@
 """A transport on a loopback socket, and a client that says exactly the bytes it is told to."""
 
+import fcntl
+import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import h11
 import trio
+import trio.testing
 
 from forq_trio.http.message import Request, Response, admit_everybody
 from forq_trio.http.transport.server import Server
@@ -38,6 +41,11 @@ class Running:
         client = Client(await trio.open_tcp_stream("127.0.0.1", self.port))
         self.clients.append(client)
         return client
+
+    async def until_nobody_is_connected(self) -> None:
+        while self.server.connections:
+            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
 
     async def close(self) -> None:
         for client in self.clients:
@@ -91,12 +99,19 @@ class Answer:
 class Client:
     """One connection. Responses are read with h11, which shares no code with what is tested."""
 
-    def __init__(self, stream: trio.abc.Stream) -> None:
+    def __init__(self, stream: trio.SocketStream) -> None:
         self.stream = stream
         self._received = b""
 
     async def send(self, data: bytes) -> None:
         await self.stream.send_all(data)
+
+    async def arrived(self) -> None:
+        """Wait until the server's side has everything that was sent, and every task waits for something else."""
+        unconfirmed = bytearray(4)
+        while fcntl.ioctl(self.stream.socket.fileno(), termios.TIOCOUTQ, unconfirmed) or any(unconfirmed):
+            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
 
     async def answer(self, method: str = "GET") -> Answer:
         """The next response; fails if the connection ends first."""

@@ -1,8 +1,5 @@
 """All request bodies of a server together have a bound: nobody fills its memory with bodies that never end."""
 
-import trio
-import trio.testing
-
 from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.model.holders import OWNER
@@ -26,7 +23,7 @@ async def test_a_body_beyond_the_budget_is_refused_and_the_next_one_is_not() -> 
     async with running(config=CONFIG) as transport:
         first, second, third = [await transport.connect() for _ in range(3)]
         await first.send(post(BODY)[:-1])
-        await trio.testing.wait_all_tasks_blocked(0.02)
+        await first.arrived()
         await second.send(post(BODY)[:-1])
         refused = await second.answer()
         assert refused.status == 503
@@ -34,7 +31,7 @@ async def test_a_body_beyond_the_budget_is_refused_and_the_next_one_is_not() -> 
         await first.send(BODY[-1:])
         assert (await first.answer()).body.endswith(BODY)
         await third.send(post(BODY)[:-1])
-        await trio.testing.wait_all_tasks_blocked(0.02)
+        await third.arrived()
         await third.send(BODY[-1:])
         assert (await third.answer()).status == 200
 
@@ -44,17 +41,16 @@ async def test_a_client_that_leaves_gives_its_share_back() -> None:
         for _ in range(3):
             client = await transport.connect()
             await client.send(post(BODY)[:-1])
-            await trio.testing.wait_all_tasks_blocked(0.02)
+            await client.arrived()
             await client.close()
-            while transport.server.connections:
-                await trio.lowlevel.checkpoint()
+            await transport.until_nobody_is_connected()
 
 
 async def test_http2_shares_the_budget() -> None:
     async with running(config=CONFIG) as transport:
         holding = await transport.connect()
         await holding.send(post(BODY)[:-1])
-        await trio.testing.wait_all_tasks_blocked(0.02)
+        await holding.arrived()
         assert await post_over_http2(transport) == 503
         await holding.send(BODY[-1:])
         assert (await holding.answer()).status == 200

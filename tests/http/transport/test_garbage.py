@@ -4,7 +4,6 @@ import gc
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.http.message import NO_CONTENT, Request
 from forq_trio.http.transport.connection import Connection
@@ -39,12 +38,12 @@ async def ends_before_its_request(client):
 
 async def ends_with_requests_that_wait_for_their_turn(client):
     await client.send(get("/wait") * 5)
-    await wait_all_tasks_blocked(0.05)
+    await client.arrived()
 
 
 async def ends_in_a_long_poll(client):
     await client.send(get("/poll"))
-    await wait_all_tasks_blocked(0.05)
+    await client.arrived()
 
 
 @pytest.mark.usefixtures("_no_collections")
@@ -76,5 +75,5 @@ async def test_a_connection_that_ended_is_gone(ending):
             await ending(client)
             await client.close()
         release.set()
-        await wait_all_tasks_blocked(0.05)
+        await transport.until_nobody_is_connected()
         assert alive() == before

@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from contextlib import suppress
+from math import inf
 
 import hpack
 import pytest
@@ -18,7 +19,7 @@ from forq_trio.http.transport.http2.frame_allowance import FrameAllowance
 from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Stream
 from forq_trio.model import limits
-from support.transport import running
+from support.transport import Client, running
 
 from .test_http2 import frame
 from .test_http2_rules import PING, PSEUDO, SETTINGS, frames_behind, frames_until, number, request, status
@@ -65,7 +66,7 @@ NEVER_READ = {
 
 
 @pytest.mark.parametrize("what", NEVER_READ)
-async def test_who_never_reads_is_not_read_from(what: str):
+async def test_who_never_reads_is_not_read_from(what: str, mock_clock):
     """Requests stay unread when as much as is allowed waits to be sent; then the connection is cut."""
     response, bytes_max = NEVER_READ[what]
     asked = 0
@@ -75,14 +76,24 @@ async def test_who_never_reads_is_not_read_from(what: str):
         asked += 1
         return Response(response.status, bytes(len(response.body)), headers=response.headers)
 
-    async with running(handler, TransportConfig(send_seconds=0.3)) as transport:
+    data = frames.PREFACE + SETTINGS + frame(8, 0, 0, number(2**30))
+    data += b"".join(request(stream_id=1 + 2 * each) for each in range(50_000))
+
+    async def send_too_much(client: Client) -> None:
+        with pytest.raises(trio.BrokenResourceError):
+            await client.send(data)
+
+    config = TransportConfig()
+    async with running(handler, config, seconds=inf) as transport, trio.open_nursery() as nursery:
         client = await transport.connect()
-        data = frames.PREFACE + SETTINGS + frame(8, 0, 0, number(2**30))
-        data += b"".join(request(stream_id=1 + 2 * each) for each in range(50_000))
         tracemalloc.start()
         try:
-            with pytest.raises(trio.BrokenResourceError):
-                await client.send(data)
+            nursery.start_soon(send_too_much, client)
+            while asked < limits.HTTP2_STREAMS_MAX:
+                await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            mock_clock.jump(config.send_seconds + 1)
+            await transport.until_nobody_is_connected()
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -218,11 +229,9 @@ async def test_a_connection_that_has_ended_leaves_nothing_to_collect(leaving: st
             for _ in range(3):
                 client = await transport.connect()
                 await client.send(frames.PREFACE + SETTINGS + LEAVING[leaving])
-                await trio.testing.wait_all_tasks_blocked(0.05)
+                await client.arrived()
                 await client.close()
-            while transport.server.connections:
-                await trio.lowlevel.checkpoint()
-            await trio.testing.wait_all_tasks_blocked(0.05)
+            await transport.until_nobody_is_connected()
             assert alive() == before
     finally:
         gc.enable()

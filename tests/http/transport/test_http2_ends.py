@@ -90,9 +90,9 @@ async def test_a_stopping_server_waits_for_the_first_request_of_a_connection(bef
     async with running() as transport, trio.open_nursery() as nursery:
         client = await transport.connect()
         await client.send(before)
-        await trio.testing.wait_all_tasks_blocked(0.01)
+        await client.arrived()
         nursery.start_soon(transport.server.drain, 60)
-        await trio.testing.wait_all_tasks_blocked(0.01)
+        await trio.testing.wait_all_tasks_blocked()
         rest = (frames.PREFACE + SETTINGS + request())[len(before) :]
         last = await frames_behind(client, rest, [frames.GOAWAY])
         assert last[frames.HEADERS][0] == 1
@@ -156,7 +156,6 @@ async def test_a_client_that_has_left_with_its_answer_half_sent_is_not_waited_fo
         client = await transport.connect()
         window = frames.settings_frame({4: frames.WINDOW_BYTES_MAX}) + frames.window_update_frame(0, 2**30)
         await client.send(frames.PREFACE + window + request())
-        await trio.testing.wait_all_tasks_blocked(0.05)
+        await client.arrived()
         await client.stream.send_eof()
-        while transport.server.connections:
-            await trio.lowlevel.checkpoint()
+        await transport.until_nobody_is_connected()

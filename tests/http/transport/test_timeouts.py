@@ -62,8 +62,9 @@ async def test_the_default_limits_to_the_moment(mock_clock):
     async with running(seconds=inf) as transport:
         idle, head, body = [await transport.connect() for _ in range(3)]
         await head.send(get()[:-2])
+        await head.arrived()
         await body.send(post(b"1234")[:-2])
-        await trio.testing.wait_all_tasks_blocked()
+        await body.arrived()
 
         async def open_at(seconds):
             mock_clock.jump(seconds - trio.current_time() + began)

@@ -107,6 +107,6 @@ class Queue:
         return self.client.get(f"{self.url}/api/v1/queues/{self.name}").json()
 
     def until_waiting(self, receivers: int) -> None:
-        """Return when so many receivers are parked on it."""
-        while self.counts()["waiting"] != receivers:
+        """Return when so many receivers are parked on it; a queue that nobody has used has no counts."""
+        while self.counts().get("waiting", 0) != receivers:
             pass

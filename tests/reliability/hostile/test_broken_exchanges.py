@@ -20,7 +20,7 @@ pytestmark = pytest.mark.process
 TRIES = count("broken_exchanges")
 SECONDS_MEDIAN_MAX = 0.1
 ROUND_TRIPS_MEDIAN_MAX = 50
-SECONDS_MAX = 5.0
+SECONDS_MAX = 30.0  # long before a lease ends
 BIG = "\x01" * 250_000  # six bytes each in JSON
 
 RECEIVES = {
@@ -113,14 +113,14 @@ def test_an_answer_that_is_cut_while_it_is_written_costs_no_message(port, queue,
 def test_an_answer_that_was_written_is_the_clients_read_or_not(port, queue) -> None:
     """The limit of the promise: what the kernel has taken cannot be taken back, so the lease has to end first."""
     queue.send()
+    started = time.perf_counter()
     with connect(port) as client:
         client.sendall(request("POST", f"{queue.path}/receive", {"leaseMs": 500}))
         assert client.recv(1) == b"H"
         reset(client)
-    started = time.perf_counter()
     (message,) = queue.receive()
     assert message["attempts"] == 2
-    assert time.perf_counter() - started > 0.3
+    assert time.perf_counter() - started > 0.45
 
 
 @pytest.mark.parametrize("how", BREAKS)

@@ -33,16 +33,16 @@ class NoTokens:
 def ratio(look: Callable[[bytes], object], secret: bytes, rng: random.Random) -> float:
     """How much longer a key is looked at whose last byte is wrong than one whose first is.
 
-    Both in turns, in random order, so that whatever else the machine does happens to both; and of each the lower
-    quartile, which interruptions hardly move.
+    Processor time, of both in turns and in random order, so that whatever else the machine does happens to both; and of
+    each the lower quartile, which interruptions hardly move.
     """
     keys = {"early": b"?" + secret[1:], "late": secret[:-1] + b"?"}
     seconds: dict[str, list[float]] = {"early": [], "late": []}
     for _ in range(ROUNDS):
         for name in rng.sample(sorted(keys), 2):
-            started = time.perf_counter()
+            started = time.thread_time()
             look(keys[name])
-            seconds[name].append(time.perf_counter() - started)
+            seconds[name].append(time.thread_time() - started)
     quartile = {name: statistics.quantiles(values, n=4)[0] for name, values in seconds.items()}
     return quartile["late"] / quartile["early"]
 
