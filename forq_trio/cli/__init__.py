@@ -3,9 +3,13 @@
 This module imports nothing before `main` runs, so that Ctrl-C ends it quietly from then on.
 """
 
+COMPLETION_VARIABLE = "_FORQ_COMPLETE"
+"""Set by the script of `forq completion` where it asks for completions; click derives it from the command's name."""
+
 
 def main() -> None:
     """The console script."""
+    import os
     import sys
 
     from forq_trio.cli.streams import drop_unwritten, open_missing_streams
@@ -19,7 +23,8 @@ def main() -> None:
 
             code = run()
     except ExtraMissing as missing:
-        print(f"forq: {missing}", file=sys.stderr)
+        if COMPLETION_VARIABLE not in os.environ:  # a shell that completes a line has no use for the advice
+            print(f"forq: {missing}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         code = 130

@@ -38,6 +38,7 @@ _MODULES = {
     "backup": "files",
     "restore": "files",
     "compact": "files",
+    "completion": "completion",
 }
 
 

@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from forq_trio.config.load import Loaded
 
 
+_APART = "sasquatch"
+
+
+class _SettingOption(click.Option):
+    """section: that of the setting in the TOML file."""
+
+    def __init__(self, *arguments: Any, section: str, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.section = section
+
+
 def _setting_options() -> list[click.Parameter]:
     from forq_trio.config.settings import SETTINGS
 
@@ -29,12 +40,22 @@ def _setting_options() -> list[click.Parameter]:
             alone: dict[str, Any] = {"metavar": setting.form.metavar}
             if isinstance(setting.default, bool):
                 alone = {"metavar": f"[{setting.form.metavar}]", "is_flag": False, "flag_value": "true"}
-            options.append(click.Option(names, help=f"{setting.doc}  [env var: {setting.variable}]", **alone))
+            options.append(_SettingOption(names, section=setting.section, help=setting.doc, **alone))
     return options
 
 
+def _write_section(
+    ctx: click.Context, formatter: click.HelpFormatter, section: str, options: list[click.Parameter]
+) -> None:
+    with formatter.section(f"[{section}]" if section else "Options"):
+        formatter.write_dl([record for each in options if (record := each.get_help_record(ctx)) is not None])
+
+
 class _WithSettings(click.Command):
-    """A command with every setting as an option, after those of its own."""
+    """A command with every setting as an option, after those of its own, under the heading of its section.
+
+    The help leaves out those of Sasquatch's API, which few need, and says where they are.
+    """
 
     _own: list[click.Parameter]
 
@@ -50,7 +71,45 @@ class _WithSettings(click.Command):
     def params(self, own: list[click.Parameter]) -> None:
         self._own = own
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for section, options in self._sections(ctx).items():
+            if section != _APART:
+                _write_section(ctx, formatter, section, options)
 
+    def show_apart(self, ctx: click.Context) -> None:
+        formatter = ctx.make_formatter()
+        _write_section(ctx, formatter, _APART, self._sections(ctx)[_APART])
+        click.echo(formatter.getvalue(), nl=False)
+
+    def _sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
+        sections: dict[str, list[click.Parameter]] = {}
+        for each in self.get_params(ctx):
+            sections.setdefault(each.section if isinstance(each, _SettingOption) else "", []).append(each)
+        return sections
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        formatter.write_text(
+            "Settings are grouped by their section of the TOML file. Each is an environment variable as well:"
+            " --api-addr is FORQ_API_ADDR."
+        )
+
+
+def _show_apart(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        assert isinstance(context.command, _WithSettings)
+        context.command.show_apart(context)
+        context.exit()
+
+
+_apart_option = click.option(
+    f"--help-{_APART}",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_apart,
+    help="Show the settings of Sasquatch's API and exit.",
+)
 _file_option = click.option(
     "--config", "file", metavar="FILE", type=Path, help="The TOML file.  [env var: FORQ_CONFIG]"
 )
@@ -73,6 +132,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     help="Write the server's URL to this file once it listens, and below it the admin UI's; before that it is empty.",
 )
 @_file_option
+@_apart_option
 def serve(file: Path | None, url_file: Path | None, **settings: Any) -> int:
     """Run the server until SIGTERM, SIGINT or SIGHUP.
 
@@ -105,6 +165,7 @@ def _tell(told: TextIO, url: str, ui_url: str | None) -> None:
 @click.option("--example", is_flag=True, help="Print a TOML file with every key and its default instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object by section and key.")
 @_file_option
+@_apart_option
 def config(example: bool, as_json: bool, file: Path | None, **settings: Any) -> None:
     """Print the settings in effect and where each comes from; secrets are masked."""
     from forq_trio.config import report

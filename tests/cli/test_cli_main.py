@@ -33,7 +33,7 @@ def test_version_and_help(forq: Forq):
     for arguments in (("--help",), ("-h",)):
         outcome = forq(*arguments)
         assert outcome.code == 0
-        assert "  receive    Receive messages, once or as they come.\n" in outcome.out
+        assert "  receive     Receive messages, once or as they come.\n" in outcome.out
     assert forq("send", "-h").code == 0
 
 

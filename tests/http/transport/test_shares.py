@@ -152,11 +152,11 @@ async def test_a_token_leaves_something_to_others():
         statuses = []
         for client in greedy:
             await client.send(post(BODY, "X-API-Key: one")[:-1])
-            await trio.testing.wait_all_tasks_blocked(0.02)
+            await client.arrived()
         assert (await greedy[-1].answer()).status == 503
         other = await transport.connect()
         await other.send(post(BODY, "X-API-Key: owner")[:-1])
-        await trio.testing.wait_all_tasks_blocked(0.02)
+        await other.arrived()
         for client in (other, *greedy[:2]):
             await client.send(BODY[-1:])
             statuses.append((await client.answer()).status)

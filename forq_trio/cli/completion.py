@@ -1,0 +1,16 @@
+"""`forq completion`: the script by which a shell completes commands, options and choices; click makes it."""
+
+import click
+from click.shell_completion import get_completion_class
+
+from forq_trio.cli import COMPLETION_VARIABLE
+
+
+@click.command(short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script by which the shell completes the commands, options and choices of forq."""
+    script = get_completion_class(shell)
+    assert script is not None, shell
+    click.echo(script(context.find_root().command, {}, "forq", COMPLETION_VARIABLE).source())
