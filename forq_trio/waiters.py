@@ -22,6 +22,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import count, islice
+from math import inf
 from typing import Any, Generic
 
 import trio
@@ -195,11 +196,12 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else float("inf")
 
-    def expire(self, now: float) -> None:
-        """Answer every receiver whose deadline has passed with no messages. now: infinity for all of them."""
-        while self.next_deadline() <= now:
+    def expire(self, now: float, most: float = inf) -> None:
+        """Answer receivers whose deadline has passed with no messages, `most` of them. now: infinity for all."""
+        while most > 0 and self._deadlines and self.next_deadline() <= now:
             if not self._deadlines:
                 return
+            most -= 1
             call = heapq.heappop(self._deadlines)[2]
             self.remove(call)
             call.resolve(())

@@ -268,7 +268,7 @@ class WriterActor:
         self._set_timer()
         try:
             while (taken := await self._inbox.take()) is not None:
-                self.parked.expire(trio.current_time())
+                self.parked.expire(trio.current_time(), limits.WAITS_ENDED_MAX)
                 calls = self._sort_out(taken)
                 if calls or self._is_due():
                     await self._run_batch(calls)

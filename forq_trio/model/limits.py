@@ -290,6 +290,7 @@ BODY_SECONDS_MAX = 45.0
 IDLE_SECONDS_MAX = 300.0
 SEND_SECONDS_MAX = 45.0
 CONNECTIONS_MAX = 10_000
+WAITS_ENDED_MAX = 32  # in one pass of the loop, because their clients left or their time is over
 OPEN_FILES_BESIDE_MAX = 256  # readers (three files each), writer, checkpointer, listeners, log
 PIPELINED_REQUESTS_MAX = 64
 RECEIVE_CHUNK_BYTES = 64 * KIB

@@ -35,6 +35,7 @@ class Http1Connection:
         "_sending",
         "_services",
         "_serving",
+        "_stalls",
         "_unparsed",
         "_wire",
     )
@@ -47,10 +48,11 @@ class Http1Connection:
         self._unparsed = b""
         self._closing = False
         self._client_left = False
+        self._stalls = False
         self._sending = False
         self._counted_body_bytes = 0
         self._admitted: Request | None = None  # whose body is arriving or being worked on
-        watch = DisconnectWatch(services.watchers, self._watch_client)
+        watch = DisconnectWatch(services.watchers, wire, self._lose_client)
         self._parser = RequestParser(services.config, client, watch.open)
 
     # Called by the owner. These methods do not wait.
@@ -65,10 +67,14 @@ class Http1Connection:
         self._closing = True
 
     def finish_idle(self) -> None:
-        """Close at once if no request is running."""
-        answering = self._owner.deadline == inf or self._sending
-        if not answering and self._parser.phase == IDLE and not self._unparsed:
+        """Close if no request is running, or one that is not whole has not come further since the last call."""
+        if self._owner.deadline == inf or self._sending or self._unparsed:
+            return
+        if self._parser.phase == IDLE:
             self._owner.cut()
+        elif self._stalls:
+            self.expire()
+        self._stalls = True
 
     # The connection's own task.
 
@@ -102,6 +108,7 @@ class Http1Connection:
                 data = await wire.receive(config.receive_chunk_bytes, limits.RECEIVE_TRIES_MAX)
                 if not data:
                     return
+                self._stalls = False
             if len(data) > portion_bytes:
                 data = self._first_portion(data, portion_bytes)
             phase = parser.phase
@@ -215,23 +222,14 @@ class Http1Connection:
         services = self._services
         self._sending = True
         self._owner.deadline = inf
-        with trio.move_on_after(services.config.linger_seconds):
+        with trio.move_on_after(services.linger_seconds(is_closing=self._closing)):
             omit_body = self._parser.target[0] == "HEAD"
             await self._wire.send_all(services.response_encoder.encode(response, CLOSE, omit_body=omit_body))
             self._wire.send_eof()
             while await self._wire.receive(services.config.receive_chunk_bytes):
                 continue
 
-    async def _watch_client(self) -> None:
-        """Receive until the client disconnects, which ends this connection, or has sent as much as is read ahead."""
-        ahead_bytes_max = self._services.config.receive_chunk_bytes
-        while len(self._unparsed) < ahead_bytes_max:
-            received = await self._wire.receive(ahead_bytes_max - len(self._unparsed))
-            if not received:
-                break
-            self._unparsed += received
-        else:
-            if not self._wire.peer_closed():
-                return
+    def _lose_client(self) -> None:
+        """The client has left while its request waited; an answer that is ready now is given back."""
         self._client_left = True
         self._owner.cut()

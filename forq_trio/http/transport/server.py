@@ -132,19 +132,20 @@ class Server:
         """Stop accepting, let running requests finish for `seconds`, cut the rest; returns when `serve` has ended.
 
         Requests are answered with `Connection: close`. Idle connections stay open for SHUTDOWN_IDLE_SECONDS: their next
-        request may be on its way, and its client could not tell a lost request from an executed one. Cancelled, no
-        connection is cut until `serve` is cancelled. Returns True if all requests finished in time.
+        request may be on its way, and its client could not tell a lost request from an executed one. A request that is
+        not whole is given up when nothing more of it comes for as long. Cancelled, no connection is cut until `serve`
+        is cancelled. Returns True if all requests finished in time.
         """
         self.stop_accepting()
         for connection in self._connections:
             connection.finish()
         if self._connections:
             with trio.move_on_after(seconds):
-                with trio.move_on_after(limits.SHUTDOWN_IDLE_SECONDS):
-                    await self._all_closed.wait()
-                for connection in self._connections:
-                    connection.finish_idle()
-                await self._all_closed.wait()
+                while not self._all_closed.is_set():
+                    with trio.move_on_after(limits.SHUTDOWN_IDLE_SECONDS):
+                        await self._all_closed.wait()
+                    for connection in self._connections:
+                        connection.finish_idle()
         in_time = not self._connections
         for connection in self._connections:
             connection.cut()

@@ -13,6 +13,7 @@ from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
+from forq_trio.model import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ class Services:
     on_error: Callable[[Exception], None]
     refuse: Refuse
     http2_turn: trio.Lock = field(default_factory=trio.Lock)
+
+    def linger_seconds(self, *, is_closing: bool) -> float:
+        """How long to read what a client still sends behind its last answer. is_closing: the server ends."""
+        seconds = self.config.linger_seconds
+        return min(seconds, limits.SHUTDOWN_IDLE_SECONDS) if is_closing else seconds
 
     def judge(self, request: Request) -> Response | None:
         """`admit`, with an unexpected exception answered like one of the handler."""

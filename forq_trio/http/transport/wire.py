@@ -44,6 +44,11 @@ class Wire(Protocol):
         """Send everything. Raises ConnectionLost; cancelled, an unknown part has been sent."""
         ...
 
+    @property
+    def file_number(self) -> int:
+        """The number of the socket's file."""
+        ...
+
     def peer_closed(self) -> bool:
         """Whether the peer is known to have closed its side. Costs a system call; False where it cannot be seen."""
         ...
@@ -118,6 +123,10 @@ class SocketWire:
                 return
             await trio.lowlevel.wait_writable(self.socket)
 
+    @property
+    def file_number(self) -> int:
+        return self.socket.fileno()
+
     def peer_closed(self) -> bool:
         try:
             if not self.socket.recv(1, socket.MSG_PEEK):
@@ -180,6 +189,10 @@ class StreamWire:
         remaining = memoryview(data)
         while remaining:
             remaining = remaining[await self.send_some(remaining) :]
+
+    @property
+    def file_number(self) -> int:
+        return self.stream.transport_stream.socket.fileno()
 
     def peer_closed(self) -> bool:
         return _hung_up(self.stream.transport_stream.socket.fileno())

@@ -8,9 +8,12 @@ import trio
 import trio.testing
 
 from forq_trio.http.message import Response
+from forq_trio.http.transport.http2 import frames
 from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from support.transport import Running, get, post
+
+from .test_http2_rules import PING, SETTINGS, frames_behind, number, request
 
 
 @pytest.fixture
@@ -65,6 +68,20 @@ async def test_drain_cuts_what_takes_too_long(transport):
     await transport.server.drain(0.05)
     assert await busy.ends() == b""
     assert transport.server.connections == 0
+
+
+async def test_drain_gives_up_requests_that_come_no_further(transport):
+    """Over HTTP/2 their clients may send them elsewhere at once."""
+    clients = [await transport.connect() for _ in range(3)]
+    head = request((b":method", b"POST"), flags=4)
+    await frames_behind(clients[0], frames.PREFACE + SETTINGS + head + PING, [frames.PING])
+    await clients[1].send(post(b"1234")[:-2])
+    await clients[2].send(get()[:-2])
+    await trio.testing.wait_all_tasks_blocked()
+    assert await transport.server.drain(60)
+    assert number(frames.REFUSED_STREAM) in await clients[0].ends()
+    for client in clients[1:]:
+        assert (await client.answer()).status == 408
 
 
 async def test_drain_of_an_idle_server_and_twice(transport):

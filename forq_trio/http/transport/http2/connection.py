@@ -30,6 +30,7 @@ class Http2Connection:
         self._sending = trio.CancelScope()
         self._sending_since = inf
         self._is_gone = False
+        self._is_finishing = False
         self._to_send = trio.Event()
         self._sent = trio.Event()
 
@@ -54,12 +55,16 @@ class Http2Connection:
 
     def finish(self) -> None:
         """Close when everything is answered for a moment: GOAWAY tells the client which requests were not served."""
+        self._is_finishing = True
         self._protocol.end_when_idle()
         self._wake()
 
     def finish_idle(self) -> None:
-        """Close when the running requests are answered, and serve no others."""
+        """Close when the running requests are answered, and serve no others; those that are not whole and have not come
+        further since the last call are given up.
+        """
         self._protocol.end()
+        self._protocol.end_stalled()
         self._wake()
 
     # The connection's own tasks.
@@ -188,7 +193,7 @@ class Http2Connection:
         """A close with unread bytes would reset the connection, and the client lose the last frames, so they are read
         for a while.
         """
-        with trio.move_on_after(self._services.config.linger_seconds):
+        with trio.move_on_after(self._services.linger_seconds(is_closing=self._is_finishing)):
             self._wire.send_eof()
             while await self._wire.receive(self._services.config.receive_chunk_bytes):
                 continue

@@ -5,12 +5,10 @@ whose headers cost more, so that nobody else waits for a client that sends many.
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
 - `output` has what is to be sent,
 - `deadline` is no later than the moment at which `end_overdue` has something to do.
-A request is admitted when its head ends: one without a right key is answered at once, and nothing of it is kept.
-Requests that cannot be served are answered here. A mistake that concerns one stream resets it; any other raises
-ConnectionFault, after which only `fail` may be called.
-
-The client's side is bounded: open streams and running handlers, bytes of a header block, bodies (Bodies), answers
-(AnswerBudget), and frames that bring no request further (FrameAllowance).
+A request is admitted when its head ends: one without a right key is answered at once, as are others that cannot be
+served, and nothing of it is kept. A mistake that concerns one stream resets it; any other raises ConnectionFault, after
+which only `fail` may be called. The client's side is bounded: open streams and running handlers, bytes of a header
+block, bodies (Bodies), answers (AnswerBudget), and frames that bring no request further (FrameAllowance).
 """
 
 from collections.abc import Callable
@@ -30,9 +28,7 @@ from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
 
 # What a header block counts for, in frames: it is decoded, and may start a request.
-_FRAMES_PER_BLOCK = 3
-_BLOCK_BYTES_PER_FRAME = 64
-_BLOCK_FIELDS_PER_FRAME = 4
+_FRAMES_PER_BLOCK, _BLOCK_BYTES_PER_FRAME, _BLOCK_FIELDS_PER_FRAME = 3, 64, 4
 
 
 class Http2Protocol:
@@ -156,6 +152,15 @@ class Http2Protocol:
             self.is_closing = True
             self._goaway(frames.NO_ERROR)
 
+    def end_stalled(self) -> None:
+        """Give up requests that have not come further since the last call: their clients may send them elsewhere."""
+        for stream in list(self.streams.open.values()):
+            if stream.is_made:
+                self._reset_made(stream)
+            elif stream.stalls and not stream.is_whole and not stream.is_answered:
+                self.reset(stream, frames.REFUSED_STREAM)
+            stream.stalls = True
+
     def fail(self, code: int) -> None:
         """End at once, because the client broke a rule; answers that were made to their end are still sent."""
         self._drop_open()
@@ -180,8 +185,7 @@ class Http2Protocol:
             if now < stream.deadline:
                 self.deadline = min(self.deadline, stream.deadline)
             elif stream.is_made:
-                self.streams.close(stream.id, by_reset=True)
-                self.output.add(frames.reset_frame(stream.id, frames.NO_ERROR))
+                self._reset_made(stream)
             elif not stream.is_answered:
                 self._refuse(stream, 408)
             elif self.output.window > 0 and not self.output.unsent_bytes:
@@ -194,6 +198,10 @@ class Http2Protocol:
             else:
                 self.deadline = min(self.deadline, self._idle_since + self._config.idle_seconds)
         return False
+
+    def _reset_made(self, stream: Stream) -> None:
+        self.streams.close(stream.id, by_reset=True)
+        self.output.add(frames.reset_frame(stream.id, frames.NO_ERROR))
 
     # Answers.
 
@@ -317,8 +325,8 @@ class Http2Protocol:
             self._open(stream_id, read_head(block.fields, self._config), block.is_last)
 
     def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
-        window_bytes = limits.HTTP2_STREAM_WINDOW_BYTES
-        stream = Stream(stream_id, head, self._bodies.holder, window_bytes, self._initial_send_window)
+        windows = limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window
+        stream = Stream(stream_id, head, self._bodies.holder, *windows, self._services.watchers.end_soon)
         self.streams.open[stream_id] = stream
         refused = self._bodies.admit(stream)
         if refused is not None:
@@ -358,6 +366,7 @@ class Http2Protocol:
         if stream.is_whole:
             raise StreamFault(frames.STREAM_CLOSED)
         stream.receive_window -= len(payload)
+        stream.stalls = False
         content = frames.without_padding(payload, flags)
         is_last = bool(flags & frames.END_STREAM)
         if not content and not is_last:

@@ -23,11 +23,13 @@ class Stream(AbstractAsyncContextManager[None]):
     the answer is being sent. is_made: its last frame was made. is_lost: the client will not get it. is_waiting: it is
     in line to send. deadline: when the body has to be whole, or the answer sent. receive_window, send_window: how many
     bytes the client may send yet, and we. rest: the part of the answer's body for which no frame was made.
-    answer_bytes: what the answer counts for. scope: of the task with the handler.
+    answer_bytes: what the answer counts for. scope: of the task with the handler. stalls: no DATA came since the last
+    look. end_soon: see `DisconnectWatchers`.
     """
 
     __slots__ = (
         "_cancel_when_lost",
+        "_end_soon",
         "answer_bytes",
         "body",
         "deadline",
@@ -46,10 +48,17 @@ class Stream(AbstractAsyncContextManager[None]):
         "rest",
         "scope",
         "send_window",
+        "stalls",
     )
 
     def __init__(
-        self, stream_id: int, head: Head, holder: Holder, receive_window: int, send_window: int
+        self,
+        stream_id: int,
+        head: Head,
+        holder: Holder,
+        receive_window: int,
+        send_window: int,
+        end_soon: Callable[[Callable[[], None]], None],
     ) -> None:
         self.id = stream_id
         self.head = head
@@ -69,6 +78,8 @@ class Stream(AbstractAsyncContextManager[None]):
         self.answer_bytes = 0
         self.on_unsent: Callable[[], None] | None = None
         self.scope = trio.CancelScope()
+        self.stalls = False
+        self._end_soon = end_soon
         self._cancel_when_lost = False
 
     def lose(self) -> None:
@@ -78,6 +89,10 @@ class Stream(AbstractAsyncContextManager[None]):
         on_unsent, self.on_unsent = self.on_unsent, None
         if on_unsent is not None:
             on_unsent()
+        if self._cancel_when_lost:
+            self._end_soon(self._cancel_wait)
+
+    def _cancel_wait(self) -> None:
         if self._cancel_when_lost:
             self.scope.cancel()
 
