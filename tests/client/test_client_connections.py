@@ -294,11 +294,16 @@ def test_the_session_tickets_of_tls_are_no_answer(authority: trustme.CA, tmp_pat
         assert connections(script) == [0, 0, 0]
 
 
-def test_connections_are_bounded_and_given_out_in_order(no_proxy: None):
+def test_connections_are_bounded_and_given_out_in_order(monkeypatch: pytest.MonkeyPatch):
     """Who waits for a connection gets the first that is free, before those who come later."""
-    together = CLIENT_CONNECTIONS_MAX
-    waiting, served = SimpleQueue[int](), SimpleQueue[int]()
+    waiting, wait = SimpleQueue[None](), Signal.wait
     go_on = threading.Semaphore(0)
+
+    def wait_and_say(signal: Signal, seconds: float) -> bool:
+        waiting.put(None)
+        return wait(signal, seconds)
+
+    monkeypatch.setattr(Signal, "wait", wait_and_say)
 
     def serve(peer: Peer, number: int, script: Script) -> None:
         while request := peer.request():
@@ -308,32 +313,27 @@ def test_connections_are_bounded_and_given_out_in_order(no_proxy: None):
 
     with scripted(serve) as script:
         pool = Pool(script.url)
-
-        def ask(number: int) -> None:
-            pool.exchange(Request("GET", f"/{number}", (), b"", 30.0))
-            served.put(number)
-
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(together + 3)]
-        for thread in threads[:together]:
+        threads = [
+            threading.Thread(target=pool.exchange, args=(Request("GET", f"/{number}", (), b"", 30.0),))
+            for number in range(CLIENT_CONNECTIONS_MAX + 3)
+        ]
+        for thread in threads[:CLIENT_CONNECTIONS_MAX]:
             thread.start()
-        for _ in range(together):
+        for _ in range(CLIENT_CONNECTIONS_MAX):
             script.requests.get()
-        for number, thread in enumerate(threads[together:]):
+        for thread in threads[CLIENT_CONNECTIONS_MAX:]:
             thread.start()
-            while len(pool._slots._waiting) <= number:
-                pass
+            waiting.get()
         assert script.requests.qsize() == 0
         late = []
         for _ in range(3):
             go_on.release()
             late.append(script.requests.get()[1].split(b" ")[1])
-        assert late == [b"/%d" % (together + number) for number in range(3)]
-        for _ in range(together):
-            go_on.release()
+        assert late == [b"/%d" % (CLIENT_CONNECTIONS_MAX + number) for number in range(3)]
+        go_on.release(CLIENT_CONNECTIONS_MAX)
         for thread in threads:
             thread.join()
         pool.close()
-    assert waiting.qsize() == 0
 
 
 def test_without_a_free_connection_a_request_is_not_sent(monkeypatch: pytest.MonkeyPatch):
