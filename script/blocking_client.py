@@ -38,7 +38,7 @@ WORDS = (
     (r"\bAsync(?=(?:ForqClient|Connection|Pipelines|Pool|Stream|TcpStream|TlsStream|Transport)\b)", ""),
     (r"\b__a(?=enter__|exit__)", "__"),
     (r"\baclose\b", "close"),
-    (r"\baio_(?=connection\b|pipelines\b|pool\b|streams\b|waits\b)", "sync_"),
+    (r"\baio_(?=connection\b|pipelines\b|pool\b|sharing\b|streams\b|waits\b)", "sync_"),
 )
 
 

@@ -68,7 +68,8 @@ class AsyncForqClient(AsyncPipelines):
     one of Forq's.
 
     Cancelling a call closes its connection; what it asked for may have happened or not. The server notices at
-    once and releases the messages of a cancelled `receive`.
+    once and releases the messages of a cancelled `receive`. Acks of one pass of the event loop share a request, which
+    goes on for the others when one of them is cancelled.
     """
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
@@ -134,7 +135,8 @@ class AsyncForqClient(AsyncPipelines):
         none. Several: a result for each, in their order, also for those that are refused; raises TypeError for what is
         neither.
         """
-        return await self._settle("ack", queue, receipts, AckRequest(receipts_of(receipts)))
+        results = await self._acks.ack(queue, receipts_of(receipts), self._ack)
+        return outcome_of(receipts, results)
 
     @overload
     async def nack(
@@ -395,6 +397,12 @@ class AsyncForqClient(AsyncPipelines):
     async def _settle(
         self, verb: str, queue: str, receipts: OneReceipt | ManyReceipts, wanted: object
     ) -> ReceiptResult | list[ReceiptResult]:
+        return outcome_of(receipts, await self._results(verb, queue, wanted))
+
+    async def _ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
+        return await self._results("ack", queue, AckRequest(receipts))
+
+    async def _results(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
         path = f"{protocol.queue_path(queue)}/messages/{verb}"
         answer = await self._ask("POST", path, Results[ReceiptResult], wanted)
-        return outcome_of(receipts, answer.results)
+        return answer.results

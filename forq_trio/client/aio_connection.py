@@ -9,6 +9,7 @@ from typing import Protocol, Self
 from forq_trio.client import aio_waits, protocol
 from forq_trio.client.address import DEFAULT_URL
 from forq_trio.client.aio_pool import AsyncPool
+from forq_trio.client.aio_sharing import SharedAcks
 from forq_trio.client.failures import ConnectFailed, TransportError
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.protocol import AnswerT
@@ -44,6 +45,7 @@ class AsyncConnection:
         self._secret = secret
         self._retry_seconds = retry_seconds
         self._transport: AsyncTransport = AsyncPool(url) if transport is None else transport
+        self._acks = SharedAcks()
         self._closed = False
         self._pauses: set[aio_waits.Signal] = set()
 

@@ -127,7 +127,8 @@ class ForqClient(Pipelines):
         none. Several: a result for each, in their order, also for those that are refused; raises TypeError for what is
         neither.
         """
-        return self._settle("ack", queue, receipts, AckRequest(receipts_of(receipts)))
+        results = self._acks.ack(queue, receipts_of(receipts), self._ack)
+        return outcome_of(receipts, results)
 
     @overload
     def nack(
@@ -386,6 +387,12 @@ class ForqClient(Pipelines):
     def _settle(
         self, verb: str, queue: str, receipts: OneReceipt | ManyReceipts, wanted: object
     ) -> ReceiptResult | list[ReceiptResult]:
+        return outcome_of(receipts, self._results(verb, queue, wanted))
+
+    def _ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
+        return self._results("ack", queue, AckRequest(receipts))
+
+    def _results(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
         path = f"{protocol.queue_path(queue)}/messages/{verb}"
         answer = self._ask("POST", path, Results[ReceiptResult], wanted)
-        return outcome_of(receipts, answer.results)
+        return answer.results

@@ -13,6 +13,7 @@ from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.protocol import AnswerT
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync_pool import Pool
+from forq_trio.client.sync_sharing import SharedAcks
 from forq_trio.client.unreachable import unreachable
 from forq_trio.model.errors import ClientClosed
 
@@ -44,6 +45,7 @@ class Connection:
         self._secret = secret
         self._retry_seconds = retry_seconds
         self._transport: Transport = Pool(url) if transport is None else transport
+        self._acks = SharedAcks()
         self._closed = False
         self._pauses: set[sync_waits.Signal] = set()
 

@@ -8,6 +8,7 @@ from forq_trio.model.limits import EXPORT_PARTITIONS_DEFAULT as EXPORT_PARTITION
 from forq_trio.model.limits import IDLE_SECONDS_MAX, KIB
 from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX as PRODUCE_BATCH_BYTES_MAX
 from forq_trio.model.limits import PRODUCE_BATCH_MAX as PRODUCE_BATCH_MAX
+from forq_trio.model.limits import RECEIPTS_BATCH_MAX as RECEIPTS_BATCH_MAX
 from forq_trio.model.limits import STAGE_PAGE_BYTES_MAX as STAGE_PAGE_BYTES_MAX
 from forq_trio.model.limits import STAGE_PAGE_MESSAGES_MAX as STAGE_PAGE_MESSAGES_MAX
 from forq_trio.model.limits import WAIT_MS_MAX as WAIT_MS_MAX
@@ -19,6 +20,7 @@ CLIENT_IDLE_SECONDS_MAX = 60.0
 CLIENT_HEAD_BYTES_MAX = 64 * KIB
 CLIENT_HEADERS_MAX = 100
 CLIENT_RECEIVE_BYTES = 64 * KIB
+SHARED_RECEIPT_LENGTH_MAX = 64
 
 assert CLIENT_CONNECTIONS_IDLE_MAX <= CLIENT_CONNECTIONS_MAX
 assert CLIENT_IDLE_SECONDS_MAX < IDLE_SECONDS_MAX  # so that no request meets a closing connection

@@ -1,0 +1,105 @@
+"""Acks of one pass of the event loop share a request.
+
+The first ack of a queue waits for one pass, and for nothing else, while others of that pass join it. One that stays
+alone is a request like any other. A shared one is made by a task of its own, so that none of those who share it hurts
+the others when it is cancelled. `sync_sharing.py` has the same name for the blocking client, written by hand.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from copy import copy
+from typing import Any
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from forq_trio.model.errors import ClientClosed, ForqProtocolError
+from forq_trio.wire.limits import RECEIPTS_BATCH_MAX, SHARED_RECEIPT_LENGTH_MAX
+from forq_trio.wire.receipts import ReceiptResult
+
+Send = Callable[[str, list[str]], Awaitable[list[ReceiptResult]]]
+
+
+class _Group:
+    """Acks that share a request. problem: why it has no results."""
+
+    def __init__(self, receipts: list[str]) -> None:
+        self.receipts = list(receipts)
+        self.shared = False
+        self.results: list[ReceiptResult] = []
+        self.problem: Exception | None = None
+        self._ended = anyio.Event()
+
+    def has_room_for(self, receipts: list[str]) -> bool:
+        return len(self.receipts) + len(receipts) <= RECEIPTS_BATCH_MAX
+
+    async def join(self, receipts: list[str]) -> list[ReceiptResult]:
+        """Add receipts, and return their results when there are any."""
+        self.shared = True
+        first = len(self.receipts)
+        self.receipts += receipts
+        return await self.results_from(first, len(receipts))
+
+    async def results_from(self, first: int, number: int) -> list[ReceiptResult]:
+        """The results of the receipts from `first` on. Raises what went wrong, each caller an error of its own."""
+        await self._ended.wait()
+        if self.problem is not None:
+            raise copy(self.problem) from self.problem
+        return self.results[first : first + number]
+
+    async def run(self, queue: str, send: Send) -> None:
+        """Make the request."""
+        self.problem = ClientClosed()  # unless it ends otherwise: the event loop may end before
+        try:
+            self.results = await send(queue, self.receipts)
+            whole = len(self.results) == len(self.receipts)
+            self.problem = (
+                None if whole else ForqProtocolError("the answer has not one result for each receipt")
+            )
+        except Exception as problem:
+            self.problem = problem
+        finally:
+            self._ended.set()
+
+
+class SharedAcks:
+    """The acks of one client."""
+
+    def __init__(self) -> None:
+        self._gathering: dict[str, _Group] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def ack(self, queue: str, receipts: list[str], send: Send) -> list[ReceiptResult]:
+        """Acknowledge by `send`, together with others of this pass of the event loop."""
+        if not receipts or not all(map(_may_share, receipts)):
+            return await send(queue, receipts)
+        group = self._gathering.get(queue)
+        if group is not None and group.has_room_for(receipts):
+            return await group.join(receipts)
+        group = self._gathering[queue] = _Group(receipts)
+        try:
+            await checkpoint()
+        finally:
+            if self._gathering.get(queue) is group:
+                del self._gathering[queue]
+            if group.shared:
+                self._start(group.run(queue, send))
+        if group.shared:
+            return await group.results_from(0, len(receipts))
+        return await send(queue, receipts)
+
+    def _start(self, request: Coroutine[Any, Any, None]) -> None:
+        """Run beside the caller, who may be cancelled. The event loop has the task, or we do."""
+        trio = sys.modules.get("trio")
+        if trio is not None and trio.lowlevel.in_trio_task():
+            trio.lowlevel.spawn_system_task(lambda: request)
+            return
+        task = asyncio.get_running_loop().create_task(request)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _may_share(receipt: str) -> bool:
+    """Whether the server can refuse it alone: what has it refuse a whole request would hurt the others."""
+    return len(receipt) <= SHARED_RECEIPT_LENGTH_MAX and receipt.isascii()
