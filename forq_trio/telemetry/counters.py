@@ -31,7 +31,8 @@ class Counters:
     oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
     of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait; staged_bytes,
     see `Staging`. publications: how many there were. connections: how many are open to the API, None where none is
-    served. last_backup_at: when the latest backup that is there was
+    served. ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of the event loop's
+    time by share. last_backup_at: when the latest backup that is there was
     made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
     refresh. consumers: of pipelines, the first ones by queue and name.
     event_log: which lifecycle events are kept.
@@ -46,6 +47,8 @@ class Counters:
         self.staged_bytes: Callable[[], int] = lambda: 0
         self.publications = 0
         self.connections: Callable[[], int] | None = None
+        self.ui_connections: Callable[[], int] = lambda: 0
+        self.ui_loop_seconds: Callable[[], Mapping[str, float]] = dict
         self.event_log: Callable[[], EventLog] = EventLog
         self.last_backup_at: int | None = None
         self.backup_failed = False

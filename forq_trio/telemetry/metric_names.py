@@ -128,6 +128,13 @@ STAGED_BYTES = Family(
     "Bytes that are staged and not yet in their queues, as they are stored, now.",
 )
 PUBLICATIONS = Family("forq_publications_total", "counter", (), "Publications of stages.")
+UI_CONNECTIONS = Family("forq_ui_connections", "gauge", (), "Open connections to the admin UI, now.")
+UI_LOOP_SECONDS = Family(
+    "forq_ui_loop_seconds_total",
+    "counter",
+    ("share",),
+    "Time of the event loop that the admin UI used, by the share of it that paid.",
+)
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
 WAIT = Family(
     "forq_message_wait_seconds",
@@ -202,6 +209,8 @@ FAMILIES = (
     INBOX,
     STAGED_BYTES,
     PUBLICATIONS,
+    UI_CONNECTIONS,
+    UI_LOOP_SECONDS,
     REJECTIONS,
     WAIT,
     END_TO_END,

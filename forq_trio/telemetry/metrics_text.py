@@ -53,6 +53,10 @@ class Exposition:
         yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
         yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
         yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
+        yield f"{_heading(names.UI_CONNECTIONS)}{names.UI_CONNECTIONS.name} {counters.ui_connections()}\n"
+        yield _heading(names.UI_LOOP_SECONDS)
+        for share, seconds in counters.ui_loop_seconds().items():
+            yield f'{names.UI_LOOP_SECONDS.name}{{share="{share}"}} {seconds:.6f}\n'
         yield _heading(names.REJECTIONS)
         for cause, count in counters.rejections.items():
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'

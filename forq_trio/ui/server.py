@@ -96,6 +96,12 @@ class UiServer:
         self.places = Connections(
             keyless_max if trust_proxy_headers else limits.UI_CONNECTIONS_AN_ADDRESS_MAX
         )
+        counters.ui_connections = lambda: len(self.places)
+        counters.ui_loop_seconds = lambda: {
+            "arrivals": self.arrivals.spent,
+            "keyless": self.keyless.spent,
+            "sessions": self.sessions.spent,
+        }
         self.ports = [listener.getsockname()[1] for listener in listeners]
 
     @property

@@ -243,6 +243,16 @@ async def test_a_session_has_no_more_connections_than_it_may():
         assert await answer(other) == (200, b"GET /2 ")
 
 
+async def test_what_it_used_of_the_loop_is_told():
+    async with running() as ui:
+        for data in (get("/1"), get("/2", SESSION)):
+            await answer(await ui.send(data))
+        used = ui.counters.ui_loop_seconds()
+        assert list(used) == ["arrivals", "keyless", "sessions"]
+        assert min(used.values()) > 0
+        assert ui.counters.ui_connections() == 2
+
+
 async def test_behind_a_proxy_connections_are_bounded_in_all_alone():
     async with running(trust_proxy_headers=True) as ui:
         for _ in range(limits.UI_CONNECTIONS_AN_ADDRESS_MAX + 5):

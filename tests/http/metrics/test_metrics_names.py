@@ -56,6 +56,8 @@ OURS = {
     "forq_inbox_calls": ("gauge",),
     "forq_staged_bytes": ("gauge",),
     "forq_publications_total": ("counter",),
+    "forq_ui_connections": ("gauge",),
+    "forq_ui_loop_seconds_total": ("counter", "share"),
     "forq_rejections_total": ("counter", "cause"),
     "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
@@ -108,6 +110,7 @@ def full_tally() -> Counters:
     counters.record_durations({("wait", "q"): [1], ("end_to_end", "q"): [2], ("handling", "q"): [1]})
     counters.health = lambda: {"q": "fine"}
     counters.consumers = lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)]
+    counters.ui_loop_seconds = lambda: {"keyless": 0.5}
     counters.record_commit(3, 0.001, 0)
     counters.last_backup_at = 1_700_000_000_000
     return counters

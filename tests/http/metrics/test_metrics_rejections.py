@@ -24,7 +24,7 @@ from forq_trio.model.errors import (
     Stopping,
     StorageUnavailable,
 )
-from forq_trio.model.messages import NewMessage, StoredQueue
+from forq_trio.model.messages import NewMessage, StoredMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.memory.engine import MemoryEngine
@@ -138,7 +138,7 @@ class StuckReader:
     def __init__(self) -> None:
         self._interrupted = threading.Event()
 
-    def queue(self, queue: str) -> StoredQueue:
+    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
         assert self._interrupted.wait(timeout=120), "the read was never interrupted"
         raise ReadDeadlineExceeded
 
@@ -154,7 +154,7 @@ async def test_a_read_that_takes_too_long(autojump_clock) -> None:
     engine.open_reader = StuckReader
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         with pytest.raises(ReadDeadlineExceeded):
-            await system.broker.queue_stats("q")
+            await system.broker.peek("q")
         assert counted(system.counters) == {Cause.READ_TIMEOUT: 1}
 
 
