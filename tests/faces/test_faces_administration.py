@@ -32,6 +32,8 @@ SHOWN = {**EVERYTHING, "paused": False}
 
 
 async def test_settings_are_changed_one_by_one(face) -> None:
+    assert await code_of(face.settings()) == "not_found.queue"
+    await face.send()
     assert await face.settings() == NOTHING_SET
     defaults = await face.rules()
     await face.configure(**EVERYTHING)
@@ -44,11 +46,14 @@ async def test_settings_are_changed_one_by_one(face) -> None:
     await face.forget_settings()
     assert await face.settings() == NOTHING_SET
     assert await face.rules() == defaults
+    await face.purge()
+    await face.remove()
     assert await face.queues() == []
 
 
 async def test_settings_are_a_queues_own(face) -> None:
     await face.configure("a", lease_ms=SECOND)
+    await face.send(queue="b")
     assert (await face.rules("b"))["lease_ms"] == limits.LEASE_MS_DEFAULT
 
 
@@ -57,8 +62,8 @@ async def test_settings_and_pauses_outlive_a_restart(kind, back_off, tmp_path) -
     url = f"sqlite:///{tmp_path / 'forq.db'}"
     async with open_face(kind, url) as face:
         await face.configure(**{**EVERYTHING, "back_off": back_off})
-        await face.pause("paused")
         await face.send("x", "paused")
+        await face.pause("paused")
         before = await face.settings(), await face.rules()
     async with open_face(kind, url) as face:
         assert (await face.settings(), await face.rules()) == before
@@ -67,7 +72,8 @@ async def test_settings_and_pauses_outlive_a_restart(kind, back_off, tmp_path) -
         await face.forget_settings()
         assert (await face.take("paused")).content == "x"
     async with open_face(kind, url) as face:
-        assert await face.settings() == await face.settings("paused") == NOTHING_SET
+        assert await face.settings("paused") == NOTHING_SET
+        assert await code_of(face.settings()) == "not_found.queue"
 
 
 async def test_what_is_refused_changes_nothing(face) -> None:
@@ -103,8 +109,8 @@ async def test_a_paused_queue_takes_messages_and_hands_out_none(face) -> None:
 
 @pytest.mark.parametrize("parked", [park, park_poll], ids=["receive", "poll"])
 async def test_a_resumed_queue_serves_who_waits(face, parked) -> None:
-    await face.pause()
     await face.send("a")
+    await face.pause()
     async with trio.open_nursery() as nursery:
         first, second = await parked(face, nursery), await parked(face, nursery)
         await face.advance(SECOND)
@@ -158,8 +164,7 @@ async def test_an_empty_queue_is_forgotten(face) -> None:
     await face.purge()
     await face.remove()
     assert await face.queues() == []
-    assert await face.settings() == NOTHING_SET
-    await face.remove()
+    assert await code_of(face.settings()) == await code_of(face.remove()) == "not_found.queue"
     await face.send("again")
     assert (await face.take()).content == "again"
 

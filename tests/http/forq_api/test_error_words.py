@@ -78,7 +78,7 @@ OTHERS: list[tuple[str, str, Any, str, str | None, str]] = [
     ("PUT", SETTINGS, {"backOff": "x"}, INVALID, "$.backOff",
         "backOff must be an object or a list or null, not text"),
     ("POST", TOKENS, {"name": "t", "scopes": ["consum"]}, INVALID, "$.scopes[0]",
-        "scopes[0] must be one of produce, consume, browse, redrive, admin, not 'consum'"),
+        "scopes[0] must be one of produce, consume, browse, redrive, cancel, admin, not 'consum'"),
     ("POST", f"{DEAD}/redrive", {"ids": [ID], "target": "a b"}, "bad_request.queue.invalid_name", "$.target",
         "the queue name is not 1-64 characters of A-Z a-z 0-9 . _ -"),
     ("POST", f"{DEAD}/redrives", {"filter": {"minAgeMs": -1}}, "bad_request.out_of_range", "$.filter.minAgeMs",
@@ -169,6 +169,7 @@ async def test_compressed_bodies_are_refused(api: Api, encoding: str):
         response = await api.call("PUT" if "set" in path else "POST", path, b'{"content":"m"}', headers)
         assert (response.status, blamed(json_of(response))["field"]) == (415, "Content-Encoding")
         assert (b"accept-encoding", b"identity") in response.headers
+    await api.send("m")
     assert (await api.call("GET", "q", headers=headers)).status == 200
 
 

@@ -164,7 +164,7 @@ ALLOWED = {
     "/api/v1/queues/q/purge": b"OPTIONS, POST",
     "/api/v1/queues/q/messages": b"GET, OPTIONS, POST",
     "/api/v1/queues/q/messages/batch": b"OPTIONS, POST",
-    "/api/v1/queues/q/messages/x": b"GET, HEAD, OPTIONS",
+    "/api/v1/queues/q/messages/x": b"DELETE, GET, HEAD, OPTIONS",
     "/api/v1/queues/q/messages/x/ack": b"OPTIONS, POST",
     "/api/v1/queues/q/peek": b"GET, HEAD, OPTIONS",
     "/healthcheck": b"GET, HEAD, OPTIONS",

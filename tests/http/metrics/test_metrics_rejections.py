@@ -153,6 +153,7 @@ async def test_a_read_that_takes_too_long(autojump_clock) -> None:
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
     engine.open_reader = StuckReader
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await system.broker.produce("q", "x")
         with pytest.raises(ReadDeadlineExceeded):
             await system.broker.peek("q")
         assert counted(system.counters) == {Cause.READ_TIMEOUT: 1}
