@@ -77,7 +77,7 @@ LAST_EVENTS = {
     Status.DELAYED: {"produced", "nacked", "released"},
     Status.PROCESSING: {"delivered", "extended"},
     Status.FAILED: {"nacked", "lease_expired"},
-    None: {"acked", "expired", "deleted"},
+    None: {"acked", "expired", "deleted", "cancelled"},
 }
 """What the last event of a message may be, by its status; None: it is gone."""
 # No shrinking: it takes minutes with scripts this long. The blob repeats a failure, Phase.shrink makes it small.
