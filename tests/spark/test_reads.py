@@ -40,6 +40,11 @@ def test_a_snapshot_is_read_in_parts(spark, shared, queue) -> None:
 
 
 def test_an_empty_queue_has_no_rows(spark, shared, queue) -> None:
+    with pytest.raises(PySparkException) as raised:
+        snapshot(spark, shared, queue).count()
+    assert f"there is no queue called {queue}" in (reason_of(raised.value) or "")
+    shared.send(queue, ["one"])
+    shared.client.purge(queue)
     assert snapshot(spark, shared, queue).count() == 0
 
 
