@@ -185,5 +185,5 @@ class _Steps:
             try:
                 value = yield trap
                 resume = work.send
-            except BaseException as error:
+            except BaseException as error:  # noqa: ASYNC103  # the coroutine gets it, and raises it again
                 value, resume = error, work.throw
