@@ -10,7 +10,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forq_trio.jobs.disk_guard import SpaceFacts
 from forq_trio.jobs.runs import JobReport
+from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
@@ -51,7 +53,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     memory_bytes: what the process holds in memory; None where the system does not tell. connections: open to the API;
     None where none is served. inbox_calls: calls that wait to be taken into a commit. files_problem: None, or which
     file of the database is lost. log_held: a long read keeps the log from being emptied; not told of while a backup
-    runs, which is one.
+    runs, which is one. space: what the disk guard knows; None without one.
     """
 
     version: str
@@ -65,6 +67,7 @@ class SystemFacts(Struct, frozen=True, kw_only=True):
     sends_refused: bool
     files_problem: str | None
     log_held: bool
+    space: SpaceFacts | None = None
 
 
 def commit_facts(counters: Counters, now_ms: int, started_at: int) -> CommitFacts:
@@ -102,12 +105,14 @@ def memory_bytes(statm: Path = Path("/proc/self/statm")) -> int | None:
 def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Level, str]:
     """How the server does, in one sentence: the first of these that is true."""
     if facts.files_problem is not None:
-        return "broken", "A file of the database is missing"
+        return "broken", REFUSAL_WORDS["storage_lost"]
     if facts.sends_refused:
-        return "broken", "The disk is full: sends are refused"
+        return "broken", REFUSAL_WORDS["storage_full"]
     failed = {report.name: report for report in reports if report.failed}
     if "backup" in failed:
         return "attention", f"The last backup failed{_ago(failed['backup'], facts.now_ms)}"
+    if "checkpoint" in failed and facts.engine.log_bytes > facts.engine.log_bytes_max:
+        return "attention", f"The log grows, checkpoints fail: {words.size(facts.engine.log_bytes)}"
     if facts.log_held:
         return "attention", "The log cannot be emptied: a read holds it"
     p99 = facts.commits.recent_p99_seconds

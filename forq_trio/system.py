@@ -60,7 +60,7 @@ from forq_trio.writer_actor import WriterActor
 class System:
     """A running actor system.
 
-    started_at: epoch ms. checkpointer: None for an engine without a log.
+    started_at: epoch ms. housekeeping: the jobs that the writer tells of its progress.
     """
 
     engine: Engine
@@ -71,11 +71,12 @@ class System:
     backups: Backups
     clock: Clock
     started_at: int
-    checkpointer: Checkpointer | None
+    housekeeping: Housekeeping
 
     def facts(self) -> SystemFacts:
         """The server as of now: a few system calls, no query."""
         now_ms = self.clock.now_ms()
+        checkpointer, guard = self.housekeeping.checkpointer, self.housekeeping.disk_guard
         return SystemFacts(
             version=installed_version() or "unknown",
             now_ms=now_ms,
@@ -87,9 +88,8 @@ class System:
             commits=commit_facts(self.counters, now_ms, self.started_at),
             sends_refused=self.writer.sends_refused,
             files_problem=self.writer.files_problem,
-            log_held=self.checkpointer is not None
-            and self.checkpointer.held
-            and not self.backups.runs.running,
+            log_held=checkpointer is not None and checkpointer.held and not self.backups.runs.running,
+            space=None if guard is None else guard.facts(),
         )
 
     monitor: Monitor
@@ -133,12 +133,12 @@ async def open_system(
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
     periodic += _retention_jobs(writer, broker, clock, history, events, housekeeping)
-    guards = _guards(engine, writer, counters, housekeeping, disk_reserve_bytes)
+    guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, broker, clock)
     system = System(
-        engine, writer, broker, counters, board, backups, clock, clock.now_ms(), checkpointer, monitor
+        engine, writer, broker, counters, board, backups, clock, clock.now_ms(), housekeeping, monitor
     )
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -208,6 +208,7 @@ def _retention_jobs(
 def _guards(
     engine: Engine,
     writer: WriterActor,
+    clock: Clock,
     counters: Counters,
     housekeeping: Housekeeping,
     disk_reserve_bytes: int,
@@ -216,8 +217,9 @@ def _guards(
     if engine.log is None:
         return []
     reserve_bytes = 0 if engine.durability == NO_DURABILITY else disk_reserve_bytes
-    guard = housekeeping.disk_guard = DiskGuard(engine.log, writer, reserve_bytes)
+    guard = housekeeping.disk_guard = DiskGuard(engine.log, writer, clock, counters, reserve_bytes)
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.look)
+    guard.checkpoint_soon = checkpointer.hurry
     return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
 
 

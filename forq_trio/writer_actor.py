@@ -58,6 +58,7 @@ from forq_trio.model.commands import (
     Publish,
     Release,
 )
+from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import (
     OutcomeUnknown,
     Overloaded,
@@ -148,6 +149,7 @@ class WriterActor:
         self.moved = trio.Event()
         counters.parked = self.parked
         counters.inbox_calls = self._inbox.__len__
+        counters.sends_refused = lambda: self.refusal
         counters.staged_bytes = lambda: self.snapshot().staging.bytes
 
     # Called by other tasks
@@ -217,6 +219,13 @@ class WriterActor:
     def snapshot(self) -> Snapshot:
         """Counts, settings and tokens as of the last commit; the next commit changes them (see `Snapshot`)."""
         return self._store.snapshot()
+
+    @property
+    def refusal(self) -> SendsRefused | None:
+        """Why sends to all queues are refused; None while they are not."""
+        if self.files_problem is not None:
+            return "storage_lost"
+        return "storage_full" if self.sends_refused else None
 
     def note_storage_full(self) -> bool:
         """The disk is full: refuse sends from now on. True if the listener freed some space."""

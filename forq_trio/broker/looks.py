@@ -12,6 +12,7 @@ from forq_trio.broker.views import message_info
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
+from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import (
     QueueCounts,
@@ -74,7 +75,13 @@ class Looks(Known):
             waiting=self.waiting(queue),
             paused=settings is not None and settings.paused,
             oldest_ready_age_ms=oldest_ready_age_ms,
+            sends_refused=self.sends_refused,
         )
+
+    @property
+    def sends_refused(self) -> SendsRefused | None:
+        """Why sends to all queues are refused; None while they are not."""
+        return self._writer.refusal
 
     def counts(self) -> Mapping[str, QueueCounts]:
         """Messages by status of every known queue, as of the last commit; from the cache, without a query."""

@@ -9,6 +9,8 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import length_of_time, one_line, print_json
 from forq_trio.cli.tables import Column, Kind, numbers, print_table
+from forq_trio.client.types import QueueInfo
+from forq_trio.model.engine_facts import REFUSAL_WORDS
 
 _PREVIEW_LENGTH_MAX = 60
 _COUNTS = ("ready", "delayed", "processing", "held", "failed", "waiting")
@@ -40,14 +42,25 @@ def queues(as_json: bool, url: str) -> int:
                     each.queue,
                     *(getattr(each, name) for name in _COUNTS),
                     "yes" if each.paused else "no",
-                    each.verdict or "",
+                    _health(each),
                 )
                 for each in found
             ],
         )
+        if (refusal := found[0].sends_refused) is not None:
+            click.echo(
+                f"{REFUSAL_WORDS[refusal]}. What is stored can be received and acknowledged.", err=True
+            )
     else:
         click.echo("There is no queue yet; sending a message makes one.", err=True)
     return Exit.OK
+
+
+def _health(queue: QueueInfo) -> str:
+    """Its verdict; a queue that is fine but for what the whole server refuses is not called healthy."""
+    if queue.sends_refused is not None and queue.level in (None, "fine"):
+        return REFUSAL_WORDS[queue.sends_refused]
+    return queue.verdict or ""
 
 
 @click.command(short_help="Show the next messages without receiving them.")

@@ -40,6 +40,7 @@ class Checkpointer:
         self._wal = wal
         self._writer = writer
         self._counters = counters
+        counters.log_bytes = lambda: wal.pages() * limits.LOG_PAGE_BYTES
         self._on_moved = on_moved
         self._limiter = trio.CapacityLimiter(1)
         self._grew = trio.Event()
@@ -147,9 +148,11 @@ class Checkpointer:
                 outcome.result = self._words(result)
         except StorageUnavailable as error:
             log(LogEvent.CHECKPOINT_FAILED, error=str(error))
+            self._counters.checkpoint_failed = True
             if isinstance(error, StorageFull):
                 self._writer.note_storage_full()
             return None
+        self._counters.checkpoint_failed = False
         self._counters.checkpoint_seconds.add(perf_counter() - started)
         self._moved_pages = result.moved_pages
         if truncate and result.log_pages == 0:

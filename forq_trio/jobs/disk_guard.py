@@ -20,19 +20,41 @@ from contextlib import suppress
 from pathlib import Path
 
 import trio
+from msgspec import Struct
 
 from forq_trio.jobs.disk_room import room_for_sends
 from forq_trio.model import limits
+from forq_trio.model.clock import Clock
 from forq_trio.storage.engine import WriteAheadLog
+from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.telemetry.rejections import Cause
 from forq_trio.writer_actor import WriterActor
+
+
+class SpaceFacts(Struct, frozen=True, kw_only=True):
+    """What the guard knows, for people.
+
+    reserve_bytes: of the reserve file; 0 while there is none. wanted_disk_bytes, wanted_file_bytes: how much has to be
+    free for sends to be accepted again, of the disk beside the reserve file, or in the database file. refused_since:
+    epoch ms; None while sends are accepted.
+    refused: how many calls were refused since.
+    """
+
+    reserve_bytes: int
+    wanted_disk_bytes: int
+    wanted_file_bytes: int
+    refused_since: int | None
+    refused: int
 
 
 class DiskGuard:
     """A job: `run` until cancelled.
 
-    wal: the log of the database. keep_bytes: the size of each reserve; with 0 there is no file, and sends are refused
-    only while the disk is full. free_bytes: returns how much this process may still write to the disk of a directory.
+    wal: the log of the database. clock, counters: say since when sends are refused, and how many. keep_bytes: the size
+    of each reserve; with 0 there is no file, and sends are refused only while the disk is full. free_bytes: returns how
+    much this process may still write to the disk of a directory. checkpoint_soon: asks for a checkpoint, however short
+    the log is; set by whoever has one.
     """
 
     name = "disk"
@@ -41,18 +63,25 @@ class DiskGuard:
         self,
         wal: WriteAheadLog,
         writer: WriterActor,
+        clock: Clock,
+        counters: Counters,
         keep_bytes: int,
         free_bytes: Callable[[Path], int] | None = None,
     ) -> None:
         self._wal = wal
         self._reserve = Path(wal.reserve_path)
         self._writer = writer
+        self._clock = clock
+        self._counters = counters
         self._keep_bytes = keep_bytes
+        self._reopen_bytes = keep_bytes // 4 + limits.DISK_REOPEN_BYTES
         self._free_bytes = free_bytes or free_bytes_of
         self._limiter = trio.CapacityLimiter(1)
         self._woken = trio.Event()
         self._has_reserve = False
-        self._logged_refused = False
+        self._refused_since: int | None = None
+        self._refused_before = 0
+        self.checkpoint_soon: Callable[[], None] = lambda: None
         self._room_bytes = 0  # for sends, as of the last look
         self._written_bytes = 0  # to the log, since then
         self._log_pages = 0
@@ -63,6 +92,8 @@ class DiskGuard:
                 with suppress(FileNotFoundError):  # the directory was moved: the file watch tells of it
                     await self._restore_reserve()
                 self.look()
+                if self._writer.sends_refused and self._wal.space().unmoved_bytes:
+                    self.checkpoint_soon()  # what commits have freed is known once it is in the database
                 with trio.move_on_after(limits.DISK_LOOK_SECONDS):
                     await self._woken.wait()
                 self._woken = trio.Event()
@@ -90,16 +121,23 @@ class DiskGuard:
             return
         room = room_for_sends(free_bytes, self._keep_bytes, self._wal.space(), has_reserve=self._has_reserve)
         self._room_bytes, self._written_bytes = room, 0
-        quarter = self._keep_bytes // 4
-        a_commit = max(1, min(quarter, limits.COMMIT_BYTES_MAX))
-        writer.sends_refused = room < (
-            quarter + limits.DISK_REOPEN_BYTES if writer.sends_refused else a_commit
-        )
+        a_commit = max(1, min(self._keep_bytes // 8, limits.COMMIT_BYTES_MAX))
+        writer.sends_refused = room < (self._reopen_bytes if writer.sends_refused else a_commit)
         writer.space_short = room < limits.DISK_SHORT_BYTES
-        if writer.sends_refused != self._logged_refused:
-            self._logged_refused = writer.sends_refused
-            event = LogEvent.DISK_FULL if self._logged_refused else LogEvent.DISK_ROOM
+        if writer.sends_refused != (self._refused_since is not None):
+            self._refused_since = self._clock.now_ms() if writer.sends_refused else None
+            self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
+            event = LogEvent.DISK_FULL if writer.sends_refused else LogEvent.DISK_ROOM
             log(event, free_bytes=free_bytes, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
+
+    def facts(self) -> SpaceFacts:
+        return SpaceFacts(
+            reserve_bytes=self._keep_bytes if self._has_reserve else 0,
+            wanted_disk_bytes=self._keep_bytes + self._reopen_bytes,
+            wanted_file_bytes=self._reopen_bytes,
+            refused_since=self._refused_since,
+            refused=self._counters.rejections[Cause.STORAGE_FULL] - self._refused_before,
+        )
 
     def make_space(self) -> bool:
         """The disk is full: delete the reserve file and check the disk soon. False if there was no such file."""

@@ -1,15 +1,25 @@
 """What people may know of a storage engine."""
 
+from collections.abc import Mapping
+from typing import Literal
+
 from msgspec import Struct
+
+SendsRefused = Literal["storage_full", "storage_lost"]
+"""Why sends to all queues are refused."""
+REFUSAL_WORDS: Mapping[SendsRefused, str] = {
+    "storage_full": "The disk is full, sends are refused",
+    "storage_lost": "A file of the database is missing, sends are refused",
+}
 
 
 class EngineFacts(Struct, frozen=True, kw_only=True):
     """What an engine is and how much disk it uses, in bytes; for people.
 
     path: of the database, None for one that is temporary or in memory. file: of the database without its log;
-    free_page_bytes: how much of it holds nothing, as of the last checkpoint. log_bytes: what the log holds now;
-    log_bytes_max: how long it becomes before it is started over, if no long read holds it. disk_free_bytes,
-    disk_total_bytes: of the disk of the database; None where that cannot be told.
+    free_page_bytes: how much of it holds nothing, as of the last checkpoint. log_bytes: what the log holds now, in a
+    file of log_file_bytes; log_bytes_max: how long it becomes before it is started over, if no long read holds it.
+    disk_free_bytes, disk_total_bytes: of the disk of the database; None where that cannot be told.
     """
 
     name: str
@@ -19,6 +29,7 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     file_bytes: int = 0
     free_page_bytes: int = 0
     log_bytes: int = 0
+    log_file_bytes: int = 0
     log_bytes_max: int = 0
     disk_free_bytes: int | None = None
     disk_total_bytes: int | None = None

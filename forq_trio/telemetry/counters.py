@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Si
 
 from forq_trio.model import limits
 from forq_trio.model.consumers import ConsumerGauges
+from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
@@ -29,12 +30,13 @@ class Counters:
 
     As of the last refresh: counts, messages by status; dead_letters, messages in each queue's dead-letter queue;
     oldest_seconds, for how long the oldest ready message could have been claimed (queues without one are left out). As
-    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait; staged_bytes,
-    see `Staging`. publications: how many there were. connections: how many are open to the API, None where none is
-    served. ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of the event loop's
-    time by share. last_backup_at: when the latest backup that is there was
-    made, epoch ms; backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last
-    refresh. consumers: of pipelines, the first ones by queue and name.
+    of now, read from the writer: parked, the parked receivers by queue; inbox_calls, how many calls wait;
+    sends_refused, why sends are, if they are; log_bytes, of the write-ahead log; staged_bytes, see `Staging`.
+    checkpoint_failed: the latest one did. publications: how many there were. connections: how many are open to the API,
+    None where none is served. ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of
+    the event loop's time by share. last_backup_at: when the latest backup that is there was made, epoch ms;
+    backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last refresh.
+    consumers: of pipelines, the first ones by queue and name.
     event_log: which lifecycle events are kept.
     """
 
@@ -44,6 +46,9 @@ class Counters:
         self.oldest_seconds: dict[QueueKey, float] = {}
         self.parked: Mapping[str, Sized] = {}
         self.inbox_calls: Callable[[], int] = lambda: 0
+        self.sends_refused: Callable[[], SendsRefused | None] = lambda: None
+        self.log_bytes: Callable[[], int] = lambda: 0
+        self.checkpoint_failed = False
         self.staged_bytes: Callable[[], int] = lambda: 0
         self.publications = 0
         self.connections: Callable[[], int] | None = None

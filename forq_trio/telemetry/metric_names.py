@@ -121,6 +121,16 @@ CONSUMER_SECONDS = Family(
     "forq_consumer_seconds_since_use", "gauge", CONSUMER_LABELS, "How long a consumer was not used, now."
 )
 INBOX = Family("forq_inbox_calls", "gauge", (), "Calls that wait to be taken into a commit, now.")
+SENDS_REFUSED = Family(
+    "forq_sends_refused",
+    "gauge",
+    ("cause",),
+    "1 while sends to all queues are refused for this cause, else 0.",
+)
+LOG_BYTES = Family("forq_log_bytes", "gauge", (), "Bytes of the write-ahead log, now.")
+CHECKPOINT_FAILED = Family(
+    "forq_checkpoint_failed", "gauge", (), "1 while the latest checkpoint failed, else 0."
+)
 STAGED_BYTES = Family(
     "forq_staged_bytes",
     "gauge",
@@ -207,6 +217,9 @@ FAMILIES = (
     CONSUMER_OPEN,
     CONSUMER_SECONDS,
     INBOX,
+    SENDS_REFUSED,
+    LOG_BYTES,
+    CHECKPOINT_FAILED,
     STAGED_BYTES,
     PUBLICATIONS,
     UI_CONNECTIONS,

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
+from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.telemetry import metric_names as names
 from forq_trio.telemetry.activity import Series
 from forq_trio.telemetry.counters import Counters, QueueKey
@@ -51,6 +52,13 @@ class Exposition:
         yield from self._health()
         yield from self._consumers()
         yield f"{_heading(names.INBOX)}{names.INBOX.name} {counters.inbox_calls()}\n"
+        yield _heading(names.SENDS_REFUSED)
+        refusal = counters.sends_refused()
+        for why in REFUSAL_WORDS:
+            yield f'{names.SENDS_REFUSED.name}{{cause="{why}"}} {int(why == refusal)}\n'
+        yield f"{_heading(names.LOG_BYTES)}{names.LOG_BYTES.name} {counters.log_bytes()}\n"
+        failed = int(counters.checkpoint_failed)
+        yield f"{_heading(names.CHECKPOINT_FAILED)}{names.CHECKPOINT_FAILED.name} {failed}\n"
         yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
         yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
         yield f"{_heading(names.UI_CONNECTIONS)}{names.UI_CONNECTIONS.name} {counters.ui_connections()}\n"

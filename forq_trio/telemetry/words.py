@@ -1,4 +1,4 @@
-"""Durations, counts and rates as people read them."""
+"""Durations, counts, sizes and rates as people read them."""
 
 _SECOND = 1_000
 _MINUTE = 60 * _SECOND
@@ -48,6 +48,18 @@ def count(number: int) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things: "1 message", "1,904 messages"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int) -> str:
+    """298 B, 1.2 KiB, 64 KiB, 3.1 GiB: one decimal below ten of a unit."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1_024 or unit == "GiB":
+            break
+        value /= 1_024
+    if unit == "B":
+        return f"{number} B"
+    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
 
 
 def rate(per_second: float) -> str:

@@ -56,16 +56,7 @@ def setting(ms: int) -> str:
 
 def size(number: int | None) -> str:
     """298 B, 1.2 KiB, 64 KiB, 3.1 GiB: one decimal below ten of a unit."""
-    if number is None:
-        return NOTHING
-    value = float(number)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1_024 or unit == "GiB":
-            break
-        value /= 1_024
-    if unit == "B":
-        return f"{number} B"
-    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"
+    return NOTHING if number is None else words.size(number)
 
 
 def clock(at_ms: int, now_ms: int | None = None) -> str:

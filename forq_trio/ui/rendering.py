@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from quart import Response
 
+from forq_trio.model.access import Scope
 from forq_trio.ui import charts, format
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.unseen import visible
@@ -82,6 +83,7 @@ class Templates:
             f=format,
             charts=charts,
             visible=visible,
+            Scope=Scope,
         )
 
     def url(self, path: str, **query: object) -> str:

@@ -7,6 +7,8 @@ import trio
 from msgspec import Struct
 
 from forq_trio.facts import system_verdict
+from forq_trio.jobs.disk_guard import SpaceFacts
+from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.system import System
 from forq_trio.ui.directory import Directory, Known
 from forq_trio.ui.viewer import Viewer
@@ -38,10 +40,12 @@ class Summary(Struct):
 
 
 class SystemVerdict(NamedTuple):
-    """How the server does."""
+    """How the server does. refusal: why sends to all queues are refused, None while they are not. space: its disk."""
 
     level: str
     sentence: str
+    refusal: SendsRefused | None = None
+    space: SpaceFacts | None = None
 
 
 class Summaries:
@@ -64,8 +68,9 @@ class Summaries:
     def system_verdict(self) -> SystemVerdict:
         """The verdict of the System page, at most a second old."""
         if trio.current_time() - self._verdict_at >= 1.0:
-            level, sentence = system_verdict(self._system.facts(), self._system.jobs.reports())
-            self._verdict = SystemVerdict(level, sentence)
+            facts = self._system.facts()
+            level, sentence = system_verdict(facts, self._system.jobs.reports())
+            self._verdict = SystemVerdict(level, sentence, self._broker.sends_refused, facts.space)
             self._verdict_at = trio.current_time()
         return self._verdict
 

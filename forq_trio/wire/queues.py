@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from forq_trio.model.engine_facts import SendsRefused as SendsRefused
 from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBackOff
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
@@ -28,7 +29,7 @@ class QueueHealth(Struct, frozen=True, gc=False, rename="camel"):
 
     explanation: the counts behind the verdict, and what it means; empty where all is fine. remedy: what to do about it;
     null for nothing. remedyValue: with set_lease, the lease in milliseconds. since: from when on the cause was there;
-    null where that is not known.
+    null where that is not known. sendsRefused: as in QueueInfo.
     """
 
     level: Level
@@ -37,6 +38,7 @@ class QueueHealth(Struct, frozen=True, gc=False, rename="camel"):
     remedy: Remedy | None = None
     remedy_value: int | None = None
     since: EpochMs | None = None
+    sends_refused: SendsRefused | None = None
 
 
 class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
@@ -44,7 +46,8 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
 
     held: messages whose group is at the group limit. bytes: of content and attributes. oldestReadyAgeMs: how long ago
     the oldest ready message was received; null without one, and in the list of all queues. level, verdict: of its
-    health; null where nobody watches, in an application that embeds the queue.
+    health; null where nobody watches, in an application that embeds the queue. sendsRefused: why sends to all queues
+    are refused; null while they are not.
     """
 
     queue: str
@@ -60,6 +63,7 @@ class QueueInfo(Struct, frozen=True, gc=False, rename="camel"):
     oldest_ready_age_ms: Count | None = None
     level: Level | None = None
     verdict: str | None = None
+    sends_refused: SendsRefused | None = None
 
     @property
     def total(self) -> int:

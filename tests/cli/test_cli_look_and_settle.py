@@ -127,6 +127,7 @@ def test_queues_as_json(one_received: Forq):
         "paused": False,
         "level": "fine",
         "verdict": "Healthy",
+        "sendsRefused": None,
     }
 
 

@@ -47,10 +47,18 @@ def job(name: str, title: str, *, failed: bool, ago_ms: int = 9 * HOUR) -> JobRe
 
 BACKUP = job("backup", "Backup", failed=True)
 SWEEP = job("sweep.expired", "Expire messages", failed=True, ago_ms=31_000)
+CHECKPOINT = job("checkpoint", "Checkpoint", failed=True, ago_ms=1_000)
+LONG_LOG = msgspec.structs.replace(FINE.engine, log_bytes=308 << 20, log_bytes_max=64 << 20)
 CAUSES = [
-    ({"files_problem": "/q.db was removed or moved"}, [], "broken", "A file of the database is missing"),
-    ({"sends_refused": True}, [], "broken", "The disk is full: sends are refused"),
+    (
+        {"files_problem": "/q.db was removed or moved"},
+        [],
+        "broken",
+        "A file of the database is missing, sends are refused",
+    ),
+    ({"sends_refused": True}, [], "broken", "The disk is full, sends are refused"),
     ({}, [BACKUP], "attention", "The last backup failed, 9 h ago"),
+    ({"engine": LONG_LOG}, [CHECKPOINT], "attention", "The log grows, checkpoints fail: 308 MiB"),
     ({"log_held": True}, [], "attention", "The log cannot be emptied: a read holds it"),
     ({"commits": commits(0.12)}, [], "attention", "Writes wait for the disk: p99 120 ms"),
     ({}, [SWEEP], "attention", "A job failed: Expire messages, 31 s ago"),

@@ -15,6 +15,7 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
 from forq_trio.model import limits
+from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import ServiceError
 
 
@@ -27,13 +28,14 @@ class About(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """The verbose answer of a healthy server."""
+    """The verbose answer of a server whose database works. sends_refused: why sends are refused; None where not."""
 
     status: Literal["ok"]
     version: str
     engine: str
     durability: str
     uptime_seconds: int
+    sends_refused: SendsRefused | None
 
 
 class HealthCheck:
@@ -60,7 +62,8 @@ class HealthCheck:
             return NO_CONTENT
         about = self._about
         uptime_seconds = int(self._monotonic() - self._started)
-        health = Health("ok", about.version, about.engine, about.durability, uptime_seconds)
+        refused = self._broker.sends_refused
+        health = Health("ok", about.version, about.engine, about.durability, uptime_seconds, refused)
         return Response(200, msgspec.json.encode(health))
 
     def routes(self) -> list[Route]:

@@ -35,7 +35,8 @@ class QueueEndpoints:
 
     async def health(self, request: Request, queue: str) -> Response:
         """How well one queue is."""
-        return Response(200, _encode(self._monitor.health(self._broker.check_known(queue))))
+        health = self._monitor.health(self._broker.check_known(queue))
+        return Response(200, _encode(replace(health, sends_refused=self._broker.sends_refused)))
 
     def _judged(self, info: QueueInfo) -> QueueInfo:
         """What the broker says of a queue, with the verdict on it."""

@@ -21,6 +21,7 @@ def facts_of(database: Database, log: SqliteLog, durability: str) -> EngineFacts
         file_bytes=os.fstat(database.descriptor).st_size,
         free_page_bytes=free_page_bytes,
         log_bytes=log.pages() * page_bytes,
+        log_file_bytes=log.space().file_bytes,
         log_bytes_max=limits.CHECKPOINT_PAUSE_PAGES * page_bytes,
         disk_free_bytes=free_bytes,
         disk_total_bytes=total_bytes,

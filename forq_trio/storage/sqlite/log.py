@@ -122,10 +122,8 @@ class SqliteLog:
             self._connection.close()
 
     def _note_pages(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
-        if pages < self._pages or self._moved >= self._pages:
-            self._moved = (
-                0  # it has started over; where all was in the database and a reader holds it, maybe not
-            )
+        if pages <= self._pages:  # every commit adds some, so this one has started the log over
+            self._moved = 0
             self._starts += 1
         self._pages = pages
         return apsw.SQLITE_OK

@@ -288,6 +288,7 @@ class EmptyView:
         self._site.templates.render(
             "nav_live.html",
             cells,
+            viewer=self._viewer,
             summary=self._summary,
             system_verdict=self._site.summaries.system_verdict(),
         )

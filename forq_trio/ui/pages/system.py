@@ -10,10 +10,12 @@ from forq_trio.config.report import shown_value
 from forq_trio.config.settings import SETTINGS
 from forq_trio.facts import SystemFacts
 from forq_trio.model.access import Scope
+from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
 from forq_trio.telemetry.rejections import Cause
 from forq_trio.ui import charts, format
 from forq_trio.ui.cells import Cells
+from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
@@ -127,6 +129,7 @@ class SystemContext:
             "events": site.broker.event_log(),
             "staging": site.broker.staging(),
             "backup": await self._backup(),
+            "freeing": await what_frees_space(site, self._viewer, facts) if facts.sends_refused else [],
             "now_ms": facts.now_ms,
         }
 
@@ -203,6 +206,14 @@ def system_routes(site: Site) -> Blueprint:
         site.viewer.require(Scope.ADMIN)
         report = await site.system.jobs.run_now(name)
         return site.done(f"{report.title}: {report.result or 'done'}")
+
+    @blueprint.post("/system/space")
+    async def check_space() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        if site.system.housekeeping.disk_guard is not None:
+            site.system.housekeeping.disk_guard.look()
+        refused = site.broker.sends_refused
+        return site.done("Sends are accepted" if refused is None else REFUSAL_WORDS[refused])
 
     @blueprint.post("/system/backup")
     async def back_up() -> Response:

@@ -53,6 +53,22 @@ async def test_f10_a_stopped_server(api: Api):
         assert await check(api, query) == (503, "forq.unhealthy")
 
 
+async def test_f10_a_full_disk_is_no_reason_to_take_the_server_away_but_told(api: Api):
+    """Receives and acks go on, and they are what frees space."""
+    await api.send("a")
+    api.writer.sends_refused = True
+    assert await check(api) == (204, "")
+    for cause, change in (("storage_full", False), ("storage_lost", True)):
+        api.writer.files_problem = "gone" if change else None
+        if not change:
+            verbose = await api.handler(make_request("GET", "/healthcheck?verbose", headers={}))
+            assert json_of(verbose)["sendsRefused"] == cause
+        for path in ("/api/v1/queues/q", "/api/v1/queues/q/health"):
+            assert json_of(await api.call("GET", path))["sendsRefused"] == cause
+    api.writer.files_problem, api.writer.sends_refused = None, False
+    assert json_of(await api.call("GET", "/api/v1/queues/q/health"))["sendsRefused"] is None
+
+
 async def test_f10_verbose(api: Api):
     api.seconds.value += 12.9
     for query in ("?verbose", "?verbose=1", "?verbose=", "?other=1&verbose"):
@@ -63,5 +79,6 @@ async def test_f10_verbose(api: Api):
             "engine": "memory",
             "durability": "none",
             "uptimeSeconds": 12,
+            "sendsRefused": None,
         }
         assert SECRET.encode() not in response.body

@@ -5,6 +5,7 @@ Needs the right to mount one; without it the test says so and is left out.
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import pytest
 import trio
 
 from forq_trio.storage.sqlite.files.check import check_file
-from support.real_server import SECRET, RealServer, real_server
+from support.real_server import SECRET, RealServer, environment, real_server
+from support.small_disk import mounted
 
 pytestmark = pytest.mark.process
 
@@ -25,21 +27,8 @@ MESSAGES = "/api/v1/queues/orders/messages"
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "forq-test", str(place)],
-        capture_output=True,
-        text=True,
-    )
-    if mounted.returncode != 0:
-        pytest.skip(
-            f"NOT TESTED, the real full disk: no right to mount a small one ({mounted.stderr.strip()})"
-        )
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
+    with mounted(tmp_path / "disk", DISK_MIB) as disk:
+        yield disk
 
 
 def fill(disk: Path) -> Path:
@@ -174,6 +163,19 @@ async def fill_fast(shop: Shop, disk: Path) -> int:
     return low * os.statvfs(disk).f_frsize
 
 
+async def check_it_is_told(server: RealServer, client: httpx.AsyncClient) -> None:
+    """By every face: nobody who looks is told that all is well."""
+    assert (await client.get("/api/v1/queues/orders/health")).json()["sendsRefused"] == "storage_full"
+    assert (await client.get("/healthcheck")).status_code == 204
+    assert (await client.get("/healthcheck?verbose")).json()["sendsRefused"] == "storage_full"
+    command = [sys.executable, "-m", "forq_trio.cli", "queues", "--url", server.url]
+    listed = await trio.run_process(command, env=environment(), capture_stdout=True, capture_stderr=True)
+    assert listed.stderr.startswith(b"The disk is full, sends are refused.")
+    assert b"\tThe disk is full, sends are refused\n" in listed.stdout
+    metrics = (await client.get("/metrics", headers={"X-API-Key": 32 * "m"})).text
+    assert 'forq_sends_refused{cause="storage_full"} 1' in metrics
+
+
 async def empty(shop: Shop) -> None:
     while messages := await shop.take(50):
         await shop.settle("ack", messages)
@@ -184,13 +186,18 @@ async def empty(shop: Shop) -> None:
 async def test_a_disk_that_sends_filled_takes_sends_again_when_the_queue_is_empty(small_disk) -> None:
     """The file stays as long as it was: its free pages are what there is, also for the next process."""
     database = small_disk / "forq.db"
-    settings = {"FORQ_DISK_RESERVE_MB": str(RESERVE_MIB)}
+    settings = {
+        "FORQ_DISK_RESERVE_MB": str(RESERVE_MIB),
+        "FORQ_METRICS_ENABLED": "true",
+        "FORQ_METRICS_AUTH_SECRET": 32 * "m",
+    }
     with real_server(database, **settings) as server:
         async with make_client(server) as client:
             shop = Shop(client)
             low = await fill_fast(shop, small_disk)
             assert low >= RESERVE_MIB * 1024 * 1024 / 2
-            assert (small_disk / "forq.db.reserve").exists()
+            assert "forq.db.reserve" in os.listdir(small_disk)
+            await check_it_is_told(server, client)
             await empty(shop)
             await shop.send_until_accepted()
             for _ in range(200):

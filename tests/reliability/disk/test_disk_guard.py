@@ -12,14 +12,15 @@ from forq_trio.model import limits
 from forq_trio.model.errors import StorageFull
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
 from reliability.disk.faulty import FaultyDisk
-from support.actors import ObservedEngine, elapse, running_writer, until
+from support.actors import ObservedEngine, TrioClock, elapse, running_writer, until
 from support.words import Pending, ack, claim, send
 
 KEEP = limits.MIB
 PLENTY = 100 * KEEP
-COMMIT = KEEP // 4  # what has to fit before the first reserve is touched
+COMMIT = KEEP // 8  # what has to fit before the first reserve is touched
 
 
 class Place:
@@ -46,7 +47,9 @@ class Place:
         self.engine.log.checkpoint(truncate=True)
 
     async def guarded(self, nursery: trio.Nursery, keep_bytes: int = KEEP) -> None:
-        self.house.disk_guard = DiskGuard(self.engine.log, self.writer, keep_bytes, self.free_bytes)
+        self.house.disk_guard = DiskGuard(
+            self.engine.log, self.writer, TrioClock(), Counters(), keep_bytes, self.free_bytes
+        )
         nursery.start_soon(self.house.disk_guard.run)
         wanted = keep_bytes if self.free >= 2 * keep_bytes > 0 else 0
         await until(lambda: self.looks > 0 and self.reserved_bytes() >= wanted)
@@ -91,7 +94,7 @@ async def test_sends_are_refused_before_the_disk_is_full_and_accepted_again_with
             (KEEP + COMMIT - 1, False),
             (KEEP + COMMIT, False),
             (2 * KEEP, False),
-            (4 * KEEP, True),
+            (PLENTY, True),
             (KEEP + COMMIT, True),
         ):
             place.free = free
@@ -159,7 +162,9 @@ async def test_a_directory_that_was_moved_does_not_end_the_guard(place, autojump
     place.reserve.parent.mkdir()
     place.engine.log.reserve_path = str(place.reserve)
     async with trio.open_nursery() as nursery:
-        house = place.house.disk_guard = DiskGuard(place.engine.log, place.writer, KEEP)
+        house = place.house.disk_guard = DiskGuard(
+            place.engine.log, place.writer, TrioClock(), Counters(), KEEP
+        )
         nursery.start_soon(house.run)
         await until(place.reserve.exists)
         moved = place.reserve.parent.rename(tmp_path / "moved")

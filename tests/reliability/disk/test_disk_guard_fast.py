@@ -13,13 +13,15 @@ import trio
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.housekeeping import Housekeeping
+from forq_trio.model import limits
+from forq_trio.model.commands import Purge
 from forq_trio.model.errors import StorageFull
 from forq_trio.model.limits import KIB, MIB
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
-from support.actors import all_idle, running_writer, until
+from support.actors import TrioClock, all_idle, running_writer, until
 from support.words import ack, claim, send
 
 KEEP = 4 * MIB
@@ -34,6 +36,7 @@ class Server:
         self.directory = directory
         self.low = DISK
         self.writer: WriterActor
+        self.counters = Counters()
         self.guard: DiskGuard
         self.house = Housekeeping()
         self.engine = SqliteEngine(str(directory / "forq.db"), EngineSettings())
@@ -47,13 +50,16 @@ class Server:
         return os.path.getsize(self.engine.log.reserve_path)
 
     async def start(self, nursery: trio.Nursery) -> None:
-        self.guard = self.house.disk_guard = DiskGuard(self.engine.log, self.writer, KEEP, self.free_bytes)
+        self.guard = self.house.disk_guard = DiskGuard(
+            self.engine.log, self.writer, TrioClock(), self.counters, KEEP, self.free_bytes
+        )
         nursery.start_soon(self.guard.run)
         await until(lambda: self.guard._has_reserve and not self.writer.sends_refused)
 
     def checkpoints(self, nursery: trio.Nursery) -> None:
-        checkpointer = Checkpointer(self.engine.log, self.writer, Counters(), self.guard.look)
+        checkpointer = Checkpointer(self.engine.log, self.writer, self.counters, self.guard.look)
         self.house.checkpointer = checkpointer
+        self.guard.checkpoint_soon = checkpointer.hurry
         nursery.start_soon(checkpointer.run)
 
     async def fill(self) -> int:
@@ -114,6 +120,20 @@ async def test_a_queue_that_was_emptied_takes_sends_again_though_the_file_is_as_
         nursery.cancel_scope.cancel()
 
 
+async def test_one_short_commit_that_frees_much_is_enough(server, mock_clock) -> None:
+    """It does not make the log grow so much that it is moved for that."""
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        server.checkpoints(nursery)
+        await server.fill()
+        await server.writer.execute(Purge("q", 1_000))
+        await all_idle()
+        mock_clock.jump(limits.DISK_LOOK_SECONDS)
+        await until(lambda: not server.writer.sends_refused)
+        await server.writer.execute(send("again"))
+        nursery.cancel_scope.cancel()
+
+
 async def test_free_pages_do_not_help_while_a_long_read_holds_the_log(server) -> None:
     """Every send would grow the log, out of the space of acks: it is refused until the read has ended."""
     async with trio.open_nursery() as nursery:
@@ -143,3 +163,17 @@ async def test_after_a_restart_free_pages_are_known_and_count(quick_path, server
     space = server.engine.log.space()
     assert space.free_page_bytes > DISK // 3
     assert space.unmoved_bytes == space.used_bytes == 0
+
+
+async def test_it_says_since_when_sends_are_refused_and_how_many(server) -> None:
+    async with trio.open_nursery() as nursery:
+        await server.start(nursery)
+        assert (server.guard.facts().refused_since, server.writer.refusal) == (None, None)
+        await server.fill()
+        assert server.writer.refusal == "storage_full"
+        server.counters.record_rejection(StorageFull())
+        facts = server.guard.facts()
+        assert facts.refused_since == pytest.approx(TrioClock().now_ms(), abs=1)
+        assert (facts.refused, facts.reserve_bytes) == (1, KEEP)
+        assert facts.wanted_disk_bytes == KEEP + facts.wanted_file_bytes > KEEP + KEEP // 4
+        nursery.cancel_scope.cancel()

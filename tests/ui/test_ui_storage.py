@@ -1,0 +1,80 @@
+"""A full disk in the admin UI: a band on every page, and what frees space, on a disk that is really full."""
+
+import pytest
+from playwright.sync_api import expect
+
+from forq_trio import ForqClient, StorageFull
+from support.browser import PHONE, axe
+from support.real_server import SECRET, real_server
+from support.small_disk import mounted
+from support.ui_http import logged_in
+
+pytestmark = pytest.mark.process
+
+LATER_MS = 30_000
+REFUSALS = 100
+
+
+def fill(client: ForqClient, queue: str) -> None:
+    """Send until it is refused again and again: a checkpoint may make space for some more after the first time."""
+    refused = 0
+    while refused < REFUSALS:
+        try:
+            client.produce(queue, 100_000 * "x")
+            refused = 0
+        except StorageFull:
+            refused += 1
+
+
+def test_every_page_says_that_sends_are_refused_and_system_says_what_frees_space(tmp_path, open_page) -> None:
+    with (
+        mounted(tmp_path / "disk", 60) as disk,
+        real_server(disk / "forq.db", FORQ_DISK_RESERVE_MB="8", FORQ_ENV="local") as server,
+        ForqClient(server.url, SECRET, retry_seconds=0) as client,
+    ):
+        client.produce("orders", "one")
+        page = open_page(server)
+        page.goto("/")
+        band = page.locator(".band")
+        expect(band).to_be_hidden()
+        fill(client, "orders")
+        expect(band).to_contain_text("The disk is full, sends are refused", timeout=LATER_MS)
+        expect(band).to_contain_text("Receives and acks go on.")
+        axe(page)
+        for path in ("/dead", "/queue/orders", "/queue/orders/settings"):
+            page.goto(path)
+            expect(band).to_be_visible()
+        band.get_by_role("link", name="What frees space").click()
+        expect(page.locator("[data-live='sys:verdict']")).to_have_text("The disk is full, sends are refused")
+        expect(page.locator(".why")).to_contain_text("Sends are accepted again by themselves when")
+        expect(page.locator("#frees li").first).to_contain_text("Consume or purge orders")
+        expect(band).to_have_count(0)
+        axe(page)
+        page.get_by_role("button", name="Check now").click()
+        expect(page.locator("#toast")).to_have_text("The disk is full, sends are refused")
+        key = client.create_token("narrow", ["browse"], queues="other*").token
+        with logged_in(server.ui_url, key) as narrow:
+            text = narrow.get("/system").text
+            assert "The disk is full, sends are refused" in text
+            assert "orders" not in text
+        client.purge("orders")
+        expect(page.locator("#frees")).to_be_hidden(timeout=LATER_MS)
+        expect(page.locator("[data-live='sys:verdict']")).to_have_text("All is well", timeout=LATER_MS)
+        client.produce("orders", "two")
+        page.close()
+
+
+def test_on_a_phone_too(tmp_path, open_page) -> None:
+    with (
+        mounted(tmp_path / "disk", 60) as disk,
+        real_server(disk / "forq.db", FORQ_DISK_RESERVE_MB="8", FORQ_ENV="local") as server,
+        ForqClient(server.url, SECRET, retry_seconds=0) as client,
+    ):
+        fill(client, "orders")
+        page = open_page(server, **PHONE)
+        for path in ("/", "/system"):
+            page.goto(path)
+            expect(page.get_by_text("The disk is full, sends are refused").last).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            axe(page)
+        page.close()
