@@ -369,12 +369,13 @@ UI_SHARE_MAX = 0.20  # of the event loop's time, for sessions while the loop is 
 UI_BURST_SECONDS = 0.5
 UI_REQUESTS_AT_ONCE = 8
 UI_KEYLESS_SHARE_MAX = 0.05  # of the event loop's time, for all that shows no session
-UI_KEYLESS_BURST_SECONDS = 0.1
+UI_KEYLESS_BURST_SECONDS = 0.1  # and for those of the next line
 UI_ARRIVALS_SHARE_MAX = 0.03  # for connections and heads of which nobody knows yet whose they are
-UI_ARRIVALS_BURST_SECONDS = 0.1
 # requests of one session or address that wait; its other connections can end for new ones
 UI_WAITING_MAX = 32
 UI_WAIT_SECONDS_MAX = 10.0
+UI_REFUSE_SECONDS = 2.0  # before a request is told that too many wait
+UI_CONNECTION_SECONDS = 0.000_2  # of the loop's time, what a connection takes beside what is measured
 UI_FIELDS_MAX = 100  # of a head, a query, cookies, and of a form without a session
 UI_RECEIVES_MAX = 24  # in which a request without a session arrives
 UI_HEAD_BYTES_MAX = 20 * KIB

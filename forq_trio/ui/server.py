@@ -87,7 +87,7 @@ class UiServer:
         self.context = WorkerContext(None)
         self.refuse: Refuse = counting_refusals(_refusal, counters)
         self.bodies = Budget(limits.UI_BODIES_BYTES_MAX)
-        self.arrivals = LoopShare(limits.UI_ARRIVALS_SHARE_MAX, limits.UI_ARRIVALS_BURST_SECONDS, 1)
+        self.arrivals = LoopShare(limits.UI_ARRIVALS_SHARE_MAX, limits.UI_KEYLESS_BURST_SECONDS, 1)
         self.keyless = LoopShare(limits.UI_KEYLESS_SHARE_MAX, limits.UI_KEYLESS_BURST_SECONDS, 1)
         self.sessions = LoopShare(
             limits.UI_SHARE_MAX, limits.UI_BURST_SECONDS, limits.UI_REQUESTS_AT_ONCE, idle_share=1.0
@@ -149,6 +149,7 @@ class UiServer:
         if place is None:
             accepted.close()
             return
+        self.arrivals.spend(limits.UI_CONNECTION_SECONDS)
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
         connections.start_soon(self._serve, stream, str(peer[0]), place, scope)
 
@@ -260,7 +261,11 @@ class _Connection:
                     await self._protocol.handle(RawData(arrived.encode()))
                     await self._answered.wait()
                 except Overloaded:
+                    # Answered at once, a client that asks again at once would cost more than one that waits.
                     refused = True
+                    server.places.end(self._place)
+                    self._account.share = share = server.arrivals
+                    await trio.sleep(limits.UI_REFUSE_SECONDS)
                 nursery.cancel_scope.cancel()
         finally:
             if self._turn is not None:

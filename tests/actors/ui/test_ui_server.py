@@ -226,7 +226,7 @@ async def test_an_address_that_waits_with_all_its_requests_locks_no_session_of_i
         ui.app.hold("/1")
         for _ in range(2 * limits.UI_CONNECTIONS_AN_ADDRESS_MAX):
             await ui.send(get("/1"))
-        await until(lambda: ui.counters.rejections[Cause.OVERLOADED] > 0)
+        await until(lambda: ui.server.connections == limits.UI_CONNECTIONS_AN_ADDRESS_MAX)
         inside = await ui.send(get("/2", SESSION))
         assert await answer(inside) == (200, b"GET /2 ")
         assert ui.app.paths == ["/1", "/2"]
