@@ -109,15 +109,17 @@ class _Slots:
 
 
 class AsyncPool:
-    """The connections to the server at `url`. Raises OSError and ValueError for certificates and proxies that cannot be
-    used; a URL that cannot be is found when a request is made.
+    """The connections to the server at `url`.
+
+    Raises OSError and ValueError for certificates and proxies that cannot be used. A URL that no server can be at is
+    refused when a request is made.
     """
 
     def __init__(self, url: str) -> None:
         try:
             address = address_of(url)
         except ValueError as problem:
-            self._route: Route | CannotSend = CannotSend(str(problem))
+            self._route: Route | str = str(problem)
         else:
             proxy = proxy_before(url)
             self._route = Route(address, proxy, context_for(address, proxy))
@@ -140,8 +142,8 @@ class AsyncPool:
 
     async def exchange(self, request: Request) -> Answer:
         """Send a request and return its answer. Raises TransportError, and ClientClosed."""
-        if isinstance(self._route, CannotSend):
-            raise self._route
+        if isinstance(self._route, str):
+            raise CannotSend(self._route)
         data = self._encoded(request, self._route)
         await aio_waits.checkpoint_if_cancelled()
         slots = self._slots
@@ -177,10 +179,8 @@ class AsyncPool:
             broken = None
             try:
                 await stream.send(data, seconds)
-            except (
-                ConnectionError
-            ) as problem:  # a server may refuse a long request before it has read all of it
-                broken = problem
+            except ConnectionError as problem:
+                broken = problem  # the server may have refused a long request before it had read all of it
             try:
                 answer = await read_answer(stream, reader, seconds)
             except (OSError, NoAnswer) as problem:

@@ -19,7 +19,10 @@ from forq_trio.model.errors import ClientClosed
 
 
 class Transport(Protocol):
-    """What carries the requests of a client. The usual one is a pool of connections."""
+    """What carries the requests of a client. The usual one is a pool of connections.
+
+    `forq_trio.client.http1` has `Request` and `Answer`, `forq_trio.client.failures` the kinds of `TransportError`.
+    """
 
     def exchange(self, request: Request) -> Answer:
         """The answer to a request. Raises TransportError when none comes, and ClientClosed."""
