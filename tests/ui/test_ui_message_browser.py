@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from support.browser import axe, keyboard, sideways_pixels
+from support.browser import axe, confirm, keyboard, sideways_pixels
 
 ENEMY = '{"<img src=x onerror=alert(1)>": "</pre><script>window.hacked = true</script>"}'
 
@@ -48,3 +48,15 @@ def test_a_dead_letter_is_looked_at_copied_edited_and_watched(page, client, guar
     expect(page.locator(".notice")).to_contain_text("not there any more")
     assert sideways_pixels(page) <= 0
     assert page.evaluate("window.hacked") is None
+
+
+def test_a_message_that_waits_is_cancelled_after_a_question(page, client) -> None:
+    sent = client.produce("orders", "by mistake", delay_ms=3_600_000)
+    page.goto(f"/queue/orders/message/{sent.id}")
+    axe(page)
+    page.get_by_role("button", name="Cancel message…").click()
+    confirm(page.get_by_role("button", name="Cancel this message?"))
+    expect(page).to_have_url(re.compile("/queue/orders$"))
+    expect(page.locator("#toast")).to_contain_text(f"Cancelled message {sent.sequence}")
+    assert client.queue_stats("orders").total == 0
+    assert sideways_pixels(page) <= 0
