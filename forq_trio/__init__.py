@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from forq_trio.client.batches import batches as batches
     from forq_trio.client.sync import ForqClient as ForqClient
     from forq_trio.client.sync_connection import Transport as Transport
+    from forq_trio.model.access import Key as Key
     from forq_trio.model.access import Scope as Scope
     from forq_trio.model.clock import Clock as Clock
     from forq_trio.model.commands import RedrivePolicy as RedrivePolicy
+    from forq_trio.model.errors import AppInUse as AppInUse
     from forq_trio.model.errors import BackupImpossible as BackupImpossible
     from forq_trio.model.errors import BackupRunning as BackupRunning
     from forq_trio.model.errors import CallerError as CallerError
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
     from forq_trio.wire.history import HistoryPage as HistoryPage
     from forq_trio.wire.history import HistoryRange as HistoryRange
     from forq_trio.wire.messages import MessageInfo as MessageInfo
+    from forq_trio.wire.publishing import AppPage as AppPage
     from forq_trio.wire.publishing import ExportPage as ExportPage
     from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
     from forq_trio.wire.publishing import ExportRange as ExportRange
@@ -138,7 +141,7 @@ _NAMES = {
     "client.batches": "batches",
     "client.sync": "ForqClient",
     "client.sync_connection": "Transport",
-    "model.access": "Scope",
+    "model.access": "Key Scope",
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
     "model.errors": (
@@ -152,7 +155,7 @@ _NAMES = {
         "QueueNotFound ReceiptNotCurrent RedriveNotFound "
         "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
         "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
-        "PublicationUnfinished TooManyApps MessageInFlight "
+        "AppInUse MessageInFlight PublicationUnfinished TooManyApps "
         "TooManyTokens TooManyWrongKeys WrongKey"
     ),
     "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
@@ -167,7 +170,7 @@ _NAMES = {
     "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",
     "wire.events": "EventPage EventRange MessageEvent",
     "wire.messages": "MessageInfo",
-    "wire.publishing": "ExportPage ExportPartitions ExportRange Publication",
+    "wire.publishing": "AppPage ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ManyReceipts ReceiptResult",
     "wire.tokens": "CreatedToken TokenInfo",

@@ -16,6 +16,7 @@ from forq_trio.broker.history import History
 from forq_trio.broker.lists import Lists
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
+from forq_trio.broker.quotas import Quotas
 from forq_trio.broker.receives import Receives
 from forq_trio.broker.redrives import Redrives
 from forq_trio.broker.sessions import KnownSessions, Sessions
@@ -32,7 +33,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions):
+class Broker(Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions, Quotas):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.

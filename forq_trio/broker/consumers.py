@@ -13,6 +13,7 @@ import msgspec
 import trio
 
 from forq_trio.model import commands, limits
+from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
@@ -37,18 +38,21 @@ class Consumers:
     _readers: ReaderPool
     _clock: Clock
 
-    async def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
+    async def open_consumer(
+        self, queue: str, name: str, *, idle_seconds: int | None = None, key: Key = SECRET
+    ) -> ConsumerInfo:
         """Open a consumer, and make it if there is none. From now on its older generations are refused.
 
         idle_seconds: its open lease is given back when it is not used for so long (60 s to 366 days); None for what was
-        set before, or a day. Raises TooManyConsumers.
+        set before, or a day. key: whose share a new one counts to. Raises TooManyConsumers.
         """
         _check(queue, name)
         if idle_seconds is not None:
             low, high = limits.CONSUMER_IDLE_SECONDS_MIN, limits.CONSUMER_IDLE_SECONDS_MAX
             check_range("idle_seconds", idle_seconds, low, high)
         idle_ms = None if idle_seconds is None else idle_seconds * limits.SECOND_MS
-        return self._consumer_info(await self._writer.execute(commands.OpenConsumer(queue, name, idle_ms)))
+        opened = await self._writer.execute(commands.OpenConsumer(queue, name, idle_ms, key))
+        return self._consumer_info(opened)
 
     async def lease(
         self,
@@ -354,6 +358,7 @@ class Consumers:
             expires_at=None if lease is None else consumer.used_at + consumer.idle_ms,
             released_before=consumer.released_before,
             settling=consumer.settling is not None,
+            made_by=consumer.made_by,
         )
 
 

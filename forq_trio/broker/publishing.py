@@ -9,6 +9,7 @@ import trio
 from forq_trio.broker.known import Known
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
+from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
 from forq_trio.model.messages import ExportRows, NewMessage, check_queue_name
@@ -19,12 +20,11 @@ from forq_trio.model.publishing import (
     Staged,
     StagedPart,
     Staging,
-    app_key,
     check_pipeline_name,
 )
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.publishing import ExportPage, ExportPartitions, ExportRange, Publication
+from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 
 _encode = msgspec.msgpack.Encoder().encode
 _read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
@@ -35,11 +35,14 @@ class Publishing(Sends, Known):
 
     _readers: ReaderPool
 
-    async def stage(self, queue: str, stage: str, page: int, messages: Sequence[NewMessage]) -> Staged:
+    async def stage(
+        self, queue: str, stage: str, page: int, messages: Sequence[NewMessage], *, key: Key = SECRET
+    ) -> Staged:
         """Store a page of up to 10,000 messages beside the queue, until `publish`; returns once it is durable.
 
         stage: a unique name of the caller's choice, of the queue's. page: its number, from 0; one that is there already
-        is ignored, and answered like the first time. A stage ends by itself a day after its last page.
+        is ignored, and answered like the first time. A stage ends by itself a day after its last page, and one without
+        messages when its key has 2,500. key: whose share it counts to.
 
         All or nothing: raises what `check_message` raises for the first message that cannot be stored, with `field`
         lines[3].content, say; InvalidName, InvalidQueueName, ProduceToDeadLetterQueue, OutOfRange, StagingFull, and
@@ -50,7 +53,7 @@ class Publishing(Sends, Known):
         check_range("page", page, 0, limits.STAGE_PAGES_MAX - 1)
         check_range("number of messages", len(messages), 0, limits.STAGE_PAGE_MESSAGES_MAX, "messages")
         parts = await self._parts_of(messages)
-        return await self._writer.execute(commands.StagePage(queue, stage, page, parts))
+        return await self._writer.execute(commands.StagePage(queue, stage, page, parts, key))
 
     async def _parts_of(self, messages: Sequence[NewMessage]) -> tuple[StagedPart, ...]:
         """Check the messages and cut them into parts, with a checkpoint after each."""
@@ -85,13 +88,14 @@ class Publishing(Sends, Known):
 
         once: the app's name is used for one job only; it is remembered for 7 days instead of 366.
 
-        Nothing is done if the app has published this version, or a later one, before: so it can be repeated. Once it is
+        Nothing is done if the app has published this version, or a later one, before: so it can be repeated. An app is
+        known by its name and by the queues that it writes, or by who made it. Once it is
         committed, nothing loses or repeats a message, also if this call is cancelled or the process ends: the messages
         enter their queues all the same.
 
-        Raises InvalidName, OutOfRange, StageMissing, QueueFull, TooManyApps, and what `produce` raises: then nothing is
-        published. And PublicationUnfinished, after 30 seconds in which nothing can be stored: then it is published, its
-        messages enter when they can, and to repeat the call is to wait for that.
+        Raises InvalidName, OutOfRange, AppInUse, StageMissing, QueueFull, TooManyApps, and what `produce` raises: then
+        nothing is published. And PublicationUnfinished, after 30 seconds in which nothing can be stored: then it is
+        published, its messages enter when they can, and to repeat the call is to wait for that.
         """
         outcome = await self._publish(app, version, stages, once)
         while not await self._moved(outcome.turn):
@@ -99,18 +103,15 @@ class Publishing(Sends, Known):
         return Publication(outcome.published, outcome.messages if outcome.published else None)
 
     async def publish_for_a_while(
-        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False, namespace: str = ""
+        self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False, key: Key = SECRET
     ) -> Publication:
-        """`publish`, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`.
-
-        namespace: that of the app, "" for the one that `publish` uses; the same name in two of them is two apps.
-        """
-        outcome = await self._publish(app, version, stages, once, namespace)
+        """`publish` with a key, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`."""
+        outcome = await self._publish(app, version, stages, once, key)
         moving = not await self._moved(outcome.turn)
         return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
 
     async def _publish(
-        self, app: str, version: int, stages: Sequence[Stage], once: bool, namespace: str = ""
+        self, app: str, version: int, stages: Sequence[Stage], once: bool, key: Key = SECRET
     ) -> Published:
         check_pipeline_name(app, "app")
         check_range("version", version, 0, limits.SEQUENCE_MAX)
@@ -119,8 +120,7 @@ class Publishing(Sends, Known):
             self.check_producible(each.queue)
             check_pipeline_name(each.stage, "stage")
             check_range("pages", each.pages, 1, limits.STAGE_PAGES_MAX)
-        key = app_key(namespace, app)
-        return await self._writer.execute(commands.Publish(key, version, tuple(stages), once))
+        return await self._writer.execute(commands.Publish(app, version, tuple(stages), once, key))
 
     async def _moved(self, last: int) -> bool:
         """Wait until no published stage up to this turn is left; False if that takes too long.
@@ -141,17 +141,37 @@ class Publishing(Sends, Known):
             raise PublicationUnfinished
         return False
 
-    async def publication(self, app: str) -> PublishedVersion:
-        """The last version that an app published. Raises InvalidName or PublicationNotFound."""
-        return await self.publication_in("", app)
+    async def publication(self, app: str, *, key: Key = SECRET) -> PublishedVersion:
+        """The last version that an app published: of several of the name your own one, else the one that is furthest.
 
-    async def publication_in(self, namespace: str, app: str) -> PublishedVersion:
-        """`publication`, of an app in a namespace (see `publish_for_a_while`)."""
+        key: only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
+        """
         check_pipeline_name(app, "app")
-        found = await self._readers.run(lambda reader: reader.publication(app_key(namespace, app)))
-        if found is None:
+        found = await self._readers.run(lambda reader: reader.apps_named(app))
+        known = [each for each in found if key.covers_all(each.queues)]
+        if not known:
             raise PublicationNotFound
-        return found
+        return max(known, key=lambda each: (each.made_by == key.name, each.version))
+
+    async def apps(self, *, after: int = 0, limit: int = limits.APPS_PAGE_MAX, key: Key = SECRET) -> AppPage:
+        """The apps that are remembered, in the order in which they published last, at most `limit` (1-1,000).
+
+        after: the `next` of the page before. key: only apps all of whose queues it covers; a page may then have fewer.
+        """
+        check_range("after", after, 0, limits.SEQUENCE_MAX)
+        check_range("limit", limit, 1, limits.APPS_PAGE_MAX)
+        found = await self._readers.run(lambda reader: reader.list_apps(after, limit))
+        known = [app for _, app in found if key.covers_all(app.queues)]
+        return AppPage(known, found[-1][0] if len(found) == limit else None)
+
+    async def delete_app(self, app: str, *, key: Key = SECRET) -> None:
+        """Forget what an app published: the same version is then published again.
+
+        key: only apps all of whose queues it covers. Raises InvalidName or PublicationNotFound.
+        """
+        check_pipeline_name(app, "app")
+        if not await self._writer.execute(commands.ForgetApp(app, key)):
+            raise PublicationNotFound
 
     def staging(self) -> Staging:
         """What is staged in all, as of the last commit; from the cache, without a query."""

@@ -22,7 +22,7 @@ Rules
 """
 
 import uuid
-from collections.abc import Iterable
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -79,7 +79,8 @@ class _Run:
 class Redrives:
     """The actor that runs these tasks: `run` is its task, the other methods are for callers.
 
-    At most REDRIVES_RUNNING_MAX run at once; more may run after a start that found more.
+    At most REDRIVES_RUNNING_MAX run at once, and REDRIVES_RUNNING_A_KEY_MAX of one key; more may run after a start
+    that found more.
     """
 
     def __init__(self, letters: DeadLetters, writer: WriterActor, clock: Clock) -> None:
@@ -88,7 +89,7 @@ class Redrives:
         self._clock = clock
         self._nursery: trio.Nursery | None = None
         self._runs: dict[str, _Run] = {}
-        self._starting = 0
+        self._starting: list[str | None] = []
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Go on with the stored tasks, and run new ones, until cancelled: then each walk ends between two steps."""
@@ -145,12 +146,7 @@ class Redrives:
             started_at=self._clock.now_ms(),
             total=0 if counts is None else counts.total,
         )
-        self._check_running()
-        self._starting += 1
-        try:
-            await self._save(task)
-        finally:
-            self._starting -= 1
+        await self._save_running(task)
         stored = self._writer.snapshot().redrives
         self._runs = {key: run for key, run in self._runs.items() if key in stored}
         self._add(task)
@@ -191,13 +187,8 @@ class Redrives:
         async with run.changing:
             self._find(redrive_id)  # it may have been dismissed meanwhile
             if run.task.state in (RedriveState.PAUSED, RedriveState.FAILED):
-                self._check_running()
                 task = _changed(run.task, RedriveState.RUNNING, None)
-                self._starting += 1
-                try:
-                    await self._save(task)
-                finally:
-                    self._starting -= 1
+                await self._save_running(task)
                 if run.ended.is_set():
                     run.ended = trio.Event()
                 run.set(task)
@@ -230,10 +221,27 @@ class Redrives:
             raise RedriveNotFound
         return run
 
-    def _check_running(self) -> None:
-        """Raise TooManyRedrives if no further task may run."""
-        if _running(self._runs.values()) + self._starting >= limits.REDRIVES_RUNNING_MAX:
+    def running_by_key(self) -> Counter[str | None]:
+        """How many tasks run, or are about to, by who started them (`RedriveTask.started_by`)."""
+        return Counter(
+            [*self._starting, *(run.task.started_by for run in self._runs.values() if run.running)]
+        )
+
+    async def _save_running(self, task: RedriveTask) -> None:
+        """Store a task that is about to run. Raises TooManyRedrives if no further one may, or none of its key."""
+        running = self.running_by_key()
+        if running.total() >= limits.REDRIVES_RUNNING_MAX:
             raise TooManyRedrives
+        if running[task.started_by] >= limits.REDRIVES_RUNNING_A_KEY_MAX:
+            raise TooManyRedrives(
+                f"{limits.REDRIVES_RUNNING_A_KEY_MAX} redrive tasks of this key run, as many as may; try again when one"
+                " has ended"
+            )
+        self._starting.append(task.started_by)
+        try:
+            await self._save(task)
+        finally:
+            self._starting.remove(task.started_by)
 
     async def _save(self, task: RedriveTask) -> None:
         with trio.CancelScope(shield=True):
@@ -293,10 +301,6 @@ class Redrives:
             if ended is not None:
                 self._writer.post(SaveRedrive(ended))
                 run.ended.set()
-
-
-def _running(runs: Iterable[_Run]) -> int:
-    return sum(run.running for run in runs)
 
 
 def _in(task: RedriveTask, state: RedriveState) -> RedriveTask:

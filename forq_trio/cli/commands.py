@@ -30,6 +30,7 @@ _MODULES = {
     "queue": "queue",
     "dead": "dead",
     "consumers": "consumers",
+    "apps": "apps",
     "history": "history",
     "token": "token",
     "pipeline": "pipeline",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from forq_trio.client import protocol
 from forq_trio.client.aio_connection import AsyncConnection
 from forq_trio.client.types import (
+    AppPage,
     ConsumerInfo,
     ConsumerLease,
     EventPage,
@@ -29,6 +30,7 @@ from forq_trio.client.types import (
 )
 from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
 from forq_trio.wire.limits import (
+    APPS_PAGE_MAX,
     CONSUMER_LEASE_MESSAGES_DEFAULT,
     EVENTS_PAGE_DEFAULT,
     EXPORT_PAGE_MAX,
@@ -77,6 +79,17 @@ class AsyncPipelines(AsyncConnection):
     async def publication(self, app: str) -> PublishedVersion:
         """The last version that an app published. Raises PublicationNotFound."""
         return await self._ask("GET", protocol.publication_path(app), PublishedVersion)
+
+    async def apps(self, *, after: int = 0, limit: int = APPS_PAGE_MAX) -> AppPage:
+        """The apps that are remembered, in the order in which they published last, at most `limit` (1-1,000).
+
+        after: the `next` of the page before. Of a token for some queues only apps that write no others.
+        """
+        return await self._ask("GET", f"{protocol.PUBLICATIONS}?after={after}&limit={limit}", AppPage)
+
+    async def delete_app(self, app: str) -> None:
+        """Forget what an app published: the same version is then published again. Raises PublicationNotFound."""
+        await self._request("DELETE", protocol.publication_path(app))
 
     async def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = EXPORT_PAGE_MAX

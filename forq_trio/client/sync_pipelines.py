@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from forq_trio.client import protocol
 from forq_trio.client.sync_connection import Connection
 from forq_trio.client.types import (
+    AppPage,
     ConsumerInfo,
     ConsumerLease,
     EventPage,
@@ -29,6 +30,7 @@ from forq_trio.client.types import (
 )
 from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
 from forq_trio.wire.limits import (
+    APPS_PAGE_MAX,
     CONSUMER_LEASE_MESSAGES_DEFAULT,
     EVENTS_PAGE_DEFAULT,
     EXPORT_PAGE_MAX,
@@ -75,6 +77,17 @@ class Pipelines(Connection):
     def publication(self, app: str) -> PublishedVersion:
         """The last version that an app published. Raises PublicationNotFound."""
         return self._ask("GET", protocol.publication_path(app), PublishedVersion)
+
+    def apps(self, *, after: int = 0, limit: int = APPS_PAGE_MAX) -> AppPage:
+        """The apps that are remembered, in the order in which they published last, at most `limit` (1-1,000).
+
+        after: the `next` of the page before. Of a token for some queues only apps that write no others.
+        """
+        return self._ask("GET", f"{protocol.PUBLICATIONS}?after={after}&limit={limit}", AppPage)
+
+    def delete_app(self, app: str) -> None:
+        """Forget what an app published: the same version is then published again. Raises PublicationNotFound."""
+        self._request("DELETE", protocol.publication_path(app))
 
     def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = EXPORT_PAGE_MAX

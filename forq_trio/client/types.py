@@ -33,6 +33,7 @@ from forq_trio.wire.history import HistoryFilter as HistoryFilter
 from forq_trio.wire.history import HistoryPage as HistoryPage
 from forq_trio.wire.history import HistoryRange as HistoryRange
 from forq_trio.wire.messages import MessageInfo as MessageInfo
+from forq_trio.wire.publishing import AppPage as AppPage
 from forq_trio.wire.publishing import ExportPage as ExportPage
 from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
 from forq_trio.wire.publishing import ExportRange as ExportRange

@@ -23,6 +23,7 @@ class QueueGauges:
         self._counters = counters
         self._commits_seen = -1
         counters.consumers = broker.consumer_gauges
+        counters.quotas = broker.quotas
 
     async def refresh(self) -> str:
         """Refresh all gauges, those from the cache first; says of how many queues.

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -32,6 +33,27 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
+class Key(NamedTuple):
+    """With what somebody calls. name: of an access token, "" for the server's secret; queues: the token's glob."""
+
+    name: str = ""
+    queues: str = ALL_QUEUES
+
+    def covers(self, queue: str) -> bool:
+        """True if the glob matches this queue, or (of a glob) whatever that matches."""
+        return self.queues == ALL_QUEUES or fnmatchcase(queue, self.queues)
+
+    def covers_all(self, queues: Iterable[str]) -> bool:
+        """True if the glob matches each of them."""
+        return all(map(self.covers, queues))
+
+
+SECRET = Key()
+"""The server's secret, and applications that embed the queue."""
+UNKNOWN = "?"
+"""In the place of a key's name: what was made before it was stored who made it."""
+
+
 class AccessToken(Struct, frozen=True, gc=False, rename="camel"):
     """A token as it is stored. digest: SHA-256 of its text in hex; queues: a glob (* ? [...]) over queue names.
 
@@ -52,7 +74,11 @@ class AccessToken(Struct, frozen=True, gc=False, rename="camel"):
 
     def covers(self, queue: str) -> bool:
         """True if the token's glob matches this queue."""
-        return self.queues == ALL_QUEUES or fnmatchcase(queue, self.queues)
+        return self.key.covers(queue)
+
+    @property
+    def key(self) -> Key:
+        return Key(self.name, self.queues)
 
     def expired(self, now_ms: int) -> bool:
         """True from the millisecond `expires_at` on."""
@@ -110,6 +136,10 @@ class Principal:
 
     def __init__(self, token: AccessToken | None = None) -> None:
         self.token = token
+
+    @property
+    def key(self) -> Key:
+        return SECRET if self.token is None else self.token.key
 
     def may(self, scope: Scope, queue: str) -> bool:
         """True if the principal has the scope for this queue."""

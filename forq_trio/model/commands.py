@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from forq_trio.model.access import AccessToken
+from forq_trio.model.access import SECRET, AccessToken, Key
 from forq_trio.model.consumers import Consumer, Settling
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt, Status
@@ -316,27 +316,39 @@ class ForgetRedrive(Command[bool], frozen=True, gc=False):
 class StagePage(Command[Staged], frozen=True, gc=False):
     """Store a page of a stage, which lives for STAGE_LIFE_MS from then on.
 
-    A page that is there already is left as it is, and is the outcome. Fails with StagingFull.
+    A page that is there already is left as it is, and is the outcome. Where the key has STAGES_A_KEY_MAX stages, its
+    oldest one without messages ends. Fails with StagingFull.
     """
 
     queue: str
     stage: str
     page: int
     parts: tuple[StagedPart, ...]
+    key: Key = SECRET
 
 
 class Publish(Command[Published], frozen=True, gc=False):
     """Publish these stages in this order, all or none: from then on the batches move their messages into the queues.
 
-    Nothing happens if the app published this version, or a later one, before. Fails with StageMissing for a stage that
-    has not exactly its pages, with QueueFull, by what is in the queues now and on its way to them, and TooManyApps.
-    once: the app's name is used for one job only, and soon forgotten.
+    Nothing happens if the app published this version, or a later one, before. The app is that of its name which wrote
+    one of these queues, or was made by this key; its queues are from then on those and these. Fails with AppInUse (the
+    rules are in storage/apps.py), with StageMissing for a stage that has not exactly its pages, with QueueFull, by what
+    is in the queues now and on its way to them, and TooManyApps. once: the app's name is used for one job only, and
+    soon forgotten.
     """
 
     app: str
     version: int
     stages: tuple[Stage, ...]
     once: bool = False
+    key: Key = SECRET
+
+
+class ForgetApp(Command[bool], frozen=True, gc=False):
+    """Forget what the apps of this name published whose queues the key all covers; False if there is none."""
+
+    app: str
+    key: Key = SECRET
 
 
 class DiscardStage(Command[bool], frozen=True, gc=False):
@@ -373,12 +385,13 @@ class TrimHistory(Command[Removed], frozen=True, gc=False):
 class OpenConsumer(Command[Consumer], frozen=True, gc=False):
     """Open a consumer, which is made if there is none: its generation grows, and older ones are fenced.
 
-    idle_ms: None for what it had, or the default. Fails with TooManyConsumers.
+    idle_ms: None for what it had, or the default. key: whose share a new one counts to. Fails with TooManyConsumers.
     """
 
     queue: str
     name: str
     idle_ms: int | None = None
+    key: Key = SECRET
 
 
 class LeaseMessages(Command[Consumer], frozen=True, gc=False):

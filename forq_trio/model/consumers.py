@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.access import UNKNOWN
 from forq_trio.model.errors import OutOfRange
 
 _NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{limits.CONSUMER_NAME_LENGTH_MAX}}}")
@@ -42,7 +43,8 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     released_before: the leases below this number that were not acknowledged were given back. open: the lease whose
     messages are leased, None for none. complete: that lease gets no more messages. settling: how the open lease is
     being settled, None while nobody does; settled_pages: how many of its pages are. kept: acknowledged leases that can
-    still be read. dropping: leases whose pages are yet to be deleted; `pages` says how many are left.
+    still be read. dropping: leases whose pages are yet to be deleted; `pages` says how many are left. made_by: the key
+    that opened it first (`Key.name`), UNKNOWN where that was not stored.
     """
 
     queue: str
@@ -60,6 +62,7 @@ class Consumer(Struct, frozen=True, gc=False, kw_only=True):
     dropping: tuple[NumberedLease, ...] = ()
     opened_at: int
     used_at: int
+    made_by: str = UNKNOWN
 
     @property
     def key(self) -> str:

@@ -351,6 +351,13 @@ class PublicationUnfinished(ServiceError):
     code = "forq.publication_unfinished"
 
 
+class AppInUse(CallerError):
+    """An app of this name writes queues that the key may not write, or published this version to some of these queues
+    only; nothing was published: take another name, or delete the app"""
+
+    code = "conflict.app_in_use"
+
+
 class TooManyApps(ServiceError):
     """As many apps have published as are remembered, none of them for one time only; nothing was published"""
 

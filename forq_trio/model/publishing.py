@@ -6,6 +6,7 @@ queues in the next batches.
 """
 
 import re
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -53,11 +54,27 @@ class Published(Struct, frozen=True, gc=False):
 
 
 class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
-    """The last version that an app published, and when (epoch ms)."""
+    """The last version that an app published, and when (epoch ms).
+
+    once: its name is used for one job only. made_by: the key that published it last: the name of an access token, ""
+    for the server's secret, "?" where that was not stored. queues: those that it wrote, at most APP_QUEUES_MAX; the
+    glob that its key had where they were not stored.
+    """
 
     app: str
     version: int
     published_at: int
+    once: bool = False
+    made_by: str = ""
+    queues: tuple[str, ...] = ()
+
+
+class KeyShare(Struct, frozen=True, gc=False):
+    """What of stages and apps one key has made: stages that wait, bytes of its stages as they are stored, apps."""
+
+    stages: int = 0
+    bytes: int = 0
+    apps: int = 0
 
 
 class Staging(Struct, frozen=True, gc=False):
@@ -66,6 +83,7 @@ class Staging(Struct, frozen=True, gc=False):
     stages, bytes: those that are not yet in a queue, nor removed; bytes of their parts as they are stored. in_progress:
     how many stages are published and move into their queues, or have ended and are removed. turn: that of the first
     published one, None for none. last_turn: the last turn that was given out. apps: how many have published.
+    shares: by name of the key, those that are not nothing.
     """
 
     stages: int = 0
@@ -74,6 +92,7 @@ class Staging(Struct, frozen=True, gc=False):
     turn: int | None = None
     last_turn: int = 0
     apps: int = 0
+    shares: Mapping[str, KeyShare] = {}
 
 
 def check_pipeline_name(name: str, field: str) -> str:
@@ -81,8 +100,3 @@ def check_pipeline_name(name: str, field: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise InvalidName(field=field)
     return name
-
-
-def app_key(namespace: str, app: str) -> str:
-    """The name under which an app is stored. A namespace is a glob over queues, or "": so neither has a space."""
-    return f"{namespace} {app}" if namespace else app

@@ -87,6 +87,10 @@ def opened(
         number = totals.forgotten_number if number is None else number
         if len(known) >= limits.CONSUMERS_MAX:
             raise TooManyConsumers
+        if sum([each.made_by == command.key.name for each in known.values()]) >= limits.CONSUMERS_A_KEY_MAX:
+            raise TooManyConsumers(
+                f"this key has made {limits.CONSUMERS_A_KEY_MAX} consumers, as many as one may; delete some first"
+            )
         found = Consumer(
             queue=command.queue,
             name=command.name,
@@ -95,6 +99,7 @@ def opened(
             acknowledged=number,
             opened_at=now_ms,
             used_at=now_ms,
+            made_by=command.key.name,
         )
     idle_ms = found.idle_ms if command.idle_ms is None else command.idle_ms
     return replace(found, generation=found.generation + 1, idle_ms=idle_ms, opened_at=now_ms, used_at=now_ms)

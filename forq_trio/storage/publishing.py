@@ -11,6 +11,7 @@ from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.publishing import Stage, Staging
 from forq_trio.model.queue_settings import Overflow, QueueRules
 from forq_trio.storage.allowance import part
+from forq_trio.storage.apps import share_of
 from forq_trio.storage.rules import Space, above
 
 read_part = msgspec.msgpack.Decoder(list[NewMessage]).decode
@@ -60,16 +61,17 @@ def stored_bytes(command: StagePage) -> int:
     return sum(len(part.body) for part in command.parts)
 
 
-def is_forgettable(published_at: int, now_ms: int, *, once: bool, full: bool) -> bool:
-    """Whether an app may be forgotten. once: it published for one job; full: another one needs its place."""
-    life_ms = limits.APP_ONCE_LIFE_MS if once else limits.APP_LIFE_MS
-    return (full and once) or published_at + life_ms <= now_ms
-
-
-def check_staging(staging: Staging, command: StagePage, *, is_new: bool) -> StagingFull | None:
-    """StagingFull if one more page would be too much. is_new: it begins a stage."""
-    too_long = staging.bytes + stored_bytes(command) > limits.STAGED_BYTES_MAX
-    if too_long or (is_new and staging.stages >= limits.STAGES_MAX):
+def check_staging(staging: Staging, command: StagePage, made_by: str, *, is_new: bool) -> StagingFull | None:
+    """StagingFull if one more page would be too much. made_by: the key of its stage; is_new: it begins one."""
+    size, share = stored_bytes(command), share_of(staging, made_by)
+    advice = "publish or discard some first"
+    if is_new and share.stages >= limits.STAGES_A_KEY_MAX:
+        return StagingFull(f"{share.stages:,} stages of this key wait, as many as may at once: {advice}")
+    if share.bytes + size > limits.STAGED_BYTES_A_KEY_MAX:
+        return StagingFull(
+            f"the stages of this key have {share.bytes:,} bytes, and no more may wait: {advice}"
+        )
+    if staging.bytes + size > limits.STAGED_BYTES_MAX or (is_new and staging.stages >= limits.STAGES_MAX):
         return StagingFull()
     return None
 

@@ -112,8 +112,12 @@ class Reader(Protocol):
         """Cut what is stored now into at most `count` ranges of as many messages each."""
         ...
 
-    def publication(self, app: str) -> PublishedVersion | None:
-        """The last version that an app published."""
+    def apps_named(self, app: str) -> list[PublishedVersion]:
+        """The apps of a name, in the order in which they published last."""
+        ...
+
+    def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
+        """Apps in the order in which they published last, with their numbers: those above `after`."""
         ...
 
     def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:

@@ -371,11 +371,16 @@ def after_step(task: RedriveTask, step: RedriveStep, moved: int) -> RedriveTask:
     )
 
 
-def redrive_to_forget(tasks: Collection[RedriveTask]) -> str | TooManyRedrives | None:
-    """The id of the task that has to go so that another can be stored; None if none has to.
+def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) -> str | TooManyRedrives | None:
+    """The id of the task that has to go so that another, by this key, can be stored; None if none has to.
 
-    TooManyRedrives if one has to and none has ended. tasks: in the order in which they were first stored.
+    TooManyRedrives if one has to and none has ended, or if the key has as many that have not ended as it may. tasks: in
+    the order in which they were first stored.
     """
+    if sum([task.started_by == started_by and not task.ended for task in tasks]) >= limits.REDRIVES_A_KEY_MAX:
+        return TooManyRedrives(
+            f"{limits.REDRIVES_A_KEY_MAX} redrive tasks of this key run or are paused, as many as may; cancel some"
+        )
     if len(tasks) < limits.REDRIVES_REMEMBERED_MAX:
         return None
     ended = (task.id for task in tasks if task.ended)

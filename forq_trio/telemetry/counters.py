@@ -13,6 +13,7 @@ from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
+from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
 from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram
@@ -36,7 +37,7 @@ class Counters:
     None where none is served. ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of
     the event loop's time by share. last_backup_at: when the latest backup that is there was made, epoch ms;
     backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last refresh.
-    consumers: of pipelines, the first ones by queue and name.
+    consumers: of pipelines, the first ones by queue and name. quotas: those of which each key has a share.
     event_log: which lifecycle events are kept.
     """
 
@@ -60,6 +61,7 @@ class Counters:
         self.history = HistoryCounts()
         self.health: Callable[[], Mapping[str, str]] = dict
         self.consumers: Callable[[], Sequence[ConsumerGauges]] = list
+        self.quotas: Callable[[], Sequence[Quota]] = list
         self.nack_reasons = NackReasons()
         self.rejections = dict.fromkeys(Cause, 0)
         self.commit_calls = Histogram(COMMIT_CALLS)

@@ -60,6 +60,7 @@ class Exposition:
         failed = int(counters.checkpoint_failed)
         yield f"{_heading(names.CHECKPOINT_FAILED)}{names.CHECKPOINT_FAILED.name} {failed}\n"
         yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
+        yield from self._quotas()
         yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
         yield f"{_heading(names.UI_CONNECTIONS)}{names.UI_CONNECTIONS.name} {counters.ui_connections()}\n"
         yield _heading(names.UI_LOOP_SECONDS)
@@ -137,6 +138,18 @@ class Exposition:
             for gauge in gauges:
                 labels = f'queue_name="{gauge.queue}",consumer="{gauge.name}"'
                 yield f"{family.name}{{{labels}}} {getattr(gauge, value)}\n"
+
+    def _quotas(self) -> Iterator[str]:
+        quotas = self._counters.quotas()
+        for family, value in (
+            (names.QUOTA_USED, "used"),
+            (names.QUOTA_LIMIT, "limit"),
+            (names.QUOTA_KEY_USED, "key_used"),
+            (names.QUOTA_KEY_LIMIT, "key_limit"),
+        ):
+            yield _heading(family)
+            for quota in quotas:
+                yield f'{family.name}{{quota="{quota.name}"}} {getattr(quota, value)}\n'
 
     def _durations(self, family: Family, kind: str) -> Iterator[str]:
         yield _heading(family)

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.access import UNKNOWN
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.values import Count, EpochMs, bounded
 
@@ -42,7 +43,8 @@ class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     that can be read, 0 for none. ready: messages of the queue that could be leased now. expiresAt: when the open lease
     is given back if the consumer is not used until then; null without one. releasedBefore: the leases below this number
     that were not acknowledged were given back, 0 for none. settling: the open lease is being acknowledged or given
-    back; the same call goes on with that.
+    back; the same call goes on with that. madeBy: the name of the access token that made it, "" for the server's
+    secret, "?" where that was not stored.
     """
 
     queue: str
@@ -60,6 +62,7 @@ class ConsumerInfo(Struct, frozen=True, gc=False, rename="camel"):
     expires_at: EpochMs | None
     released_before: Count
     settling: bool
+    made_by: str = UNKNOWN
 
 
 class ConsumerList(Struct, frozen=True, rename="camel"):

@@ -1,6 +1,7 @@
 """The bounds that a client has to know, or keeps itself."""
 
 from forq_trio.model.limits import ANSWERS_BYTES_MAX as ANSWERS_BYTES_MAX
+from forq_trio.model.limits import APPS_PAGE_MAX as APPS_PAGE_MAX
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_DEFAULT as CONSUMER_LEASE_MESSAGES_DEFAULT
 from forq_trio.model.limits import EVENTS_PAGE_DEFAULT as EVENTS_PAGE_DEFAULT
 from forq_trio.model.limits import EXPORT_PAGE_MAX as EXPORT_PAGE_MAX

@@ -45,6 +45,13 @@ class Publication(Struct, frozen=True, gc=False, omit_defaults=True):
     moving: bool = False
 
 
+class AppPage(Struct, frozen=True, gc=False):
+    """Apps in the order in which they published last. next: the `after` of the next page, None at the end."""
+
+    apps: list[PublishedVersion]
+    next: int | None = None
+
+
 class ExportPage(Struct, frozen=True, gc=False):
     """A page of an export, by sequence. next: the `after` of the next page, None at the end."""
 

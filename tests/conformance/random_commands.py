@@ -7,7 +7,7 @@ a message id "n" is that of the n-th message sent, counted the same way; times a
 import msgspec
 from hypothesis import strategies as st
 
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import SECRET, AccessToken, Key, Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -20,6 +20,7 @@ from forq_trio.model.commands import (
     EndSessions,
     EndStages,
     Extend,
+    ForgetApp,
     ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
@@ -72,6 +73,7 @@ from forq_trio.storage.rules import message_bytes
 SENT_TO = ("a", "a", "b", "c_lifo")
 QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
 
+keys = st.sampled_from((SECRET, SECRET, Key("t", "a"), Key("u", "[ab]"), Key("v", "*")))
 queues = st.sampled_from((*SENT_TO, *SENT_TO, *QUEUES))
 sent_to = st.sampled_from(SENT_TO)
 stand_in_receipts = st.lists(st.builds(Receipt, st.integers(0, 9), st.just(0)), min_size=1, max_size=4)
@@ -225,6 +227,7 @@ publishing = st.one_of(
             stage_names,
             st.integers(0, 1),
             st.lists(parts, min_size=1, max_size=3).map(tuple),
+            keys,
         )
     ]
     * 3,
@@ -237,16 +240,18 @@ publishing = st.one_of(
                 tuple
             ),
             st.booleans(),
+            keys,
         )
     ]
     * 2,
+    st.builds(ForgetApp, st.sampled_from("mno"), keys),
     st.builds(DiscardStage, sent_to, stage_names),
     st.just(EndStages()),
 )
 consumed = st.sampled_from(("a", "a", "b", "c_lifo"))
 numbers = st.integers(1, 4)
 consuming = st.one_of(
-    st.builds(OpenConsumer, consumed, st.just("k"), maybe(5_000, 60_000)),
+    st.builds(OpenConsumer, consumed, st.just("k"), maybe(5_000, 60_000), keys),
     st.builds(
         LeaseMessages,
         consumed,

@@ -1,11 +1,12 @@
-"""Lease numbers: those of a name never come back, and a lease says when it was made."""
+"""Lease numbers: those of a name never come back, and a lease says when it was made. Shares of the consumers."""
 
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.commands import ForgetConsumer, SettleLease
+from forq_trio.model.access import Key
+from forq_trio.model.commands import ForgetConsumer, OpenConsumer, SettleLease
 from forq_trio.model.consumers import Settling
-from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
+from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder, TooManyConsumers
 
 from .script import T0, do, send
 from .test_consumers import lease, open_k, send_each, settle, step, stored
@@ -66,3 +67,17 @@ def test_a_lease_says_when_it_was_made(engine):
     assert (complete.complete, complete.open.made_at) == (True, T0 + 1)
     settle(engine)
     assert stored(engine).kept[0].made_at == T0 + 1
+
+
+def test_a_key_has_a_share_of_the_consumers(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMERS_A_KEY_MAX", 1)
+    narrow, other = Key("narrow", "q"), Key("other", "q")
+    assert do(engine, OpenConsumer("q", "a", key=narrow)).made_by == "narrow"
+    refused = do(engine, OpenConsumer("q", "b", key=narrow))
+    assert isinstance(refused, TooManyConsumers)
+    assert "this key has made 1 consumers" in refused.message
+    assert do(engine, OpenConsumer("q", "b", key=other)).made_by == "other"
+    assert do(engine, OpenConsumer("q", "c")).made_by == ""
+    assert do(engine, OpenConsumer("q", "b", key=narrow)).made_by == "other"
+    do(engine, ForgetConsumer("q", "a"))
+    assert do(engine, OpenConsumer("q", "a", key=narrow)).generation

@@ -97,3 +97,15 @@ def test_there_is_a_bound_and_the_first_that_ended_goes(engine, monkeypatch):
     assert isinstance(do(engine, SaveRedrive(task(5))), TooManyRedrives)
     assert do(engine, SaveRedrive(task(4, moved=1))) is None
     assert [each.id for each in stored(engine)] == [task(number).id for number in (0, 3, 4)]
+
+
+def test_a_key_has_a_share_of_those_that_have_not_ended(engine, monkeypatch):
+    monkeypatch.setattr(limits, "REDRIVES_A_KEY_MAX", 2)
+    states = (RedriveState.PAUSED, RedriveState.DONE, RedriveState.RUNNING)
+    for number, state in enumerate(states):
+        do(engine, SaveRedrive(task(number, state=state, started_by="t")))
+    assert isinstance(do(engine, SaveRedrive(task(3, started_by="t"))), TooManyRedrives)
+    assert do(engine, SaveRedrive(task(3, started_by="u"))) is None
+    assert do(engine, SaveRedrive(task(4))) is None
+    assert do(engine, SaveRedrive(task(2, state=RedriveState.DONE, started_by="t"))) is None
+    assert do(engine, SaveRedrive(task(5, started_by="t"))) is None

@@ -48,6 +48,7 @@ FOR_DIALECTS = {
     "history_of": "from the cache, without waiting",
     "settle_unused": "a job",
     "consumer_gauges": "the metrics",
+    "quotas": "the metrics",
     "consumers_of": "the admin UI",
     **dict.fromkeys(
         (
@@ -57,7 +58,6 @@ FOR_DIALECTS = {
         "over HTTP a request ends after a while",
     ),
     "consumers_page": "a page as it goes over HTTP",
-    "publication_in": "over HTTP the key's glob is the namespace of an app",
     "lease_lines": "the lines of a page as they are stored",
     "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",
@@ -83,6 +83,10 @@ MORE_PARAMETERS = {
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
     ("start_redrive", "above_sequence"): "the bound of what somebody looked at",
     ("start_redrive", "started_by"): "over HTTP the token says it",
+    **{
+        (method, "key"): "over HTTP it is that of the request"
+        for method in ("stage", "publication", "apps", "delete_app", "open_consumer")
+    },
     ("start_deletion", "above_sequence"): "the bound of what somebody looked at",
     ("start_deletion", "started_by"): "over HTTP the token says it",
 }

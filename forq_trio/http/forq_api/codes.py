@@ -32,6 +32,7 @@ TOO_MANY_REDRIVES = "forq.too_many_redrives"
 STAGING_FULL = "forq.staging_full"
 PUBLICATION_UNFINISHED = "forq.publication_unfinished"
 TOO_MANY_APPS = "forq.too_many_apps"
+APP_IN_USE = "conflict.app_in_use"
 STAGE_MISSING = "forq.stage_missing"
 PUBLICATION_NOT_FOUND = "not_found.publication"
 NAME_INVALID = "bad_request.name.invalid"
@@ -186,7 +187,10 @@ CODES = {
     STAGE_MISSING: Code(
         409, "A stage is not there with exactly the pages that were named; nothing was published."
     ),
-    TOO_MANY_CONSUMERS: Code(409, "There are 1,000 consumers of pipelines; delete some first."),
+    TOO_MANY_CONSUMERS: Code(
+        409, "There are 1,000 consumers of pipelines, or 250 of this key; delete some first."
+    ),
+    APP_IN_USE: Code(409, "The app writes queues that the key may not write; nothing was published."),
     CONSUMER_FENCED: Code(
         409, "The consumer was opened again since; only its latest generation may do that."
     ),

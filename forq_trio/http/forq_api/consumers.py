@@ -43,7 +43,9 @@ class ConsumerEndpoints:
     async def open(self, request: Request, queue: str, name: str) -> Response:
         """The consumer, in its new generation."""
         wanted = _read_open(request.body) if request.body else OpenConsumer()
-        opened = await self._broker.open_consumer(queue, name, idle_seconds=wanted.idle_seconds)
+        opened = await self._broker.open_consumer(
+            queue, name, idle_seconds=wanted.idle_seconds, key=request.principal.key
+        )
         return Response(200, _encode(opened))
 
     async def show(self, request: Request, queue: str, name: str) -> Response:

@@ -17,7 +17,7 @@ from forq_trio.http.forq_api.sends import Turn, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
-from forq_trio.model.access import ALL_QUEUES, Scope
+from forq_trio.model.access import Scope
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import messages as message_wire
 from forq_trio.wire import publishing as wire
@@ -68,7 +68,7 @@ PUBLISH = Operation(
     codes=(
         *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
         *(codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.STAGE_MISSING, codes.QUEUE_FULL, codes.STORAGE_FULL),
-        *(codes.TOO_MANY_APPS, codes.PUBLICATION_UNFINISHED),
+        *(codes.APP_IN_USE, codes.TOO_MANY_APPS, codes.PUBLICATION_UNFINISHED),
         *_WRITER,
     ),
 )
@@ -78,6 +78,32 @@ SHOW_PUBLICATION = Operation(
     summary="The last version that an app published",
     answers=(Answer(200, "The version.", wire.PublishedVersion),),
     codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *codes.READER),
+)
+LIST_APPS = Operation(
+    name="listApps",
+    tag=_TAG,
+    summary="The apps whose last versions are remembered",
+    description="In the order in which they published last. Of a key for some queues only those that write no others: "
+    "then a page may have fewer than there are behind it.",
+    parameters=(
+        Parameter(
+            "after",
+            "query",
+            "Only those behind this one: `next` of the page before.",
+            {"type": "integer", "minimum": 0, "default": 0},
+        ),
+        limit_parameter("apps", limits.APPS_PAGE_MAX),
+    ),
+    answers=(Answer(200, "A page of apps.", wire.AppPage),),
+    codes=(codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *codes.READER),
+)
+DELETE_APP = Operation(
+    name="deleteApp",
+    tag=_TAG,
+    summary="Forget what an app published",
+    description="The same version is then published again. Of a key for some queues only apps that write no others.",
+    answers=(Answer(204, "It is forgotten."),),
+    codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *_WRITER),
 )
 EXPORT = Operation(
     name="exportQueue",
@@ -135,7 +161,8 @@ class PublishingEndpoints:
             messages = await _read_page(request.body)
             for target in {message.dead_letter_queue for message in messages} - {None, ""}:
                 request.principal.check(Scope.PRODUCE, target)
-            return _json(await self._broker.stage(queue, stage, number, messages))
+            key = request.principal.key
+            return _json(await self._broker.stage(queue, stage, number, messages, key=key))
 
     async def discard(self, request: Request, queue: str, stage: str) -> Response:
         """204, whether or not it was there."""
@@ -148,13 +175,24 @@ class PublishingEndpoints:
         for queue in {stage.queue for stage in wanted.stages}:
             request.principal.check(Scope.PRODUCE, queue)
         published = await self._broker.publish_for_a_while(
-            *(wanted.app, wanted.version, wanted.stages), once=wanted.once, namespace=_namespace(request)
+            *(wanted.app, wanted.version, wanted.stages), once=wanted.once, key=request.principal.key
         )
         return _json(published)
 
     async def show(self, request: Request, app: str) -> Response:
         """The last version of an app."""
-        return _json(await self._broker.publication_in(_namespace(request), app))
+        return _json(await self._broker.publication(app, key=request.principal.key))
+
+    async def list_apps(self, request: Request) -> Response:
+        """A page of the apps that the key covers."""
+        after = query_number(request.query, "after", 0, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        limit = query_limit(request.query, limits.APPS_PAGE_MAX)
+        return _json(await self._broker.apps(after=after, limit=limit, key=request.principal.key))
+
+    async def delete_app(self, request: Request, app: str) -> Response:
+        """204: it is forgotten."""
+        await self._broker.delete_app(app, key=request.principal.key)
+        return NO_CONTENT
 
     async def export(self, request: Request, queue: str) -> Response:
         """A page of messages, as the reader made its lines."""
@@ -168,12 +206,6 @@ class PublishingEndpoints:
         default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
         count = query_number(request.query, "count", default, 1, most, codes.OUT_OF_RANGE)
         return _json(await self._broker.export_partitions(queue, count))
-
-
-def _namespace(request: Request) -> str:
-    """Apps of a key that is limited to some queues are apart from all others: the limit is their namespace."""
-    token = request.principal.token
-    return "" if token is None or token.queues == ALL_QUEUES else token.queues
 
 
 async def _read_page(body: bytes) -> list[NewMessage]:
@@ -225,7 +257,9 @@ def publishing_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route("POST", f"{stage}/pages/{{page}}", publishing.stage, STAGE_PAGE, Scope.PRODUCE),
         route("DELETE", stage, publishing.discard, DISCARD_STAGE, Scope.PRODUCE),
         route("POST", "/publications", publishing.publish, PUBLISH, Scope.PRODUCE),
+        route("GET", "/publications", publishing.list_apps, LIST_APPS, Scope.PRODUCE),
         route("GET", "/publications/{app}", publishing.show, SHOW_PUBLICATION, Scope.PRODUCE),
+        route("DELETE", "/publications/{app}", publishing.delete_app, DELETE_APP, Scope.PRODUCE),
         route("GET", "/queues/{queue}/export", publishing.export, EXPORT, Scope.BROWSE),
         route(
             "GET",

@@ -65,6 +65,7 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.DiscardStage: memory_publishing.discard,
     commands.EndStages: memory_publishing.end_stages,
     commands.Publish: memory_publishing.publish,
+    commands.ForgetApp: memory_publishing.forget_app,
     commands.PurgeHistory: memory_history.purge,
     commands.TrimHistory: memory_history.trim,
     commands.OpenConsumer: memory_consumers.open_consumer,

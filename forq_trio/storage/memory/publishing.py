@@ -3,10 +3,13 @@
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import TooManyApps
+from forq_trio.model.access import Key
+from forq_trio.model.commands import DiscardStage, EndStages, ForgetApp, Publish, StagePage
+from forq_trio.model.errors import AppInUse
 from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
+from forq_trio.storage import apps as rules
 from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.apps import Full
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.memory.send import store
 from forq_trio.storage.memory.stages import StoredStage, staging_of
@@ -16,7 +19,6 @@ from forq_trio.storage.publishing import (
     admitted,
     check_space,
     check_staging,
-    is_forgettable,
     missing,
     read_part,
     repeated,
@@ -25,7 +27,7 @@ from forq_trio.storage.rules import Space
 
 
 def staging(tx: Transaction) -> Staging:
-    return staging_of(tx.state.stages, tx.state.last_turn, len(tx.state.publications))
+    return staging_of(tx.state.stages, tx.state.last_turn, tx.state.apps.values())
 
 
 def _find(tx: Transaction, queue: str, name: str) -> int | None:
@@ -39,12 +41,15 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged:
         there = [part for page, _, part in tx.state.stages[number].parts if page == command.page]
         if there:
             return Staged(sum(part.messages for part in there), sum(part.bytes for part in there))
-    refusal = check_staging(staging(tx), command, is_new=number is None)
+    made_by = command.key.name if number is None else tx.state.stages[number].made_by
+    if number is None:
+        _end_empty_stage(tx, made_by)
+    refusal = check_staging(staging(tx), command, made_by, is_new=number is None)
     if refusal is not None:
         raise refusal
     if number is None:
         number = tx.state.stages_begun = tx.state.stages_begun + 1
-        stage = StoredStage(command.queue, command.stage, (), 0)
+        stage = StoredStage(command.queue, command.stage, (), 0, made_by=made_by)
     else:
         stage = tx.state.stages[number]
     parts = [*stage.parts, *((command.page, index, part) for index, part in enumerate(command.parts))]
@@ -54,14 +59,27 @@ def stage_page(tx: Transaction, command: StagePage) -> Staged:
     return Staged(sum(part.messages for part in command.parts), sum(part.bytes for part in command.parts))
 
 
+def _end_empty_stage(tx: Transaction, made_by: str) -> None:
+    """End the oldest empty stage of a key that has as many as it may."""
+    waiting = {
+        number: stage
+        for number, stage in tx.state.stages.items()
+        if stage.made_by == made_by and stage.name is not None
+    }
+    empty = [number for number, stage in waiting.items() if stage.space.messages == 0]
+    if len(waiting) >= limits.STAGES_A_KEY_MAX and empty:
+        _queue_stage(tx, min(empty), published=False)
+
+
 def publish(tx: Transaction, command: Publish) -> Published | Deferred:
     if tx.allowances.used_up(Allowed.PUBLISH):
         return DEFERRED
-    last = tx.state.publications.get(command.app)
-    if last is not None and last.version >= command.version:
+    meant = _apps_meant(tx, command)
+    if any(app.version >= command.version for app in meant.values()):
         return Published(False, 0, tx.state.last_turn)
-    if last is None and len(tx.state.publications) >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
-        raise TooManyApps
+    full = rules.full_of_apps(staging(tx), list(meant.values()), command.key)
+    if full is not None and _to_forget(tx, command.key, full) is None:
+        raise rules.refused(full)
     twice = repeated(command.stages)
     if twice is not None:
         raise missing(twice, 0)
@@ -83,26 +101,45 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
         _check_queue(tx, queue, new)
     for number in numbers:
         _queue_stage(tx, number, published=True)
-    tx.state.publications.pop(command.app, None)
-    tx.state.publications[command.app] = PublishedVersion(command.app, command.version, tx.now_ms)
-    (tx.state.apps_once.add if command.once else tx.state.apps_once.discard)(command.app)
-    forgotten = _to_forget(tx, full=len(tx.state.publications) > limits.APPS_MAX)
+    for number in meant:
+        del tx.state.apps[number]
+    forgotten = _to_forget(tx, command.key, rules.full_of_apps(staging(tx), (), command.key))
     if forgotten is not None:
-        del tx.state.publications[forgotten]
-        tx.state.apps_once.discard(forgotten)
+        del tx.state.apps[forgotten]
+    number = max(tx.state.apps, default=0) + 1
+    tx.state.apps[number] = rules.app_after(list(meant.values()), command, tx.now_ms)
     return Published(True, messages, tx.state.last_turn)
 
 
-def _to_forget(tx: Transaction, *, full: bool) -> str | None:
-    """The app to forget next, None for none. full: another one needs its place."""
+def _apps_meant(tx: Transaction, command: Publish) -> dict[int, PublishedVersion]:
+    known = {number: app for number, app in tx.state.apps.items() if app.app == command.app}
+    meant = rules.apps_meant(known, command)
+    if isinstance(meant, AppInUse):
+        raise meant
+    return {number: known[number] for number in meant}
+
+
+def _to_forget(tx: Transaction, key: Key, full: Full | None) -> int | None:
+    """The app to forget next, None for none. full: a new one needs its place."""
     for once in (True, False):
-        of_kind = [
-            each for each in tx.state.publications.values() if (each.app in tx.state.apps_once) == once
-        ]
-        for oldest in of_kind[:1]:
-            if is_forgettable(oldest.published_at, tx.now_ms, once=once, full=full):
-                return oldest.app
+        of_kind = [number for number, app in tx.state.apps.items() if app.once == once]
+        own = [number for number in of_kind if tx.state.apps[number].made_by == key.name]
+        for number in (*own[: full is not None], *of_kind[: full is not Full.KEY]):
+            published_at = tx.state.apps[number].published_at
+            if rules.is_forgettable(published_at, tx.now_ms, once=once, full=full is not None):
+                return number
     return None
+
+
+def forget_app(tx: Transaction, command: ForgetApp) -> bool:
+    forgotten = [
+        number
+        for number, app in tx.state.apps.items()
+        if app.app == command.app and command.key.covers_all(app.queues)
+    ]
+    for number in forgotten:
+        del tx.state.apps[number]
+    return bool(forgotten)
 
 
 def _check_queue(tx: Transaction, queue: str, new: Space) -> None:

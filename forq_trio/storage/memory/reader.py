@@ -205,8 +205,11 @@ class MemoryReader:
         ends = [*sequences[size - 1 : -1 : size], *sequences[-1:]] if sequences else []
         return ExportBounds(list(zip([0, *ends], ends, strict=False)), len(sequences))
 
-    def publication(self, app: str) -> PublishedVersion | None:
-        return self._committed().publications.get(app)
+    def apps_named(self, app: str) -> list[PublishedVersion]:
+        return [each for each in self._committed().apps.values() if each.app == app]
+
+    def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
+        return [each for each in self._committed().apps.items() if each[0] > after][:limit]
 
     def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
         return history_reader.read_page(self._committed(), after, until, limit, queue)

@@ -10,7 +10,7 @@ from forq_trio.storage.memory.transaction import Transaction
 def save(tx: Transaction, command: SaveRedrive) -> None:
     redrives = tx.state.redrives
     if command.task.id not in redrives:
-        forgotten = rules.redrive_to_forget(redrives.values())
+        forgotten = rules.redrive_to_forget(redrives.values(), command.task.started_by)
         if isinstance(forgotten, ServiceError):
             raise forgotten
         if forgotten is not None:

@@ -1,10 +1,11 @@
 """A stage as the reference engine keeps it."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
-from forq_trio.model.publishing import StagedPart, Staging
+from forq_trio.model.publishing import KeyShare, PublishedVersion, StagedPart, Staging
 from forq_trio.storage.rules import Space
 
 
@@ -17,6 +18,7 @@ class StoredStage(Struct, frozen=True, gc=False):
     expires_at: int
     turn: int | None = None
     published: bool = False
+    made_by: str = ""
 
     @property
     def pages(self) -> list[int]:
@@ -32,7 +34,9 @@ class StoredStage(Struct, frozen=True, gc=False):
         return Space(sum(part.messages for part in parts), sum(part.bytes for part in parts))
 
 
-def staging_of(stages: Mapping[int, StoredStage], last_turn: int, apps: int) -> Staging:
+def staging_of(
+    stages: Mapping[int, StoredStage], last_turn: int, apps: Collection[PublishedVersion]
+) -> Staging:
     """What is staged in all."""
     in_turn = [stage for stage in stages.values() if stage.turn is not None]
     return Staging(
@@ -43,5 +47,15 @@ def staging_of(stages: Mapping[int, StoredStage], last_turn: int, apps: int) -> 
             [stage.turn for stage in in_turn if stage.turn is not None and stage.published], default=None
         ),
         last_turn=last_turn,
-        apps=apps,
+        apps=len(apps),
+        shares=_shares(stages.values(), apps),
     )
+
+
+def _shares(stages: Iterable[StoredStage], apps: Iterable[PublishedVersion]) -> dict[str, KeyShare]:
+    waiting, size, published = Counter[str](), Counter[str](), Counter(app.made_by for app in apps)
+    for stage in stages:
+        waiting[stage.made_by] += stage.name is not None
+        size[stage.made_by] += stage.stored_bytes
+    names = (+waiting).keys() | (+size).keys() | published.keys()
+    return {name: KeyShare(waiting[name], size[name], published[name]) for name in names}

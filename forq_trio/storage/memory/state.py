@@ -154,7 +154,7 @@ class State:
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
     by name. stages: by number, of which stages_begun is the last; last_turn: the last turn that one was given.
-    publications: by app, the latest last; apps_once: those whose names are used for one job.
+    apps: by number, the latest last.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. forgotten_numbers: their highest lease
@@ -174,8 +174,7 @@ class State:
     stages: dict[int, StoredStage] = field(default_factory=dict)
     stages_begun: int = 0
     last_turn: int = 0
-    publications: dict[str, PublishedVersion] = field(default_factory=dict)
-    apps_once: set[str] = field(default_factory=set)
+    apps: dict[int, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, Consumer] = field(default_factory=dict)
     forgotten_generation: int = 0
     forgotten_numbers: dict[str, int] = field(default_factory=dict)
@@ -326,7 +325,7 @@ class Committed:
     @property
     def staging(self) -> Staging:
         state = self._state
-        return staging_of(state.stages, state.last_turn, len(state.publications))
+        return staging_of(state.stages, state.last_turn, state.apps.values())
 
     def rules(self, queue: str) -> QueueRules:
         return self._state.rules(queue)

@@ -28,6 +28,7 @@ from forq_trio.model.commands import (
     EndSessions,
     EndStages,
     Extend,
+    ForgetApp,
     ForgetConsumer,
     ForgetQueue,
     ForgetRedrive,
@@ -73,6 +74,7 @@ from forq_trio.storage.sqlite.ids import MessageIds
 from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.sqlite.operations import (
+    apps,
     consumers,
     due,
     events,
@@ -137,6 +139,7 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     DiscardStage: publishing.discard,
     EndStages: publishing.end_stages,
     Publish: publishing.publish,
+    ForgetApp: apps.forget,
     PurgeHistory: history.purge,
     TrimHistory: history.trim,
     OpenConsumer: consumers.open_each,

@@ -1,5 +1,6 @@
 """Fills the cache from a file that was just opened."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import apsw
@@ -11,10 +12,11 @@ from forq_trio.model.errors import StorageOpenError
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import QueueCounts
-from forq_trio.model.publishing import Staging
+from forq_trio.model.publishing import KeyShare, Staging
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
+from forq_trio.storage.apps import shares_with
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.lifecycle import event_bytes
 from forq_trio.storage.sqlite.cache import Cache, QueueHistory
@@ -55,7 +57,7 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
         task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
     }
     stages, size, in_progress, turn, last_turn, apps = next(connection.execute(SQL["load_staging"]))
-    cache.staging = Staging(stages, size, in_progress, turn, last_turn, apps)
+    cache.staging = Staging(stages, size, in_progress, turn, last_turn, apps, _shares(connection))
     for queue, number, total, *kept in connection.execute(SQL["load_history"]):
         cache.history[queue] = QueueHistory(number, total, HistoryCounts(*kept))
     cache.history_bytes = sum(each.kept.bytes for each in cache.history.values())
@@ -73,6 +75,16 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
     cache.next_due_ms = connection.execute(SQL["next_due"], (1,)).get
     return cache
+
+
+def _shares(connection: apsw.Connection) -> Mapping[str, KeyShare]:
+    """What of stages and apps each key has made."""
+    shares: Mapping[str, KeyShare] = {}
+    for made_by, waits, size in connection.execute(SQL["load_stages"]):
+        shares = shares_with(shares, made_by, stages=waits, size=size)
+    for made_by, count in connection.execute(SQL["count_apps"]):
+        shares = shares_with(shares, made_by, apps=count)
+    return shares
 
 
 def _event_log(connection: apsw.Connection, log: EventLog) -> EventLog:

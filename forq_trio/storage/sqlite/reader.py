@@ -38,6 +38,7 @@ from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from forq_trio.storage.sqlite import history_reader
 from forq_trio.storage.sqlite.events import read_page
 from forq_trio.storage.sqlite.files.open import open_reader
+from forq_trio.storage.sqlite.operations.apps import read_app
 from forq_trio.storage.sqlite.operations.shuffle import draw
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
@@ -215,9 +216,11 @@ class SqliteReader:
                 after = until
         return ExportBounds(bounds, messages)
 
-    def publication(self, app: str) -> PublishedVersion | None:
-        found = self._query("publication", app)
-        return PublishedVersion(*found[0]) if found else None
+    def apps_named(self, app: str) -> list[PublishedVersion]:
+        return [read_app(row)[1] for row in self._query("apps_named", app)]
+
+    def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
+        return [read_app(row) for row in self._query("list_apps", after, limit)]
 
     def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
         with self._snapshot():

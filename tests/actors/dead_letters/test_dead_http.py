@@ -9,7 +9,7 @@ import trio
 
 from forq_trio.model.access import Scope
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.limits import MOVE_BATCH_MAX, REDRIVES_RUNNING_MAX, SEARCH_AGE_MS_MAX
+from forq_trio.model.limits import MOVE_BATCH_MAX, REDRIVES_RUNNING_A_KEY_MAX, SEARCH_AGE_MS_MAX
 from support.actors import until
 from support.forq_api import Api, blamed, json_of, open_api
 
@@ -333,9 +333,9 @@ async def test_tasks_of_another_queue_are_not_found(api: Api) -> None:
 
 
 async def test_too_many_at_once(api: Api) -> None:
-    await fail(api, *map(str, range(2 * REDRIVES_RUNNING_MAX)))
+    await fail(api, *map(str, range(2 * REDRIVES_RUNNING_A_KEY_MAX)))
     body = {"filter": {}, "ratePerSecond": 1}
-    for _ in range(REDRIVES_RUNNING_MAX):
+    for _ in range(REDRIVES_RUNNING_A_KEY_MAX):
         await post(api, f"{DEAD}/redrives", body, 202)
     response = await api.call("POST", f"{DEAD}/redrives", body)
     assert (response.status, json_of(response)["code"]) == (503, "forq.too_many_redrives")

@@ -13,10 +13,12 @@ from forq_trio.model.errors import (
     TooManyRedrives,
 )
 from forq_trio.model.limits import (
+    KEY_SHARE_OF_FEW,
     REDRIVE_PAGE_MAX,
     REDRIVE_RATE_MAX,
     REDRIVE_RETRIES_MAX,
     REDRIVES_REMEMBERED_MAX,
+    REDRIVES_RUNNING_A_KEY_MAX,
     REDRIVES_RUNNING_MAX,
     SEARCH_PAGE_MAX,
 )
@@ -251,11 +253,26 @@ async def test_a_queue_that_takes_no_dead_letters_any_more_fails_the_task(bench:
 async def test_so_many_run_at_once_and_no_more(bench: Workbench) -> None:
     await bench.fail(*map(str, range(3 * REDRIVES_RUNNING_MAX)))
     redrives = bench.broker.redrive_tasks
-    tasks = [await redrives.start(DEAD, rate_per_second=SLOW) for _ in range(REDRIVES_RUNNING_MAX)]
+    keys = [f"token-{number % KEY_SHARE_OF_FEW}" for number in range(REDRIVES_RUNNING_MAX)]
+    tasks = [await redrives.start(DEAD, rate_per_second=SLOW, started_by=key) for key in keys]
     with pytest.raises(TooManyRedrives):
         await redrives.start(DEAD)
     await redrives.cancel(tasks[3].id)
     await redrives.start(DEAD, dry_run=True)
+
+
+async def test_one_key_leaves_places_to_others(bench: Workbench) -> None:
+    await bench.fail(*map(str, range(3 * REDRIVES_RUNNING_MAX)))
+    redrives = bench.broker.redrive_tasks
+    for _ in range(REDRIVES_RUNNING_A_KEY_MAX):
+        task = await redrives.start(DEAD, rate_per_second=SLOW, started_by="narrow")
+    with pytest.raises(TooManyRedrives, match="redrive tasks of this key run"):
+        await redrives.start(DEAD, started_by="narrow")
+    await redrives.start(DEAD, rate_per_second=SLOW)
+    await redrives.pause(task.id)
+    await redrives.start(DEAD, rate_per_second=SLOW, started_by="narrow")
+    with pytest.raises(TooManyRedrives, match="redrive tasks of this key run"):
+        await redrives.resume(task.id)
 
 
 async def test_tasks_of_the_same_queue_move_no_message_twice(bench: Workbench) -> None:

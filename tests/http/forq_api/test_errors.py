@@ -77,6 +77,7 @@ ANSWERS = {
     errors.LeaseOutOfOrder: (409, "forq.lease_out_of_order"),
     errors.LeaseGone: (410, "forq.lease_gone"),
     errors.TooManyConsumers: (409, "conflict.too_many_consumers"),
+    errors.AppInUse: (409, "conflict.app_in_use"),
     errors.LeasesFull: (503, "forq.leases_full"),
     errors.BackupRunning: (409, "conflict.backup_running"),
     errors.BackupImpossible: (409, "conflict.in_memory"),

@@ -58,7 +58,20 @@ async def test_pages_are_in_their_queues_when_the_publication_is_answered(api: A
     assert await contents(api, "p") == ["ö"]
     assert await publish(api, ("q", "s", 2)) == (200, {"published": False})
     shown = await api.call("GET", "/api/v1/publications/app")
-    assert json_of(shown) == {"app": "app", "version": 1, "publishedAt": START_MS}
+    app = {
+        "app": "app",
+        "version": 1,
+        "publishedAt": START_MS,
+        "once": False,
+        "madeBy": "",
+        "queues": ["p", "q"],
+    }
+    assert json_of(shown) == app
+    assert json_of(await api.call("GET", "/api/v1/publications?limit=1")) == {"apps": [app], "next": 1}
+    assert json_of(await api.call("GET", "/api/v1/publications?after=1")) == {"apps": [], "next": None}
+    assert (await api.call("DELETE", "/api/v1/publications/app")).status == 204
+    assert await api.code("DELETE", "/api/v1/publications/app") == (404, "not_found.publication")
+    assert await api.code("GET", "/api/v1/publications?limit=0") == (400, "bad_request.limit.out_of_range")
 
 
 async def test_nothing_is_published_of_a_stage_that_is_missing(api: Api):

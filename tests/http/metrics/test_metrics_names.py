@@ -6,6 +6,7 @@ from pathlib import Path
 from forq_trio.http.forq_api.metrics import Metrics
 from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.messages import QueueCounts
+from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import EVENT_KINDS, Event
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.metric_names import COUNTERS, FAMILIES, KINDS_NOT_EXPOSED, STATES
@@ -58,6 +59,10 @@ OURS = {
     "forq_log_bytes": ("gauge",),
     "forq_checkpoint_failed": ("gauge",),
     "forq_staged_bytes": ("gauge",),
+    "forq_quota_used": ("gauge", "quota"),
+    "forq_quota_limit": ("gauge", "quota"),
+    "forq_quota_key_used": ("gauge", "quota"),
+    "forq_quota_key_limit": ("gauge", "quota"),
     "forq_publications_total": ("counter",),
     "forq_ui_connections": ("gauge",),
     "forq_ui_loop_seconds_total": ("counter", "share"),
@@ -114,6 +119,7 @@ def full_tally() -> Counters:
     counters.health = lambda: {"q": "fine"}
     counters.consumers = lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)]
     counters.ui_loop_seconds = lambda: {"keyless": 0.5}
+    counters.quotas = lambda: [Quota("apps", 3, 9, 2, 4)]
     counters.record_commit(3, 0.001, 0)
     counters.last_backup_at = 1_700_000_000_000
     return counters

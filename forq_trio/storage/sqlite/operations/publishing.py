@@ -11,22 +11,23 @@ from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
-from forq_trio.model.errors import ServiceError, StageMissing, TooManyApps
+from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.publishing import Published, Staged
 from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.apps import share_of, shares_with
 from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
 from forq_trio.storage.publishing import (
     Step,
     admitted,
     check_space,
     check_staging,
-    is_forgettable,
     missing,
     read_part,
     repeated,
     stored_bytes,
 )
 from forq_trio.storage.rules import Space
+from forq_trio.storage.sqlite.operations.apps import apps_meant, note_version
 from forq_trio.storage.sqlite.operations.send import store
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -39,15 +40,18 @@ def stage_page(tx: Transaction, commands: Sequence[StagePage]) -> list[Staged | 
 
 def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     found = tx.query("find_stage", command.queue, command.stage)
+    made_by: str = found[0][1] if found else command.key.name
     if found:
         parts, messages, size = tx.query("find_staged_page", found[0][0], command.page)[0]
         if parts:
             return Staged(messages, size)
-    refusal = check_staging(tx.staging, command, is_new=not found)
+    if not found and share_of(tx.staging, made_by).stages >= limits.STAGES_A_KEY_MAX:
+        _queue_stages(tx, tx.query("oldest_empty_stage", made_by), published=False)
+    refusal = check_staging(tx.staging, command, made_by, is_new=not found)
     if refusal is not None:
         return refusal
     expires_at = tx.now_ms + limits.STAGE_LIFE_MS
-    begun = found or tx.query("begin_stage", command.queue, command.stage, expires_at)
+    begun = found or tx.query("begin_stage", command.queue, command.stage, expires_at, made_by)
     stage_id, page = begun[0][0], command.page
     tx.run(
         "add_part",
@@ -58,25 +62,28 @@ def _stage_page(tx: Transaction, command: StagePage) -> Staged | ServiceError:
     stored = stored_bytes(command)
     tx.query("grow_stage", stage_id, page, messages, size, expires_at, stored)
     staging = tx.staging
-    tx.staging = replace(staging, stages=staging.stages + (not found), bytes=staging.bytes + stored)
+    tx.staging = replace(
+        staging,
+        stages=staging.stages + (not found),
+        bytes=staging.bytes + stored,
+        shares=shares_with(staging.shares, made_by, stages=not found, size=stored),
+    )
     return Staged(messages, size)
 
 
-def publish(
-    tx: Transaction, commands: Sequence[Publish]
-) -> list[Published | ServiceError | StageMissing | Deferred]:
+def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | ForqError | Deferred]:
     return [_publish(tx, command) for command in commands]
 
 
-def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | StageMissing | Deferred:
+def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
     if tx.allowances.used_up(Allowed.PUBLISH):
         return DEFERRED
-    last = tx.query("find_publication", command.app)
-    if last and last[0][0] >= command.version:
+    meant = apps_meant(tx, command)
+    if isinstance(meant, ForqError):
+        return meant
+    if any(app.version >= command.version for app in meant.values()):
         return Published(False, 0, tx.staging.last_turn)
-    if not last and tx.staging.apps >= limits.APPS_MAX and _to_forget(tx, full=True) is None:
-        return TooManyApps()
-    ids = []
+    waiting = []
     new: dict[str, Space] = {}
     twice = repeated(command.stages)
     if twice is not None:
@@ -84,10 +91,12 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
     tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
     named = _encode([(stage.queue, stage.stage) for stage in command.stages]).decode()
     found = tx.query("find_stages", named) if command.stages else []
-    for stage, (stage_id, pages, last_page, messages, size) in zip(command.stages, found, strict=True):
+    for stage, (stage_id, made_by, pages, last_page, messages, size) in zip(
+        command.stages, found, strict=True
+    ):
         if pages != stage.pages or last_page != stage.pages - 1:
             return missing(stage, pages)
-        ids.append(stage_id)
+        waiting.append((stage_id, made_by))
         before = new.get(stage.queue, Space(0, 0))
         new[stage.queue] = Space(before.messages + messages, before.bytes + size)
     for queue, space in new.items():
@@ -95,46 +104,34 @@ def _publish(tx: Transaction, command: Publish) -> Published | ServiceError | St
         refusal = tx.admit(queue) or check_space(tx.counted(queue), on_the_way, space, tx.rules(queue))
         if refusal is not None:
             return refusal
-    _queue_stages(tx, ids, published=True)
-    _note_version(tx, command, is_new=not last)
+    _queue_stages(tx, waiting, published=True)
+    note_version(tx, command, meant)
     return Published(True, sum(space.messages for space in new.values()), tx.staging.last_turn)
 
 
-def _note_version(tx: Transaction, command: Publish, *, is_new: bool) -> None:
-    tx.query("save_publication", command.app, command.version, tx.now_ms, command.once)
-    apps = tx.staging.apps + is_new
-    number = _to_forget(tx, full=apps > limits.APPS_MAX)
-    if number is not None:
-        tx.query("forget_publication", number)
-        apps -= 1
-    tx.staging = replace(tx.staging, apps=apps)
-
-
-def _to_forget(tx: Transaction, *, full: bool) -> int | None:
-    """The app to forget next, None for none. full: another one needs its place."""
-    for once in (True, False):
-        for number, published_at in tx.query("oldest_publication", once):
-            if is_forgettable(published_at, tx.now_ms, once=once, full=full):
-                found: int = number
-                return found
-    return None
-
-
-def _queue_stages(tx: Transaction, ids: Sequence[int], *, published: bool) -> None:
-    """Give these stages their turns, behind all others."""
-    turn = tx.staging.last_turn
-    tx.run("queue_stage", [(stage_id, turn + 1 + i, published) for i, stage_id in enumerate(ids)])
-    staging = replace(tx.staging, last_turn=turn + len(ids), in_progress=tx.staging.in_progress + len(ids))
-    if published and ids and staging.turn is None:
-        staging = replace(staging, turn=turn + 1)
-    tx.staging = staging
+def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, published: bool) -> None:
+    """Give these stages, each with the key that made it, their turns, behind all others."""
+    staging, count = tx.staging, len(waiting)
+    turns = enumerate(waiting, staging.last_turn + 1)
+    tx.run("queue_stage", [(stage_id, turn, published) for turn, (stage_id, _) in turns])
+    shares = staging.shares
+    for _, made_by in waiting:
+        shares = shares_with(shares, made_by, stages=-1)
+    first = staging.last_turn + 1 if published and waiting and staging.turn is None else staging.turn
+    tx.staging = replace(
+        staging,
+        last_turn=staging.last_turn + count,
+        in_progress=staging.in_progress + count,
+        turn=first,
+        shares=shares,
+    )
 
 
 def discard(tx: Transaction, commands: Sequence[DiscardStage]) -> list[bool]:
     outcomes = []
     for command in commands:
         found = tx.query("find_stage", command.queue, command.stage)
-        _queue_stages(tx, [row[0] for row in found], published=False)
+        _queue_stages(tx, found, published=False)
         outcomes.append(bool(found))
     return outcomes
 
@@ -142,7 +139,7 @@ def discard(tx: Transaction, commands: Sequence[DiscardStage]) -> list[bool]:
 def end_stages(tx: Transaction, commands: Sequence[EndStages]) -> list[int]:
     outcomes = []
     for _ in commands:
-        ended = [row[0] for row in tx.query("find_expired_stages", tx.now_ms, limits.STAGES_ENDED_MAX)]
+        ended = tx.query("find_expired_stages", tx.now_ms, limits.STAGES_ENDED_MAX)
         _queue_stages(tx, ended, published=False)
         outcomes.append(len(ended))
     return outcomes
@@ -156,7 +153,7 @@ def advance(tx: Transaction) -> None:
     if tx.isolated:
         error = tx.attempt(lambda: _take_step(tx, parts_max=1))
         if error is not None:
-            stage_id, queue, _, size = tx.query("next_stage")[0]
+            stage_id, queue, _, size, _ = tx.query("next_stage")[0]
             tx.query("set_stage_aside", stage_id)
             in_progress, turn = tx.staging.in_progress - 1, tx.query("first_turn")[0][0]
             tx.staging = replace(tx.staging, in_progress=in_progress, turn=turn)
@@ -169,7 +166,7 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
     step = Step(shared=tx.allowances.shared)
     taken = 0
     while taken < parts_max and (found := tx.query("next_stage")):
-        stage_id, queue, published, _ = found[0]
+        stage_id, queue, published, _, made_by = found[0]
         messages = size = stored = 0
         while parts := tx.query("next_part", stage_id):
             rowid, part_messages, part_bytes, body_bytes = parts[0]
@@ -185,7 +182,8 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
             messages += part_messages
             size += part_bytes
             stored += body_bytes
-        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - stored)
+        shares = shares_with(tx.staging.shares, made_by, size=-stored)
+        tx.staging = replace(tx.staging, bytes=tx.staging.bytes - stored, shares=shares)
         if parts:
             break
         tx.query("forget_stage", stage_id)

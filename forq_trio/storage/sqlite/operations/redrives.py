@@ -20,7 +20,7 @@ def save(tx: Transaction, commands: Sequence[SaveRedrive]) -> list[ServiceError 
 
 def _save(tx: Transaction, task: RedriveTask) -> ServiceError | None:
     if task.id not in tx.redrives:
-        forgotten = redrive_to_forget(tx.redrives.values())
+        forgotten = redrive_to_forget(tx.redrives.values(), task.started_by)
         if isinstance(forgotten, ServiceError):
             return forgotten
         if forgotten is not None:

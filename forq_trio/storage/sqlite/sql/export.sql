@@ -31,6 +31,10 @@ SELECT max(seq) FROM messages INDEXED BY messages_queue WHERE queue = ?;
 -- The message so many places behind the first one after a sequence.
 SELECT seq FROM messages INDEXED BY messages_queue WHERE queue = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?;
 
--- name: publication
--- The last version that an app published.
-SELECT app, version, published_at FROM publications WHERE app = ?;
+-- name: apps_named
+-- The apps of a name.
+SELECT number, app, version, published_at, once, made_by, queues FROM apps WHERE app = ? ORDER BY number;
+
+-- name: list_apps
+-- Apps in the order in which they published last.
+SELECT number, app, version, published_at, once, made_by, queues FROM apps WHERE number > ? ORDER BY number LIMIT ?;

@@ -3,23 +3,35 @@
 -- name: load_staging
 -- What is staged in all, and how many apps have published.
 SELECT count(*), coalesce(sum(stored_bytes), 0), count(turn), min(turn) FILTER (WHERE published = 1),
-       coalesce(max(turn), 0), (SELECT count(*) FROM publications)
+       coalesce(max(turn), 0), (SELECT count(*) FROM apps)
 FROM stages;
+
+-- name: load_stages
+-- Who made each stage, whether it waits, and the bytes of its parts as they are stored.
+SELECT made_by, stage IS NOT NULL, stored_bytes FROM stages;
+
+-- name: count_apps
+-- How many apps each key made.
+SELECT made_by, count(*) FROM apps GROUP BY made_by;
 
 -- name: find_stage
 -- An unpublished stage.
-SELECT id, pages, last_page, messages, bytes FROM stages WHERE queue = ? AND stage = ?;
+SELECT id, made_by FROM stages WHERE queue = ? AND stage = ?;
 
 -- name: find_stages
 -- Stages that wait to be published, in the order of these queues and names; one that is not there has no pages.
-SELECT stages.id, coalesce(pages, 0), coalesce(last_page, -1), coalesce(messages, 0), coalesce(bytes, 0)
+SELECT stages.id, made_by, coalesce(pages, 0), coalesce(last_page, -1), coalesce(messages, 0), coalesce(bytes, 0)
 FROM json_each(?) AS wanted LEFT JOIN stages ON queue = wanted.value ->> 0 AND stage = wanted.value ->> 1;
 
 -- name: begin_stage
 -- A new stage, without pages.
-INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, stored_bytes, expires_at)
-VALUES (?, ?, 0, -1, 0, 0, 0, ?)
+INSERT INTO stages (queue, stage, pages, last_page, messages, bytes, stored_bytes, expires_at, made_by)
+VALUES (?, ?, 0, -1, 0, 0, 0, ?, ?)
 RETURNING id;
+
+-- name: oldest_empty_stage
+-- The oldest stage of a key that waits and has no messages.
+SELECT id, made_by FROM stages WHERE made_by = ? AND stage IS NOT NULL AND messages = 0 ORDER BY id LIMIT 1;
 
 -- name: find_staged_page
 -- The parts, messages and bytes of a page.
@@ -41,7 +53,7 @@ UPDATE stages SET stage = NULL, turn = ?2, published = ?3 WHERE id = ?1;
 
 -- name: find_expired_stages
 -- Stages whose life is over.
-SELECT id FROM stages WHERE stage IS NOT NULL AND expires_at <= ? ORDER BY expires_at, id LIMIT ?;
+SELECT id, made_by FROM stages WHERE stage IS NOT NULL AND expires_at <= ? ORDER BY expires_at, id LIMIT ?;
 
 -- name: on_the_way
 -- The messages and bytes that are published and not yet in their queue.
@@ -50,7 +62,7 @@ WHERE queue = ? AND published = 1;
 
 -- name: next_stage
 -- The stage to work on: published ones first, in order.
-SELECT id, queue, published, bytes FROM stages WHERE turn IS NOT NULL ORDER BY published DESC, turn LIMIT 1;
+SELECT id, queue, published, bytes, made_by FROM stages WHERE turn IS NOT NULL ORDER BY published DESC, turn LIMIT 1;
 
 -- name: first_turn
 -- The turn of the first published stage.
@@ -81,18 +93,22 @@ DELETE FROM stages WHERE id = ?;
 -- Leave a damaged stage where it is: nothing works on it any more.
 UPDATE stages SET turn = NULL, published = 0 WHERE id = ?;
 
--- name: find_publication
--- The last version that an app published.
-SELECT version FROM publications WHERE app = ?;
+-- name: find_apps
+-- The apps of a name.
+SELECT number, app, version, published_at, once, made_by, queues FROM apps WHERE app = ? ORDER BY number;
 
--- name: save_publication
+-- name: save_app
 -- An app published a version.
-REPLACE INTO publications (app, version, published_at, once) VALUES (?, ?, ?, ?);
+INSERT INTO apps (app, version, published_at, once, made_by, queues) VALUES (?, ?, ?, ?, ?, ?);
 
--- name: oldest_publication
+-- name: oldest_app
 -- The app of a kind that published longest ago.
-SELECT number, published_at FROM publications WHERE once = ? ORDER BY number LIMIT 1;
+SELECT number, published_at, made_by FROM apps WHERE once = ? ORDER BY number LIMIT 1;
 
--- name: forget_publication
+-- name: oldest_app_of
+-- The app of a key and a kind that published longest ago.
+SELECT number, published_at, made_by FROM apps WHERE made_by = ? AND once = ? ORDER BY number LIMIT 1;
+
+-- name: forget_app
 -- Forget what an app published.
-DELETE FROM publications WHERE number = ?;
+DELETE FROM apps WHERE number = ?;

@@ -1,0 +1,86 @@
+"""`forq apps …`: the apps that published, and the last versions that are remembered of them."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from forq_trio.cli.connection import connect
+from forq_trio.cli.exits import Exit
+from forq_trio.cli.groups import CommandGroup
+from forq_trio.cli.options import json_option, url_option
+from forq_trio.cli.output import length_of_time, print_json
+from forq_trio.cli.tables import Column, Kind, print_table
+
+if TYPE_CHECKING:
+    from forq_trio.client.sync import ForqClient
+    from forq_trio.client.types import PublishedVersion
+
+_SHOWN_QUEUES_MAX = 3
+_COLUMNS = (
+    Column("app"),
+    Column("version", Kind.NUMBER),
+    Column("queues"),
+    Column("made by"),
+    Column("published", Kind.NUMBER),
+)
+
+
+@click.group(cls=CommandGroup, short_help="List or delete apps that published.")
+def apps() -> None:
+    """Commands on apps, whose versions are published once."""
+
+
+@apps.command("list", short_help="List apps.")
+@json_option
+@url_option
+def list_(as_json: bool, url: str) -> int:
+    """List the apps that are remembered, the one that published longest ago first."""
+    with connect(url) as client:
+        if as_json:
+            for each in _all(client):
+                print_json(each)
+            return Exit.OK
+        rows = [_row(each) for each in _all(client)]
+    if rows:
+        print_table(_COLUMNS, rows)
+    else:
+        click.echo("No app has published.", err=True)
+    return Exit.OK
+
+
+def _all(client: "ForqClient") -> Iterator["PublishedVersion"]:
+    after: int | None = 0
+    while after is not None:
+        page = client.apps(after=after)
+        yield from page.apps
+        after = page.next
+
+
+def _row(app: "PublishedVersion") -> tuple[object, ...]:
+    queues = ", ".join(app.queues[:_SHOWN_QUEUES_MAX])
+    more = len(app.queues) - _SHOWN_QUEUES_MAX
+    age_ms = time.time_ns() // 1_000_000 - app.published_at
+    return (
+        app.app,
+        app.version,
+        f"{queues} and {more} more" if more > 0 else queues,
+        app.made_by or "the secret",
+        f"{length_of_time(age_ms)} ago",
+    )
+
+
+@apps.command(short_help="Delete apps.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@url_option
+def delete(names: tuple[str, ...], url: str) -> int:
+    """Forget what apps published. Whoever publishes one of their versions again sends its messages again.
+
+    It ends at the first name that is not known.
+    """
+    with connect(url) as client:
+        for name in names:
+            client.delete_app(name)
+            click.echo(f"{name} is forgotten")
+    return Exit.OK

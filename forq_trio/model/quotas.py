@@ -1,0 +1,13 @@
+"""What all share and is bounded, and how much of it is used."""
+
+from typing import NamedTuple
+
+
+class Quota(NamedTuple):
+    """used: of `limit` in all; key_used: by the key that uses most, of at most `key_limit`."""
+
+    name: str
+    used: int
+    limit: int
+    key_used: int
+    key_limit: int

@@ -1,0 +1,106 @@
+"""What both engines decide about apps, which publish versions: plain functions over values.
+
+Rules
+- An app belongs to the queues that it writes. There may be several of one name, for different queues.
+- A publication is of the apps of its name that wrote one of its queues, with whatever key, and of those that its own
+  key made, for whatever queues. All of them are one app once it is published.
+- Where one of the former wrote a queue that the key may not write, it is refused: so nobody uses up versions, or blocks
+  an app, who may not write all that it writes. It is refused, too, where another key published this version to some of
+  its queues only: it can neither be published again nor be said to be there.
+- What an app published is forgotten when its time is over, one app with each publication. A key that has as many apps
+  as it may, or all keys together, forgets one that published for one job; another app is never forgotten sooner.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from forq_trio.model import limits
+from forq_trio.model.access import UNKNOWN, Key
+from forq_trio.model.commands import Publish
+from forq_trio.model.errors import AppInUse, TooManyApps
+from forq_trio.model.publishing import KeyShare, PublishedVersion, Staging
+
+NO_SHARE = KeyShare()
+_WILDCARDS = frozenset("*?[")
+
+
+class Full(Enum):
+    """What has as many apps as it may: the key, or all keys together."""
+
+    KEY = "key"
+    ALL = "all"
+
+
+def apps_meant(known: Mapping[int, PublishedVersion], command: Publish) -> Sequence[int] | AppInUse:
+    """Which of the apps of a name, by number, a publication is of; none for a new app."""
+    key, queues = command.key, {stage.queue for stage in command.stages}
+    meant = []
+    for number, app in known.items():
+        written = [queue for queue in queues if _wrote(app, key, queue)]
+        if written and not key.covers_all(app.queues):
+            return AppInUse()
+        is_own = app.made_by == key.name and key.covers_all(app.queues)
+        if written and app.version >= command.version and not is_own and len(written) < len(queues):
+            return AppInUse()
+        if written or is_own:
+            meant.append(number)
+    return meant
+
+
+def _wrote(app: PublishedVersion, key: Key, queue: str) -> bool:
+    """Whether an app wrote this queue. A glob in the place of queues that were not stored counts for who covers it."""
+    return queue in app.queues or any(
+        key.covers(each) and Key(queues=each).covers(queue) for each in app.queues if _is_glob(each)
+    )
+
+
+def _is_glob(queue: str) -> bool:
+    return not _WILDCARDS.isdisjoint(queue)
+
+
+def app_after(meant: Sequence[PublishedVersion], command: Publish, now_ms: int) -> PublishedVersion:
+    """The app once this is published, with the queues of all that were meant behind the new ones."""
+    written = [stage.queue for stage in command.stages]
+    before = [queue for app in meant for queue in app.queues if not _is_glob(queue)]
+    queues = tuple(dict.fromkeys([*written, *before]))[: limits.APP_QUEUES_MAX]
+    return PublishedVersion(command.app, command.version, now_ms, command.once, command.key.name, queues)
+
+
+def full_of_apps(staging: Staging, meant: Sequence[PublishedVersion], key: Key) -> Full | None:
+    """Whether there is no place for one more app beside those that are not meant."""
+    own = sum([app.made_by == key.name for app in meant])
+    if share_of(staging, key.name).apps - own >= limits.APPS_A_KEY_MAX:
+        return Full.KEY
+    return Full.ALL if staging.apps - len(meant) >= limits.APPS_MAX else None
+
+
+def refused(full: Full) -> TooManyApps:
+    """The error for an app for which there is no place."""
+    if full is Full.ALL:
+        return TooManyApps()
+    return TooManyApps(
+        f"this key has published as {limits.APPS_A_KEY_MAX:,} apps, as many as one may: delete some of them"
+    )
+
+
+def is_forgettable(published_at: int, now_ms: int, *, once: bool, full: bool) -> bool:
+    """Whether an app may be forgotten. once: it published for one job; full: another one needs its place."""
+    life_ms = limits.APP_ONCE_LIFE_MS if once else limits.APP_LIFE_MS
+    return (full and once) or published_at + life_ms <= now_ms
+
+
+def share_of(staging: Staging, name: str) -> KeyShare:
+    """What a key has of stages and apps."""
+    return staging.shares.get(name, NO_SHARE)
+
+
+def shares_with(
+    shares: Mapping[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0
+) -> Mapping[str, KeyShare]:
+    """The shares once a key has so many more (below 0: fewer); what nobody is known to have made is in none."""
+    if name == UNKNOWN:
+        return shares
+    had = shares.get(name, NO_SHARE)
+    share = KeyShare(had.stages + stages, had.bytes + size, had.apps + apps)
+    others = {each: other for each, other in shares.items() if each != name}
+    return others if share == NO_SHARE else {**others, name: share}
