@@ -280,7 +280,8 @@ EXPORT_PARTITIONS_DEFAULT = 8
 # token may use; KEYLESS_PART: the part of all for requests without a key; CONNECTION_PART: for one connection.
 BUDGET_SHARE = 2
 BUDGET_KEYLESS_PART = 4
-BODIES_CONNECTION_PART = 8
+BODIES_CONNECTION_PART, CONNECTIONS_ADDRESS_PART = 8, 2
+STRANGER_SECONDS = 1.0  # for which a connection without a key is safe from being cut for another
 ANSWERS_CONNECTION_PART = 4
 
 # HTTP.

@@ -6,6 +6,7 @@ histogram; all others are summed under "other". What the monitor wants to know o
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
+from typing import Protocol
 
 from forq_trio.model import limits
 from forq_trio.model.consumers import ConsumerGauges
@@ -26,6 +27,16 @@ QueueKey = tuple[str, bool]
 """A queue's name, or "other" past the bound, and whether it is a dead-letter queue."""
 
 
+class BudgetGauge(Protocol):
+    """How much of something that all clients share is in use, and how often it was refused, by whose share."""
+
+    @property
+    def used(self) -> int: ...
+
+    @property
+    def refused(self) -> Mapping[str, int]: ...
+
+
 class Counters:
     """Counters and histograms that only grow, and gauges.
 
@@ -37,7 +48,8 @@ class Counters:
     None where none is served. ui_connections, ui_loop_seconds: how many are open to the admin UI, and what it used of
     the event loop's time by share. last_backup_at: when the latest backup that is there was made, epoch ms;
     backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last refresh.
-    consumers: of pipelines, the first ones by queue and name. quotas: those of which each key has a share.
+    consumers: of pipelines, the first ones by queue and name. quotas: those of which each key has a share. budgets:
+    what the clients of the API share.
     event_log: which lifecycle events are kept.
     """
 
@@ -55,6 +67,7 @@ class Counters:
         self.connections: Callable[[], int] | None = None
         self.ui_connections: Callable[[], int] = lambda: 0
         self.ui_loop_seconds: Callable[[], Mapping[str, float]] = dict
+        self.budgets: Callable[[], Mapping[str, BudgetGauge]] = dict
         self.event_log: Callable[[], EventLog] = EventLog
         self.last_backup_at: int | None = None
         self.backup_failed = False

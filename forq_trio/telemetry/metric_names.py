@@ -154,6 +154,15 @@ UI_LOOP_SECONDS = Family(
     ("share",),
     "Time of the event loop that the admin UI used, by the share of it that paid.",
 )
+BUDGET_USED = Family(
+    "forq_budget_used", "gauge", ("budget",), "How much of what all clients share is in use, now."
+)
+BUDGET_REFUSALS = Family(
+    "forq_budget_refusals_total",
+    "counter",
+    ("budget", "share"),
+    "Refusals because the whole or somebody's share of it was used up.",
+)
 REJECTIONS = Family("forq_rejections_total", "counter", ("cause",), "Calls and requests that were refused.")
 WAIT = Family(
     "forq_message_wait_seconds",
@@ -237,6 +246,8 @@ FAMILIES = (
     PUBLICATIONS,
     UI_CONNECTIONS,
     UI_LOOP_SECONDS,
+    BUDGET_USED,
+    BUDGET_REFUSALS,
     REJECTIONS,
     WAIT,
     END_TO_END,

@@ -66,6 +66,7 @@ class Exposition:
         yield _heading(names.UI_LOOP_SECONDS)
         for share, seconds in counters.ui_loop_seconds().items():
             yield f'{names.UI_LOOP_SECONDS.name}{{share="{share}"}} {seconds:.6f}\n'
+        yield from self._budgets()
         yield _heading(names.REJECTIONS)
         for cause, count in counters.rejections.items():
             yield f'{names.REJECTIONS.name}{{cause="{cause.value}"}} {count}\n'
@@ -90,6 +91,16 @@ class Exposition:
             (names.LAST_EVENT, log.last),
         ):
             yield f"{_heading(family)}{family.name} {value}\n"
+
+    def _budgets(self) -> Iterator[str]:
+        budgets = self._counters.budgets()
+        yield _heading(names.BUDGET_USED)
+        for name, budget in budgets.items():
+            yield f'{names.BUDGET_USED.name}{{budget="{name}"}} {budget.used}\n'
+        yield _heading(names.BUDGET_REFUSALS)
+        for name, budget in budgets.items():
+            for share, count in budget.refused.items():
+                yield f'{names.BUDGET_REFUSALS.name}{{budget="{name}",share="{share}"}} {count}\n'
 
     def _events(self) -> Iterator[str]:
         by_kind: dict[str, list[Series]] = defaultdict(list)

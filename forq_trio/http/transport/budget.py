@@ -35,7 +35,7 @@ class Budget:
     def __init__(self, size: int) -> None:
         self.size = size
         self.used = 0
-        self.refused: Counter[Share] = Counter()
+        self.refused: Counter[str] = Counter()
         self._by_holder: dict[Holder, int] = {}
         self._keyless = 0
         self._keyless_size = size // limits.BUDGET_KEYLESS_PART

@@ -8,11 +8,13 @@ import ssl
 
 import trio
 
+from forq_trio.http.transport.connections import Connections
 from forq_trio.http.transport.http1_connection import Http1Connection
 from forq_trio.http.transport.http2.connection import Http2Connection
 from forq_trio.http.transport.http2.frames import PREFACE
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, SocketWire, StreamWire
+from forq_trio.model.holders import Holder
 
 HTTP1 = "http/1.1"
 HTTP2 = "h2"
@@ -25,10 +27,22 @@ _PROTOCOLS: dict[str, type[Http1Connection] | type[Http2Connection]] = {
 class Connection:
     """Serves one client until it leaves, misbehaves, times out or is told to stop."""
 
-    __slots__ = ("_client", "_finishing", "_protocol", "_scope", "_services", "_wire", "deadline")
+    __slots__ = (
+        "_client",
+        "_connections",
+        "_finishing",
+        "_protocol",
+        "_scope",
+        "_services",
+        "_wire",
+        "deadline",
+    )
 
-    def __init__(self, services: Services, wire: SocketWire, client: str) -> None:
+    def __init__(
+        self, services: Services, wire: SocketWire, client: str, connections: "Connections[Connection]"
+    ) -> None:
         self._services = services
+        self._connections = connections
         self._wire: SocketWire | StreamWire = wire
         self._client = client
         self._scope = trio.CancelScope()
@@ -57,6 +71,10 @@ class Connection:
             self._protocol.finish_idle()
         else:
             self.cut()
+
+    def show(self, holder: Holder) -> bool:
+        """See `Connections.show`."""
+        return self._connections.show(self, holder)
 
     def cut(self) -> None:
         """Cancel the connection's task."""

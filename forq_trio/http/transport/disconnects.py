@@ -34,7 +34,7 @@ class DisconnectWatchers:
         self._waiting: dict[int, DisconnectWatch] = {}
         self._ending: deque[Callable[[], None]] = deque()
         self._any_ending = trio.Event()
-        self._epoll: select.epoll | None = None
+        self._epoll = select.epoll() if _HAS_EPOLL else None
 
     def register(self, watch: "DisconnectWatch") -> None:
         """Look after a watch from SETTLE_SECONDS on, until `unregister`."""
@@ -60,8 +60,7 @@ class DisconnectWatchers:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._end_waits)
-                if _HAS_EPOLL:
-                    self._epoll = select.epoll()
+                if self._epoll is not None:
                     nursery.start_soon(self._wait_for_ends, self._epoll)
                 else:
                     nursery.start_soon(self._look_for_ends)

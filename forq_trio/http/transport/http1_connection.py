@@ -20,6 +20,7 @@ from forq_trio.http.transport.response_bytes import CLOSE, CONTINUE
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, Wire
 from forq_trio.model import limits
+from forq_trio.model.holders import Holder
 
 
 class Http1Connection:
@@ -35,6 +36,7 @@ class Http1Connection:
         "_sending",
         "_services",
         "_serving",
+        "_shown",
         "_stalls",
         "_unparsed",
         "_wire",
@@ -49,6 +51,7 @@ class Http1Connection:
         self._closing = False
         self._client_left = False
         self._stalls = False
+        self._shown: Holder | None = None
         self._sending = False
         self._counted_body_bytes = 0
         self._admitted: Request | None = None  # whose body is arriving or being worked on
@@ -146,6 +149,8 @@ class Http1Connection:
         services, request = self._services, self._parser.begun()
         if request is not self._admitted:
             refused = services.judge(request)
+            if refused is None and request.holder != self._shown and not self._show(request):
+                refused = services.refuse(503, request.method, request.path)
             if refused is not None:
                 return refused
             self._admitted = request
@@ -173,6 +178,8 @@ class Http1Connection:
         services = self._services
         try:
             response = None if request is self._admitted else services.admit(request)
+            if response is None and request.holder != self._shown and not self._show(request):
+                response = services.refuse(503, request.method, request.path)
             if response is None:
                 response = await services.handler(request)
         except Exception as error:
@@ -205,6 +212,13 @@ class Http1Connection:
             raise
         finally:
             services.answer_budget.release(request.holder, body_bytes)
+
+    def _show(self, request: Request) -> bool:
+        self._shown = request.holder
+        if self._owner.show(request.holder):
+            return True
+        self._closing = True
+        return False
 
     async def _send(self, data: bytes | memoryview) -> None:
         self._sending = True

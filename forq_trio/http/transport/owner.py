@@ -2,11 +2,17 @@
 
 from typing import Protocol
 
+from forq_trio.model.holders import Holder
+
 
 class Owner(Protocol):
     """deadline: when to call the protocol's `expire`, by trio's clock."""
 
     deadline: float
+
+    def show(self, holder: Holder) -> bool:
+        """A request of this holder has come; False when the holder has too many connections."""
+        ...
 
     def cut(self) -> None:
         """End at once: cancel the task in which the protocol runs."""

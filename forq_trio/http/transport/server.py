@@ -19,6 +19,7 @@ from forq_trio.http.transport.answer_budget import AnswerBudget
 from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
 from forq_trio.http.transport.connection import Connection
+from forq_trio.http.transport.connections import Connections
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
@@ -64,7 +65,7 @@ class Server:
         self._block_encoder = BlockEncoder(hsts=self._config.hsts)
         self._body_budget = Budget(self._config.bodies_bytes_max)
         self._answer_budget = AnswerBudget(self._config.answers_bytes_max)
-        self._connections: set[Connection] = set()
+        self._connections: Connections[Connection] = Connections(self._config.connections_max)
         self._start: Callable[[socket.socket, str], None] | None = None
         self._all_closed = trio.Event()
         self._drained = trio.Event()
@@ -78,7 +79,11 @@ class Server:
     @property
     def budgets(self) -> dict[str, Budget]:
         """What all clients share, by its name in the metrics."""
-        return {"bodies": self._body_budget, "answers": self._answer_budget}
+        return {
+            "bodies": self._body_budget,
+            "answers": self._answer_budget,
+            "connections": self._connections.budget,
+        }
 
     @property
     def connections(self) -> int:
@@ -185,11 +190,11 @@ class Server:
         except OSError:
             accepted.close()
             return
-        if len(self._connections) >= self._config.connections_max:
+        if not self._connections.has_space(client, services.now()):
             self._refuse(accepted, services)
             return
-        connection = Connection(services, SocketWire(accepted), client)
-        self._connections.add(connection)
+        connection = Connection(services, SocketWire(accepted), client, self._connections)
+        self._connections.add(connection, client, services.now())
         nursery.start_soon(self._run, connection)
 
     def _refuse(self, accepted: socket.socket, services: Services) -> None:
@@ -208,7 +213,7 @@ class Server:
         except Exception as error:
             self._on_error(error)
         finally:
-            self._connections.discard(connection)
+            self._connections.remove(connection)
             if not self._connections and not self._listeners:
                 self._all_closed.set()
 
@@ -219,7 +224,7 @@ class Server:
         while True:
             time = now()
             next_time = time + shortest
-            for connection in tuple(self._connections):
+            for connection in self._connections:
                 if connection.deadline <= time:
                     connection.expire()
                 else:

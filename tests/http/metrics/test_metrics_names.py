@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.transport.budget import Budget
 from forq_trio.model.consumers import ConsumerGauges
+from forq_trio.model.holders import OWNER
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import EVENT_KINDS, Event
@@ -66,6 +68,8 @@ OURS = {
     "forq_publications_total": ("counter",),
     "forq_ui_connections": ("gauge",),
     "forq_ui_loop_seconds_total": ("counter", "share"),
+    "forq_budget_used": ("gauge", "budget"),
+    "forq_budget_refusals_total": ("counter", "budget", "share"),
     "forq_rejections_total": ("counter", "cause"),
     "forq_message_wait_seconds": ("histogram", "queue_name", "queue_type"),
     "forq_message_end_to_end_seconds": ("histogram", "queue_name", "queue_type"),
@@ -120,6 +124,9 @@ def full_tally() -> Counters:
     counters.consumers = lambda: [ConsumerGauges("q", "k", 1, 2, 3.0)]
     counters.ui_loop_seconds = lambda: {"keyless": 0.5}
     counters.quotas = lambda: [Quota("apps", 3, 9, 2, 4)]
+    budget = Budget(1)
+    budget.change(OWNER, 2)
+    counters.budgets = lambda: {"bodies": budget}
     counters.record_commit(3, 0.001, 0)
     counters.last_backup_at = 1_700_000_000_000
     return counters

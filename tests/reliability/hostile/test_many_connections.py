@@ -136,6 +136,9 @@ def test_ten_thousand_connections_and_a_hundred_more(tmp_path) -> None:
     with serving(tmp_path) as (port, queue), ExitStack() as stack:
         alone = [turn(queue) for _ in range(ALONE)]
         open_ones = [stack.enter_context(connect(port)) for _ in range(limits.CONNECTIONS_MAX - 1)]
+        for client in open_ones:  # with a key: others would make way for new ones
+            client.sendall(request("GET", "/api/v1/queues/q"))
+            assert client.recv(4_000).startswith(b"HTTP/1.1 200")
         refused = [stack.enter_context(connect(port)) for _ in range(EXTRA)]
         for client in refused:
             answer = until_end(client)

@@ -18,9 +18,9 @@ from forq_trio.model.holders import at_address
 
 
 class Bodies:
-    """The requests of one connection. holder: of those that present no right key."""
+    """The requests of one connection. holder: of those that present no right key. latest: of the last one admitted."""
 
-    __slots__ = ("_bytes", "_bytes_max", "_client", "_output", "_services", "_window", "holder")
+    __slots__ = ("_bytes", "_bytes_max", "_client", "_output", "_services", "_window", "holder", "latest")
 
     def __init__(self, services: Services, client: str, output: Output) -> None:
         config = services.config
@@ -29,7 +29,7 @@ class Bodies:
         self._bytes = 0
         self._services = services
         self._client = client
-        self.holder = at_address(client)
+        self.holder = self.latest = at_address(client)
         self._output = output
         self._window = WINDOW_BYTES_DEFAULT
         self.count(0)
@@ -62,7 +62,7 @@ class Bodies:
             stream.holder = request.holder
             if refused is not None:
                 return refused
-            stream.request = request
+            stream.request, self.latest = request, request.holder
             stream.head_bytes = head.size
             status = self._keep(stream, head.size)
         return services.refuse(status, head.method, head.path) if status else None

@@ -9,13 +9,14 @@ from math import inf
 
 import trio
 
-from forq_trio.http.transport.http2.frames import INTERNAL_ERROR, ConnectionFault
+from forq_trio.http.transport.http2.frames import ENHANCE_YOUR_CALM, INTERNAL_ERROR, ConnectionFault
 from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.http.transport.http2.stream import Stream
 from forq_trio.http.transport.owner import Owner
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import ConnectionLost, Wire
 from forq_trio.model import limits
+from forq_trio.model.holders import Holder
 
 
 class Http2Connection:
@@ -31,6 +32,7 @@ class Http2Connection:
         self._sending_since = inf
         self._is_gone = False
         self._is_finishing = False
+        self._shown: Holder | None = None
         self._to_send = trio.Event()
         self._sent = trio.Event()
 
@@ -111,6 +113,10 @@ class Http2Connection:
         """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""
         protocol, now = self._protocol, self._services.now()
         has_more = protocol.parse(now, in_turn=in_turn)
+        if protocol.bodies.latest != self._shown:
+            self._shown = protocol.bodies.latest
+            if not self._owner.show(self._shown):
+                raise ConnectionFault(ENHANCE_YOUR_CALM)
         for stream in protocol.complete:
             if stream.is_lost:  # reset in the same portion
                 protocol.end_handler(stream, now)

@@ -62,7 +62,7 @@ class Http2Protocol:
             frames.MAX_HEADER_LIST_SIZE: config.header_bytes_max,
         }
         self.output.add(frames.settings_frame(ours))
-        self._bodies = Bodies(services, client, self.output)
+        self.bodies = Bodies(services, client, self.output)
 
     # Called by the connection.
 
@@ -124,7 +124,7 @@ class Http2Protocol:
     def end_handler(self, stream: Stream, now: float) -> None:
         """The handler of a request that was in `complete` has ended, whether there is an answer or not."""
         self._running -= 1
-        self._bodies.release(stream)
+        self.bodies.release(stream)
         self._idle_since = now
         self.deadline = min(self.deadline, now + self._config.idle_seconds)
 
@@ -228,7 +228,7 @@ class Http2Protocol:
         """Answer before the request is whole. What still comes of it is read for `linger_seconds`, because many clients
         do not see an answer that comes with a reset, and thrown away.
         """
-        self._bodies.release(stream)
+        self.bodies.release(stream)
         self._answer(stream, response, self._now)
         stream.head.path = stream.head.query = ""
         if not stream.is_whole:
@@ -248,7 +248,7 @@ class Http2Protocol:
         """The stream ends without its whole answer."""
         self.streams.close(stream.id, by_reset=by_reset)
         if not stream.is_whole:
-            self._bodies.release(stream)
+            self.bodies.release(stream)
         self.output.lose(stream)
 
     def _time_headers(self, bytes_left: int, has_advanced: bool) -> None:
@@ -326,12 +326,12 @@ class Http2Protocol:
 
     def _open(self, stream_id: int, head: Head, is_whole: bool) -> None:
         windows = limits.HTTP2_STREAM_WINDOW_BYTES, self._initial_send_window
-        stream = Stream(stream_id, head, self._bodies.holder, *windows, self._services.watchers.end_soon)
+        stream = Stream(stream_id, head, self.bodies.holder, *windows, self._services.watchers.end_soon)
         self.streams.open[stream_id] = stream
-        refused = self._bodies.admit(stream)
+        refused = self.bodies.admit(stream)
         if refused is not None:
             stream.is_whole = is_whole
-            has_key = head.refused or stream.holder is not self._bodies.holder
+            has_key = head.refused or stream.holder is not self.bodies.holder
             self._allowance.spend(self._now, 1 if has_key else limits.HTTP2_ALLOWANCE_FRAMES_PER_KEYLESS)
             self._refuse_with(stream, refused)
         elif is_whole:
@@ -358,7 +358,7 @@ class Http2Protocol:
     def _read_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         if not stream_id:
             raise ConnectionFault(frames.PROTOCOL_ERROR)
-        self._bodies.count(len(payload))
+        self.bodies.count(len(payload))
         stream = self.streams.open.get(stream_id)
         if stream is None:
             self._read_on_closed(stream_id)
@@ -372,13 +372,13 @@ class Http2Protocol:
         if not content and not is_last:
             self._allowance.spend(self._now)
         if not stream.is_answered and content:
-            refused = self._bodies.add(stream, content)
+            refused = self.bodies.add(stream, content)
             if refused:
                 self._refuse(stream, refused)
         if is_last:
             self._end_request(stream)
         else:
-            self._bodies.open_window(stream)
+            self.bodies.open_window(stream)
 
     def _read_on_closed(self, stream_id: int) -> None:
         """HEADERS or DATA of a stream that is not open: under way when we reset it, or a mistake."""
