@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import CallerError as CallerError
     from forq_trio.model.errors import ClientClosed as ClientClosed
     from forq_trio.model.errors import CommandRefused as CommandRefused
+    from forq_trio.model.errors import CompactionImpossible as CompactionImpossible
     from forq_trio.model.errors import ConsumerFenced as ConsumerFenced
     from forq_trio.model.errors import ConsumerNotFound as ConsumerNotFound
     from forq_trio.model.errors import ContentTooLarge as ContentTooLarge
@@ -145,7 +146,8 @@ _NAMES = {
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
     "model.errors": (
-        "BackupImpossible BackupRunning CallerError ClientClosed CommandRefused ConsumerFenced ConsumerNotFound "
+        "BackupImpossible BackupRunning CallerError ClientClosed CommandRefused CompactionImpossible "
+        "ConsumerFenced ConsumerNotFound "
         "ContentTooLarge DeadLettersOnly EventsGone EventsOff Forbidden ForqError ForqProtocolError "
         "ForqUnreachable HistoryGone "
         "HistoryOff InvalidAttributes InvalidContent InvalidName InvalidQueueName InvalidRequest InvalidSetting "

@@ -21,6 +21,7 @@ from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.board import JobBoard, RunNow
 from forq_trio.jobs.checkpointer import Checkpointer
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.consumers import consumers_job
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.file_watch import FileWatch
@@ -72,6 +73,7 @@ class System:
     clock: Clock
     started_at: int
     housekeeping: Housekeeping
+    compaction: Compaction
 
     def facts(self) -> SystemFacts:
         """The server as of now: a few system calls, no query."""
@@ -117,8 +119,7 @@ async def open_system(
     monitored: sample what happens once a second; else the monitor knows nothing, and costs nothing.
 
     Leaving the body stops in order: jobs, parked receivers (answered with nothing), every call that was sent, then
-    the engine. What the body raises comes out as it is. A commit that fails cancels the body and comes out as
-    CommitFailed inside an exception group.
+    the engine. What the body raises comes out as it is. A failed commit cancels it: CommitFailed, inside a group.
     """
     counters = Counters()
     housekeeping = Housekeeping()
@@ -136,16 +137,18 @@ async def open_system(
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
-    board = _board(periodic, checkpointer, backups, broker, clock)
+    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
+    board = _board(periodic, checkpointer, backups, compaction, broker, clock)
     system = System(
-        engine, writer, broker, counters, board, backups, clock, clock.now_ms(), housekeeping, monitor
+        *(engine, writer, broker, counters, board, backups, clock, clock.now_ms()),
+        *(housekeeping, compaction, monitor),
     )
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         try:
             async with trio.open_nursery() as jobs:
-                for job in [*guards, backups]:
+                for job in [*guards, backups, compaction]:
                     jobs.start_soon(supervise, job, name=job.name)
                 for each in periodic:
                     jobs.start_soon(supervise, each, each.pause, name=each.name)
@@ -231,6 +234,7 @@ def _board(
     periodic: Sequence[Periodic],
     checkpointer: Checkpointer | None,
     backups: Backups,
+    compaction: Compaction,
     broker: Broker,
     clock: Clock,
 ) -> JobBoard:
@@ -240,6 +244,7 @@ def _board(
         jobs.append((checkpointer.runs, checkpointer.run_now))
     if backups.directory is not None:
         jobs.append((backups.runs, backups.run_now))
+    jobs.append((compaction.runs, compaction.run_now))
     return JobBoard(jobs, broker.redrive_tasks.all, clock)
 
 

@@ -464,6 +464,19 @@ class TrimEvents(Command[Removed], frozen=True, gc=False):
     bytes_max: int
 
 
+class Compacted(Struct, frozen=True, gc=False):
+    """What a step gave back. pages: so many; free_pages: so many the file still has."""
+
+    pages: int
+    free_pages: int
+
+
+class Compact(Command[Compacted], frozen=True, gc=False):
+    """Give free pages of the database back to the disk: so many, or fewer, as far as one step goes. None for an engine without pages, and for a file that cannot."""
+
+    pages: int
+
+
 class Optimize(Command[None], frozen=True, gc=False):
     """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
 

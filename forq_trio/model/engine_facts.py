@@ -17,9 +17,10 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     """What an engine is and how much disk it uses, in bytes; for people.
 
     path: of the database, None for one that is temporary or in memory. file: of the database without its log;
-    free_page_bytes: how much of it holds nothing, as of the last checkpoint. log_bytes: what the log holds now, in a
-    file of log_file_bytes; log_bytes_max: how long it becomes before it is started over, if no long read holds it.
-    disk_free_bytes, disk_total_bytes: of the disk of the database; None where that cannot be told.
+    free_page_bytes: how much of it holds nothing, as of the last checkpoint; gives_pages_back: whether it can give that
+    back to the disk. log_bytes: what the log holds now, in a file of log_file_bytes; log_bytes_max: how long it becomes
+    before it is started over, if no long read holds it. disk_free_bytes, disk_total_bytes: of the disk of the database;
+    None where that cannot be told.
     """
 
     name: str
@@ -28,6 +29,7 @@ class EngineFacts(Struct, frozen=True, kw_only=True):
     path: str | None = None
     file_bytes: int = 0
     free_page_bytes: int = 0
+    gives_pages_back: bool = False
     log_bytes: int = 0
     log_file_bytes: int = 0
     log_bytes_max: int = 0

@@ -240,6 +240,12 @@ class BackupRunning(CallerError):
     code = "conflict.backup_running"
 
 
+class CompactionImpossible(CallerError):
+    """The file cannot give free pages back as it is: stop the server, and run `forq compact` once"""
+
+    code = "conflict.not_compactable"
+
+
 class BackupImpossible(CallerError):
     """This server keeps its messages in memory alone, or in a file that goes with it: there is nothing to back up"""
 

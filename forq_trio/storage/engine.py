@@ -32,8 +32,8 @@ The rules of every engine; the conformance suite checks them on each:
    ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Cancel, Purge, ForgetQueue;
    Sweep, SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
    StagePage, DiscardStage, EndStages, Publish, ForgetApp, OpenConsumer, SettleLease, LeaseMessages, DropPages,
-   ForgetConsumer, NoteConsumerUse, PurgeHistory, TrimHistory, TrimEvents, Optimize, Ping; held messages (rule 8);
-   claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
+   ForgetConsumer, NoteConsumerUse, PurgeHistory, TrimHistory, TrimEvents, Compact, Optimize, Ping; held messages
+   (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.

@@ -98,6 +98,12 @@ class LogEvent(StrEnum):
     JOB_RESTARTED = "job.restarted", "info", "A periodic job runs again after a failure."
     BACKUP_MADE = "backup.made", "info", "A backup was made, checked and written to the disk."
     BACKUP_FAILED = "backup.failed", "error", "A backup failed; no file of it is left."
+    COMPACTED = "compaction.ended", "info", "Free pages of the file were given back to the disk."
+    COMPACTION_FAILED = (
+        "compaction.failed",
+        "warning",
+        "A compaction failed; what it gave back stays given back.",
+    )
     UI_REQUEST_FAILED = (
         "ui.request_failed",
         "error",

@@ -13,6 +13,7 @@ from forq_trio.model.commands import (
     AckById,
     Cancel,
     Claim,
+    Compact,
     Configure,
     Delete,
     DiscardStage,
@@ -286,7 +287,7 @@ commands = st.one_of(
     administering,
     consuming,
     st.builds(Sweep, st.sampled_from(SweepKind)),
-    st.sampled_from((Optimize(), Ping())),
+    st.sampled_from((Optimize(), Ping(), Compact(4))),
 )
 filters = st.builds(
     MessageFilter,

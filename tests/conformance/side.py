@@ -9,6 +9,7 @@ from forq_trio.model.commands import (
     AckById,
     Cancel,
     Claim,
+    Compacted,
     Delete,
     Extend,
     Nack,
@@ -149,6 +150,8 @@ class Side:
     def _take(self, queue: str, outcome: Any) -> Any:
         """The outcome without this side's ids and receipts, which are noted."""
         match outcome:
+            case Compacted():  # the oracle has no pages
+                return None
             case Produced():
                 return msgspec.structs.replace(outcome, id="")
             case Delivery():

@@ -17,6 +17,7 @@ from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
 from forq_trio.jobs.backup import Backups, BackupSettings
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
@@ -102,6 +103,7 @@ class Api:
         backups: BackupSettings,
     ) -> None:
         self.backups = Backups(engine, writer, counters, clock, backups)
+        self.compaction = Compaction(writer, clock, engine.facts)
         self.broker = Broker(writer, readers, clock)
         self.writer = writer
         self.readers = readers
@@ -120,7 +122,12 @@ class Api:
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
             *forq_routes(
-                self.broker, access, self.monitor, backups=self.backups, require_receipt=require_receipt
+                self.broker,
+                access,
+                self.monitor,
+                backups=self.backups,
+                compaction=self.compaction,
+                require_receipt=require_receipt,
             ),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),
             *Metrics(self.counters).routes(metrics_gate),
@@ -168,6 +175,7 @@ async def open_api(engine: Engine | None = None, backups: BackupSettings | None 
         async with trio.open_nursery() as tasks:
             api = Api(engine, writer, readers, clock, counters, backups or BackupSettings())
             tasks.start_soon(api.backups.run)
+            tasks.start_soon(api.compaction.run)
             await tasks.start(api.broker.redrive_tasks.run)
             yield api
             tasks.cancel_scope.cancel()

@@ -80,6 +80,7 @@ TOKEN_EXISTS = "conflict.token_exists"
 TOO_MANY_TOKENS = "conflict.too_many_tokens"
 BACKUP_RUNNING = "conflict.backup_running"
 IN_MEMORY = "conflict.in_memory"
+NOT_COMPACTABLE = "conflict.not_compactable"
 PRIORITY_OUT_OF_RANGE = "bad_request.priority.out_of_range"
 TTL_OUT_OF_RANGE = "bad_request.ttlMs.out_of_range"
 MAX_ATTEMPTS_OUT_OF_RANGE = "bad_request.maxAttempts.out_of_range"
@@ -199,6 +200,9 @@ CODES = {
     ),
     LEASE_GONE: Code(410, "The lease was given back, or acknowledged so long ago that it is no longer kept."),
     BACKUP_RUNNING: Code(409, "A backup is being made already."),
+    NOT_COMPACTABLE: Code(
+        409, "The file cannot give free pages back as it is: stop the server, and run `forq compact` once."
+    ),
     IN_MEMORY: Code(409, "The server keeps nothing (FORQ_MEMORY), so there is nothing to back up."),
     EVENTS_OFF: Code(409, "The server keeps no lifecycle events (FORQ_EVENTS)."),
     EVENTS_GONE: Code(410, "The events behind `after` were removed by retention."),

@@ -6,6 +6,7 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
+from forq_trio.http.forq_api.compaction import compaction_routes
 from forq_trio.http.forq_api.consumer_routes import consumer_routes
 from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
@@ -19,6 +20,7 @@ from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, MakeRoute, Operation, Parameter, Route
 from forq_trio.jobs.backup import Backups
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.monitor.monitor import Monitor
@@ -289,11 +291,12 @@ def forq_routes(
     monitor: Monitor,
     *,
     backups: Backups | None = None,
+    compaction: Compaction | None = None,
     require_receipt: bool = False,
 ) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`.
 
-    backups: None where none are made over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
+    backups, compaction: None where there are none over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
     """
 
     def route(
@@ -347,6 +350,7 @@ def forq_routes(
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),
+        *([] if compaction is None else compaction_routes(route, compaction)),
     ]
 
 

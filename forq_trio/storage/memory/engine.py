@@ -75,6 +75,7 @@ _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.ForgetConsumer: memory_consumers.forget,
     commands.NoteConsumerUse: memory_consumers.note_use,
     commands.TrimEvents: trim,
+    commands.Compact: lambda tx, command: commands.Compacted(0, 0),
     commands.Optimize: _nothing,
     commands.Ping: _nothing,
 }

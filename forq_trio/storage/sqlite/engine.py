@@ -21,6 +21,7 @@ from forq_trio.model.commands import (
     Cancel,
     Claim,
     Command,
+    Compact,
     Configure,
     Delete,
     DiscardStage,
@@ -75,6 +76,7 @@ from forq_trio.storage.sqlite.load import load
 from forq_trio.storage.sqlite.log import SqliteLog
 from forq_trio.storage.sqlite.operations import (
     apps,
+    compaction,
     consumers,
     due,
     events,
@@ -149,6 +151,7 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     ForgetConsumer: consumers.forget,
     NoteConsumerUse: consumers.note_use,
     TrimEvents: events.trim,
+    Compact: compaction.compact,
     Optimize: _optimize,
     Ping: _ping,
 }

@@ -20,6 +20,7 @@ def facts_of(database: Database, log: SqliteLog, durability: str) -> EngineFacts
         path=None if durability == NO_DURABILITY else database.real_path,
         file_bytes=os.fstat(database.descriptor).st_size,
         free_page_bytes=free_page_bytes,
+        gives_pages_back=database.gives_pages_back,
         log_bytes=log.pages() * page_bytes,
         log_file_bytes=log.space().file_bytes,
         log_bytes_max=limits.CHECKPOINT_PAUSE_PAGES * page_bytes,

@@ -158,6 +158,7 @@ async def test_every_job_of_a_system_has_a_title_and_says_what_it_did(autojump_c
             "events": "Remove old events",
             "checkpoint": "Checkpoint",
             "backup": "Backup",
+            "compaction": "Compact",
             "redrives": "Redrive dead letters",
         }
         results = {

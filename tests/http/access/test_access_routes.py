@@ -21,7 +21,9 @@ BODIES = {
     "createToken": b"{}",
     "publish": b'{"app": "a", "version": 1, "stages": [{"queue": "q", "stage": "s", "pages": 1}]}',
 }
-OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"}
+OF_ALL_QUEUES = {"/api/v1/tokens", "/api/v1/tokens/{name}", "/api/v1/admin/backups"} | {
+    f"/api/v1/admin/compaction{end}" for end in ("", "/pause", "/stop")
+}
 OF_NO_QUEUE = {"/api/v1/publications/{app}"}
 LISTS = {"/api/v1/queues", "/api/v1/settings", "/api/v1/consumers"}
 LIST_OF_APPS = "GET /api/v1/publications"

@@ -81,6 +81,7 @@ ANSWERS = {
     errors.LeasesFull: (503, "forq.leases_full"),
     errors.BackupRunning: (409, "conflict.backup_running"),
     errors.BackupImpossible: (409, "conflict.in_memory"),
+    errors.CompactionImpossible: (409, "conflict.not_compactable"),
     errors.InvalidName: (400, "bad_request.name.invalid"),
     errors.StageMissing: (409, "forq.stage_missing"),
     errors.PublicationNotFound: (404, "not_found.publication"),

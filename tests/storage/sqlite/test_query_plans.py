@@ -27,7 +27,16 @@ CONSUMERS = load("consumers")
 PUBLISHING = load("publishing")
 EXPORT = load("export")
 EVENTS = load("events") | load("event_reader")
-WITHOUT_PLAN = {"begin", "commit", "rollback", "optimize", "begin_reading", "end_reading"}
+WITHOUT_PLAN = {
+    "begin",
+    "commit",
+    "rollback",
+    "optimize",
+    "count_free_pages",
+    "give_pages_back",
+    "begin_reading",
+    "end_reading",
+}
 
 # What each statement is to use. "" stands for one that inserts, or reads a single value.
 EXPECTED = {

@@ -30,6 +30,7 @@ class Database:
 
     real_path: without symbolic links. names: all names of its files. reserve_path: see engine.py. descriptor: of the
     file, to sync it; open as long as the database, because closing it ends the locks of this process on the file.
+    gives_pages_back: free pages can be given back to the disk.
     """
 
     def __init__(self, path: str, connection: apsw.Connection, lock: int, real_path: str) -> None:
@@ -37,6 +38,7 @@ class Database:
         self.connection = connection
         self.reserve_path = _reserve_path(real_path)
         self.names = FileNames(names_of(path, real_path))
+        self.gives_pages_back = connection.pragma("auto_vacuum") == INCREMENTAL
         self._lock = lock
         self._log_index = _allocate_log_index(real_path)
         self.descriptor = os.open(real_path, os.O_RDONLY | os.O_CLOEXEC)

@@ -328,6 +328,14 @@ FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 -- A read on the write connection, inside the transaction of the batch.
 SELECT max(seq) FROM messages;
 
+-- name: count_free_pages
+-- Pages of the file that hold nothing.
+PRAGMA freelist_count;
+
+-- name: give_pages_back
+-- A row for each page that the file becomes shorter by; as many as are read.
+PRAGMA incremental_vacuum;
+
 -- name: optimize
 -- Refresh the planner's statistics where it is worth it.
 PRAGMA optimize;

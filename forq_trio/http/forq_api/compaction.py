@@ -1,0 +1,79 @@
+"""Giving free pages of the file back while the server runs. Our additions to Forq's API."""
+
+import msgspec
+
+from forq_trio.http.forq_api import codes
+from forq_trio.http.forq_api.administration import read_nothing
+from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.jobs.compaction import Compaction
+from forq_trio.model.access import Scope
+from forq_trio.wire.compaction import CompactionInfo
+
+_encode = msgspec.json.Encoder().encode
+_CHANGING = (codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.INTERNAL)
+
+
+def _operation(name: str, summary: str, *more: str) -> Operation:
+    return Operation(
+        name=name,
+        tag="Operation",
+        summary=summary,
+        answers=(Answer(200, "The compaction as it is then.", CompactionInfo),),
+        codes=(*_CHANGING, *more),
+    )
+
+
+SHOW = Operation(
+    name="showCompaction",
+    tag="Operation",
+    summary="The compaction that runs or ended last, and how much of the file is free",
+    answers=(Answer(200, "The compaction.", CompactionInfo),),
+    codes=(codes.INTERNAL,),
+)
+START = _operation(
+    "startCompaction",
+    "Give free pages of the file back to the disk, or let a paused compaction go on",
+    codes.NOT_COMPACTABLE,
+    codes.STOPPING,
+)
+PAUSE = _operation("pauseCompaction", "Stop the compaction until it is started again")
+STOP = _operation("stopCompaction", "End the compaction; what it gave back stays given back")
+
+
+class CompactionEndpoints:
+    """For the holder of the secret, or of a token with the scope admin for all queues."""
+
+    def __init__(self, compaction: Compaction) -> None:
+        self._compaction = compaction
+
+    async def show(self, request: Request) -> Response:
+        """Its progress, and how much of the file is free."""
+        return Response(200, _encode(self._compaction.state()))
+
+    async def start(self, request: Request) -> Response:
+        """The compaction, which runs on in the server."""
+        read_nothing(request.body)
+        token = request.principal.token
+        return Response(200, _encode(self._compaction.start(None if token is None else token.name)))
+
+    async def pause(self, request: Request) -> Response:
+        """Between two steps."""
+        read_nothing(request.body)
+        return Response(200, _encode(self._compaction.pause()))
+
+    async def stop(self, request: Request) -> Response:
+        """Between two steps, for good."""
+        read_nothing(request.body)
+        return Response(200, _encode(self._compaction.stop()))
+
+
+def compaction_routes(route: MakeRoute, compaction: Compaction) -> list[Route]:
+    """The routes below /admin/compaction. route: makes one of method, path, endpoint, operation, scope."""
+    endpoints = CompactionEndpoints(compaction)
+    return [
+        route("GET", "/admin/compaction", endpoints.show, SHOW, Scope.ADMIN),
+        route("POST", "/admin/compaction", endpoints.start, START, Scope.ADMIN),
+        route("POST", "/admin/compaction/pause", endpoints.pause, PAUSE, Scope.ADMIN),
+        route("POST", "/admin/compaction/stop", endpoints.stop, STOP, Scope.ADMIN),
+    ]

@@ -1,0 +1,183 @@
+"""Gives free pages of the file back to the disk, in small steps beside all other work: when asked, or by itself.
+
+Rules
+- A step is a command of at most 64 pages and 2 ms, and long work (turns.py): a call of others waits for one step at most. What a step gave back stays given back, whatever ends the compaction.
+- By itself it begins where much of the file was free for LOOKS looks in a row, and gives back no more than was
+  free in all of them: what steady traffic uses again stays. While sends are refused it does not begin by itself: free
+  pages are the space for them.
+- It is not stored: after a restart it is begun again, by whoever began it.
+- A file of an earlier version cannot give pages back: then nothing begins.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+import trio
+
+from forq_trio.jobs.backup import shown_bytes
+from forq_trio.jobs.runs import Runs, failure_words
+from forq_trio.model import limits
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import Compact, Compacted
+from forq_trio.model.engine_facts import EngineFacts
+from forq_trio.model.errors import CompactionImpossible, ServiceError, Stopping
+from forq_trio.telemetry.log import LogEvent, log
+from forq_trio.wire.compaction import CompactionInfo
+from forq_trio.writer_actor import WriterActor
+
+LOOK_SECONDS = 60.0
+LOOKS = 10
+BYTES_MIN = 64 * limits.MIB
+SHARE_MIN = 0.25
+"""It begins by itself where so many bytes, and such a share of the file, were free in so many looks in a row."""
+
+
+class Compaction:
+    """A job: `run` until cancelled; the other methods are for callers. facts: of the engine, without a query.
+
+    on_given_back: called when one ended, so that the file becomes shorter soon.
+    """
+
+    name = "compaction"
+
+    def __init__(
+        self,
+        writer: WriterActor,
+        clock: Clock,
+        facts: Callable[[], EngineFacts],
+        on_given_back: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._facts = facts
+        self._on_given_back = on_given_back
+        self._info = CompactionInfo()
+        self._free_bytes: deque[int] = deque(maxlen=LOOKS)
+        self._changed = trio.Event()
+        self._serving = False
+        self.runs = Runs(self.name, "Compact", next_when="when much of the file is free for long")
+
+    def state(self) -> CompactionInfo:
+        """The compaction with its progress, and how much of the file is free."""
+        facts = self._facts()
+        return msgspec.structs.replace(
+            self._info,
+            file_bytes=facts.file_bytes,
+            free_bytes=facts.free_page_bytes,
+            possible=facts.gives_pages_back,
+        )
+
+    def start(self, started_by: str | None = None) -> CompactionInfo:
+        """Begin to give all free pages back, or let a paused compaction go on; one that runs is unchanged.
+
+        started_by: the name of an access token, None for the server's secret. Raises CompactionImpossible, Stopping.
+        """
+        if not self._serving:
+            raise Stopping
+        if not self._facts().gives_pages_back:
+            raise CompactionImpossible
+        if self._info.state == "paused":
+            self._set(state="running")
+        elif self._info.state != "running":
+            self._begin(self._facts().free_page_bytes, started_by=started_by)
+        return self.state()
+
+    def pause(self) -> CompactionInfo:
+        """Stop a compaction that runs until it is started again."""
+        if self._info.state == "running":
+            self._set(state="paused")
+        return self.state()
+
+    def stop(self) -> CompactionInfo:
+        """End a compaction that runs or is paused; what it gave back stays given back."""
+        if self._info.state in ("running", "paused"):
+            self._end("stopped")
+        return self.state()
+
+    async def run_now(self) -> None:
+        """`start`, and return when it has ended, well or not. Raises what `start` raises."""
+        self.start()
+        await self.runs.wait_for_next()
+
+    async def run(self) -> None:
+        self._serving = True
+        try:
+            while True:
+                with trio.move_on_after(LOOK_SECONDS):
+                    await self._changed.wait()
+                self._changed = trio.Event()
+                if self._info.state != "running":
+                    self._look()
+                if self._info.state == "running":
+                    await self._work()
+        finally:
+            self._serving = False
+
+    def _look(self) -> None:
+        """Begin where much of the file was free for long."""
+        facts = self._facts()
+        self._free_bytes.append(facts.free_page_bytes)
+        unused = min(self._free_bytes)
+        if (
+            self._info.state != "paused"
+            and len(self._free_bytes) == LOOKS
+            and facts.gives_pages_back
+            and not self._writer.sends_refused
+            and unused >= max(BYTES_MIN, facts.file_bytes * SHARE_MIN)
+        ):
+            self._begin(unused, automatic=True)
+
+    def _begin(self, goal_bytes: int, *, automatic: bool = False, started_by: str | None = None) -> None:
+        self._info = CompactionInfo(
+            state="running",
+            automatic=automatic,
+            started_at=self._clock.now_ms(),
+            started_by=started_by,
+            goal_bytes=goal_bytes,
+        )
+        self._changed.set()
+
+    async def _work(self) -> None:
+        """Give pages back until that is all, or somebody stops it."""
+        with self.runs.run() as outcome:
+            try:
+                while self._info.state in ("running", "paused"):
+                    if self._info.state == "running":
+                        await self._step()
+                    else:
+                        await self._changed.wait()
+                        self._changed = trio.Event()
+            except Stopping:
+                raise
+            except ServiceError as error:
+                self._end("failed", error=failure_words(error))
+            outcome.result = f"{shown_bytes(self._info.given_back_bytes)} given back"
+        self._free_bytes.clear()
+        self._on_given_back()
+
+    async def _step(self) -> None:
+        """At most one checkpoint long: pausing and stopping are noticed after each."""
+        pages = -(-(self._info.goal_bytes - self._info.given_back_bytes) // limits.LOG_PAGE_BYTES)
+        done = Compacted(0, 0)
+        if pages > 0:
+            done = await self._writer.execute(Compact(pages))
+        if done.pages:
+            given = self._info.given_back_bytes + done.pages * limits.LOG_PAGE_BYTES
+            self._info = msgspec.structs.replace(
+                self._info, given_back_bytes=given, goal_bytes=max(given, self._info.goal_bytes)
+            )
+        if self._info.state == "running" and not (done.pages and done.free_pages):
+            self._end("done")
+
+    def _set(self, **members: object) -> None:
+        self._info = msgspec.structs.replace(self._info, **members)
+        self._changed.set()
+
+    def _end(self, state: str, error: str | None = None) -> None:
+        self._set(state=state, finished_at=self._clock.now_ms(), error=error)
+        given_back = self._info.given_back_bytes
+        if error is not None:
+            log(LogEvent.COMPACTION_FAILED, given_back=given_back, error=error)
+        else:
+            log(LogEvent.COMPACTED, given_back=given_back, stopped=state == "stopped")
