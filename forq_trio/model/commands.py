@@ -472,7 +472,10 @@ class Compacted(Struct, frozen=True, gc=False):
 
 
 class Compact(Command[Compacted], frozen=True, gc=False):
-    """Give free pages of the database back to the disk: so many, or fewer, as far as one step goes. None for an engine without pages, and for a file that cannot."""
+    """Give free pages of the database back to the disk: so many, or fewer, as far as one step goes.
+
+    None for an engine without pages, and for a file that cannot.
+    """
 
     pages: int
 

@@ -3,8 +3,12 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
+from forq_trio.model.limits import MIB
+from forq_trio.ui.pages.system import CompactionView, compaction_view
+from forq_trio.wire.compaction import CompactionInfo
 from support.browser import axe
 from support.real_server import SECRET
 from support.ui_http import Markup, logged_in
@@ -112,3 +116,42 @@ def test_a_token_that_cannot_be_made_is_told_beside_its_field(ui, client, fields
         assert answer.status_code == 400
         assert f'id="e-{field}"' in answer.text
     assert client.tokens() == []
+
+
+def test_free_space_is_offered_to_be_given_back_and_the_band_says_how_far_it_is() -> None:
+    """Where 64 MiB and a tenth of the file are free; while one is active, and for ten minutes after its end."""
+    much = CompactionInfo(file_bytes=640 * MIB, free_bytes=64 * MIB)
+    assert compaction_view(much, 0) == CompactionView(much, shown=False, offered=True)
+    for less in (replace(much, free_bytes=64 * MIB - 1), replace(much, file_bytes=641 * MIB)):
+        assert not compaction_view(less, 0).offered
+    assert not compaction_view(replace(much, possible=False), 0).offered
+    for state in ("running", "paused"):
+        assert compaction_view(replace(much, state=state), 0) == CompactionView(
+            replace(much, state=state), shown=True, offered=False
+        )
+    ended = replace(much, state="stopped", finished_at=1_000)
+    assert compaction_view(ended, 600_999).shown
+    assert not compaction_view(ended, 601_000).shown
+
+
+def test_a_compaction_is_begun_and_told_on_the_page(ui, client) -> None:
+    client.produce("a", "x" * 200_000)
+    client.purge("a")
+    with logged_in(ui.ui_url) as browser:
+        page = browser.get("/system").text
+        assert "of it free pages" in page
+        assert "/system/compaction/start" not in page
+        fields = {"csrf": Markup(page).hidden["csrf"]}
+        for verb in ("start", "pause", "stop"):
+            answer = browser.post(
+                f"/system/compaction/{verb}", data=fields, headers={"Origin": ui.ui_url, "HX-Request": "true"}
+            )
+            assert answer.status_code in (200, 204), answer.text
+        page = browser.get("/system").text
+        assert "given back</span>" in page
+        assert "by the secret" in page
+    (token,) = [client.create_token("looks", ["browse"])]
+    with logged_in(ui.ui_url, token.token) as browser:
+        fields = {"csrf": Markup(browser.get("/system").text).hidden["csrf"]}
+        answer = browser.post("/system/compaction/start", data=fields, headers={"Origin": ui.ui_url})
+        assert answer.status_code == 403

@@ -9,6 +9,7 @@ from quart import Blueprint, Response
 from forq_trio.config.report import shown_value
 from forq_trio.config.settings import SETTINGS
 from forq_trio.facts import SystemFacts
+from forq_trio.jobs.compaction import BYTES_MIN
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
@@ -19,6 +20,7 @@ from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
+from forq_trio.wire.compaction import CompactionInfo
 
 REFUSALS = {
     "Key missing or wrong": (Cause.UNAUTHORIZED, Cause.THROTTLED),
@@ -45,6 +47,29 @@ class UnreadableBackups(Struct, frozen=True):
     latest: None = None
     next_at: None = None
     files: tuple[()] = ()
+
+
+COMPACTION_SHOWN_MS = 600_000
+OFFERED_BYTES_MIN = BYTES_MIN
+OFFERED_SHARE_MIN = 0.1
+
+
+class CompactionView(Struct, frozen=True):
+    """task: the compaction that runs or ended last. shown: its band is; offered: the button that begins one is."""
+
+    task: CompactionInfo
+    shown: bool
+    offered: bool
+
+
+def compaction_view(task: CompactionInfo, now_ms: int) -> CompactionView:
+    """Offered where so much is free; shown until some time after its end."""
+    is_active = task.state in ("running", "paused")
+    much = max(OFFERED_BYTES_MIN, OFFERED_SHARE_MIN * task.file_bytes)
+    ended_lately = task.finished_at is not None and now_ms - task.finished_at < COMPACTION_SHOWN_MS
+    return CompactionView(
+        task, is_active or ended_lately, task.possible and not is_active and task.free_bytes >= much
+    )
 
 
 class Bars(Struct, frozen=True):
@@ -130,6 +155,7 @@ class SystemContext:
             "staging": site.broker.staging(),
             "backup": await self._backup(),
             "freeing": await what_frees_space(site, self._viewer, facts) if facts.sends_refused else [],
+            "compaction": compaction_view(site.system.compaction.state(), facts.now_ms),
             "now_ms": facts.now_ms,
         }
 
@@ -220,6 +246,24 @@ def system_routes(site: Site) -> Blueprint:
         site.viewer.require(Scope.ADMIN)
         await site.system.backups.start(site.viewer.started_by)
         return site.done("The backup has begun", go=site.url("/system") + "#backups")
+
+    @blueprint.post("/system/compaction/start")
+    async def start_compaction() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        site.system.compaction.start(site.viewer.started_by)
+        return site.done("The compaction has begun", go=site.url("/system"))
+
+    @blueprint.post("/system/compaction/pause")
+    async def pause_compaction() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        site.system.compaction.pause()
+        return site.done("Paused", go=site.url("/system"))
+
+    @blueprint.post("/system/compaction/stop")
+    async def stop_compaction() -> Response:
+        site.viewer.require(Scope.ADMIN)
+        site.system.compaction.stop()
+        return site.done("Stopped; what was given back stays given back", go=site.url("/system"))
 
     @blueprint.post("/system/sessions/<digest>/end")
     async def end_session(digest: str) -> Response:
