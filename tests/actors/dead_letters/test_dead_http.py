@@ -266,6 +266,7 @@ async def test_all_that_match_from_the_start_to_the_end_of_the_task(api: Api) ->
         "text": "red",
         "error": None,
         "aboveSequence": None,
+        "errorLike": None,
     }
     await api.broker.redrive_tasks.wait(started["id"])
     ended = await get(api, f"{DEAD}/redrives/{started['id']}")
