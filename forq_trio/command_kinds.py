@@ -75,7 +75,7 @@ LASTING: Set[type[Command[Any]]] = GROWING | {
 All else, if it is forgotten, leads to a second delivery at worst, or to an older time of use of a token or session.
 """
 LONG_WORK: Set[type[Command[Any]]] = frozenset(
-    {LeaseMessages, SettleLease, DropPages, StagePage, TrimEvents, TrimHistory, PurgeHistory, Compact}
+    {LeaseMessages, SettleLease, DropPages, StagePage, TrimEvents, TrimHistory, Purge, PurgeHistory, Compact}
 )
 """Large steps, of which there are many one after the other; nobody waits for a single one."""
 OF_PIPELINES: Set[type[Command[Any]]] = LONG_WORK | {

@@ -102,6 +102,10 @@ class Allowances:
         self.shared = shared
         self._by_step: dict[object, Allowance] = {}
 
+    def step(self, most: int) -> int:
+        """How much a step of long work does that does `most` alone."""
+        return part(most) if self.shared else most
+
     def renew(self, step: object) -> None:
         """Begin a step again."""
         self._by_step.pop(step, None)
@@ -116,7 +120,7 @@ class Allowances:
         if allowance is None:
             messages_max = _messages_max(step)
             bytes_max = getattr(limits, _BYTES_MAX.get(step, "STEP_BYTES_MAX"))
-            if self.shared and step in _OF_LONG_WORK:
-                messages_max, bytes_max = part(messages_max), part(bytes_max)
+            if step in _OF_LONG_WORK:
+                messages_max, bytes_max = self.step(messages_max), self.step(bytes_max)
             allowance = self._by_step[step] = Allowance(messages_max, bytes_max)
         return allowance

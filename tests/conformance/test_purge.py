@@ -4,7 +4,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Purged
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
-from forq_trio.storage.engine import CLEANED_UP, Event
+from forq_trio.storage.engine import CLEANED_UP, Batch, Event
 
 from .script import (
     T0,
@@ -66,6 +66,16 @@ def test_it_is_done_in_parts_the_oldest_first(engine, monkeypatch):
     assert counted(engine)["q"].ready == 3
     assert purge(engine, first.up_to) == Purged(2, None)
     assert drain(engine) == ["new"]
+
+
+def test_beside_others_a_step_is_a_part_as_long(engine, monkeypatch):
+    monkeypatch.setattr(limits, "PURGE_BATCH_MAX", 2 * limits.STEP_SHARE)
+    for _ in range(10):
+        send(engine)
+    outcomes = engine.execute_batch(Batch([Purge("q")], T0, shared=True)).outcomes
+    engine.commit()
+    assert outcomes[0].count == 2
+    assert purge(engine, outcomes[0].up_to).count == 2 * limits.STEP_SHARE
 
 
 def test_nothing_there_is_nothing_done(engine):

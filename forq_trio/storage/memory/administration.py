@@ -65,7 +65,7 @@ def _set(tx: Transaction, queue: str, settings: QueueSettings) -> None:
 def purge(tx: Transaction, command: Purge) -> Purged:
     up_to = tx.newest_before if command.up_to is None else command.up_to
     rows = [row for row in tx.state.of_queue(command.queue) if row.seq <= up_to]
-    purged = within(Allowance(limits.PURGE_BATCH_MAX), rows)
+    purged = within(Allowance(tx.allowances.step(limits.PURGE_BATCH_MAX)), rows)
     for row in purged:
         tx.clean_up(row, "deleted_by_user")
     return Purged(len(purged), up_to if len(rows) > len(purged) else None)

@@ -77,7 +77,7 @@ def purge(tx: Transaction, commands: Sequence[Purge]) -> list[Purged]:
 
 
 def _purge(tx: Transaction, command: Purge) -> Purged:
-    bound = limits.PURGE_BATCH_MAX
+    bound = tx.allowances.step(limits.PURGE_BATCH_MAX)
     up_to = tx.newest_before if command.up_to is None else command.up_to
     found = rows_of(tx.query("select_purged", command.queue, up_to, bound + 1))
     purged = within(Allowance(bound), found)
