@@ -36,6 +36,7 @@ async def test_the_list_of_queues(api: Api):
         "oldestReadyAgeMs": None,
         "level": "fine",
         "verdict": "Healthy",
+        "sendsRefused": None,
     }
     assert json_of(await api.call("GET", "/api/v1/queues")) == {
         "queues": [
@@ -68,6 +69,7 @@ async def test_one_queue(api: Api):
         "oldestReadyAgeMs": 1_234,
         "level": "fine",
         "verdict": "Healthy",
+        "sendsRefused": None,
     }
     await api.broker.pause("q")
     assert json_of(await api.call("GET", "q"))["paused"] is True
@@ -275,6 +277,7 @@ async def test_how_well_a_queue_is(api: Api):
         "remedy": None,
         "remedyValue": None,
         "since": None,
+        "sendsRefused": None,
     }
     await api.send("1")
     assert json_of(await api.call("GET", "q/health")) == healthy

@@ -17,7 +17,7 @@ from trio.testing import MockClock
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
-from forq_trio.model.errors import OutcomeUnknown, ServiceError
+from forq_trio.model.errors import OutcomeUnknown, QueueNotFound, ServiceError
 from forq_trio.model.messages import Delivery, NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
@@ -172,7 +172,7 @@ class Trial:
             await self._pause()
             queue = self.rng.choice(QUEUES)
             bound = self.rng.choice((None, 1, 1, 2))
-            with self._cancellable(), suppress(ServiceError):
+            with self._cancellable(), suppress(ServiceError, QueueNotFound):
                 match self.rng.randrange(4):
                     case 0:
                         await broker.pause(queue)
@@ -184,7 +184,7 @@ class Trial:
                         ids = [message_id for message_id, _, _ in self.history.latest.values()]
                         await broker.redrive("a-dlq", ids[-limits.MOVE_BATCH_MAX :])
         for queue in QUEUES:
-            with suppress(ServiceError):
+            with suppress(ServiceError, QueueNotFound):
                 await broker.resume(queue)
 
     def _next_content(self) -> str:
