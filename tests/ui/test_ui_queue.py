@@ -296,10 +296,10 @@ def test_the_live_view_has_the_cells_that_the_page_has(admin, client) -> None:
 RELEASE = "/queue/piped/consumers/archive/release"
 
 
-def make_consumer(client) -> None:
-    client.produce_many("piped", [NewMessage(content) for content in "abc"])
-    generation = client.open_consumer("piped", "archive").generation
-    client.lease("piped", "archive", generation, 1, max_messages=2)
+def make_consumer(client, queue="piped") -> None:
+    client.produce_many(queue, [NewMessage(content) for content in "abc"])
+    generation = client.open_consumer(queue, "archive").generation
+    client.lease(queue, "archive", generation, 1, max_messages=2)
 
 
 def test_a_lease_is_shown_and_released(admin, client) -> None:
@@ -319,12 +319,13 @@ def test_a_lease_is_shown_and_released(admin, client) -> None:
 
 
 def test_who_may_not_consume_sees_it_and_cannot_release_it(login, client) -> None:
-    make_consumer(client)
-    token = client.create_token("looker", scopes=[Scope.BROWSE], queues="piped").token
+    make_consumer(client, "watched")
+    token = client.create_token("looker", scopes=[Scope.BROWSE], queues="watched").token
     looker = login(key=token)
-    page = looker.get("/queue/piped")
+    release = RELEASE.replace("piped", "watched")
+    page = looker.get("/queue/watched")
     assert "archive" in page
     assert "Release…" not in page
-    assert looker.http.get(RELEASE).status_code == 403
-    assert looker.post(RELEASE, number="1").status_code == 403
-    client.delete_consumer("piped", "archive")
+    assert looker.http.get(release).status_code == 403
+    assert looker.post(release, number="1").status_code == 403
+    client.delete_consumer("watched", "archive")

@@ -44,7 +44,7 @@ def receive(server: Server, queue: str, **members: object) -> list[dict[str, obj
 def until_waiting(server: Server, queue: str, count: int) -> None:
     """Ask until so many receivers wait on a queue."""
     for _ in range(2_000):
-        if server.client.get(f"/api/v1/queues/{queue}").json()["waiting"] == count:
+        if server.client.get(f"/api/v1/queues/{queue}").json().get("waiting", 0) == count:
             return
     pytest.fail(f"there were never {count} receivers waiting")
 
