@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from forq_trio import ForqClient, NewMessage, batches
+from forq_trio.model.errors import QueueNotFound
 from forq_trio.wire.export import ExportedMessage
 from support.real_server import SECRET, RealServer, real_server
 
@@ -51,10 +52,13 @@ class Server:
             self.client.produce_many(queue, batch)
 
     def messages(self, queue: str) -> Iterator[ExportedMessage]:
-        """What the queue holds, in the order in which it was sent."""
+        """What the queue holds, in the order in which it was sent; nothing where nobody has used it."""
         after: int | None = 0
         while after is not None:
-            page = self.client.export(queue, after=after)
+            try:
+                page = self.client.export(queue, after=after)
+            except QueueNotFound:
+                return
             yield from page.messages
             after = page.next
 
