@@ -198,7 +198,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
 
     def expire(self, now: float, most: float = inf) -> None:
         """Answer receivers whose deadline has passed with no messages, `most` of them. now: infinity for all."""
-        while most > 0 and self._deadlines and self.next_deadline() <= now:
+        while most > 0 and self.next_deadline() <= now:
             if not self._deadlines:
                 return
             most -= 1

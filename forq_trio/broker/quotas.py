@@ -1,4 +1,4 @@
-"""How much of what all share is used, and how much of it by one key. A part of `Broker`."""
+"""How much is used of each bound that all keys share, and how much by one key. A part of `Broker`."""
 
 from collections import Counter
 

@@ -16,33 +16,19 @@ def logging_requests(handler: Handler) -> Handler:
     async def handle(request: Request) -> Response:
         started = time.perf_counter()
         response = await handler(request)
-        log(
-            LogEvent.REQUEST_ANSWERED,
-            method=request.method,
-            path=request.path,
-            client=request.client,
-            status=response.status,
-            duration_ms=round((time.perf_counter() - started) * 1_000, 3),
-        )
+        _log_answer(request, response, round((time.perf_counter() - started) * 1_000, 3))
         return response
 
     return handle
 
 
 def logging_refused_heads(admit: Admit) -> Admit:
-    """`admit`, with the requests logged that it refuses."""
+    """`admit`, with its refusals logged."""
 
     def admit_and_log(request: Request) -> Response | None:
         refused = admit(request)
         if refused is not None:
-            log(
-                LogEvent.REQUEST_ANSWERED,
-                method=request.method,
-                path=request.path,
-                client=request.client,
-                status=refused.status,
-                duration_ms=0.0,
-            )
+            _log_answer(request, refused, 0.0)
         return refused
 
     return admit_and_log
@@ -56,3 +42,14 @@ def logging_refusals(refuse: Refuse) -> Refuse:
         return refuse(status, method, path)
 
     return refuse_and_log
+
+
+def _log_answer(request: Request, response: Response, duration_ms: float) -> None:
+    log(
+        LogEvent.REQUEST_ANSWERED,
+        method=request.method,
+        path=request.path,
+        client=request.client,
+        status=response.status,
+        duration_ms=duration_ms,
+    )

@@ -3,7 +3,7 @@
 Two amounts of disk space, each of FORQ_DISK_RESERVE_MB, are reserved:
 
 - Free space: sends are refused when the next commit of them would leave less, before the disk is full. They are
-  accepted again when a quarter more is free. Free pages of the database file count as space (disk_room.py).
+  accepted again when a quarter more is free. Free pages of the database file count as space (disk_space.py).
 - The reserve file beside the database: when the disk becomes full all the same, because another program filled it, the
   file is deleted. Acks, nacks, extensions, claims and checkpoints use its space: they write to the log, and a
   checkpoint lets the log start over. The file is made again when the disk has space for it. It is space that another
@@ -22,7 +22,7 @@ from pathlib import Path
 import trio
 from msgspec import Struct
 
-from forq_trio.jobs.disk_room import room_for_sends
+from forq_trio.jobs.disk_space import bytes_for_sends
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.storage.engine import WriteAheadLog
@@ -82,7 +82,7 @@ class DiskGuard:
         self._refused_since: int | None = None
         self._refused_before = 0
         self.checkpoint_soon: Callable[[], None] = lambda: None
-        self._room_bytes = 0  # for sends, as of the last look
+        self._sends_bytes = 0  # that sends may write, as of the last look
         self._written_bytes = 0  # to the log, since then
         self._log_pages = 0
 
@@ -107,7 +107,7 @@ class DiskGuard:
         self._log_pages = pages
         self._written_bytes += added * limits.LOG_PAGE_BYTES
         if (
-            self._written_bytes * limits.DISK_LOOK_SHARE >= self._room_bytes
+            self._written_bytes * limits.DISK_LOOK_SHARE >= self._sends_bytes
             and not self._writer.sends_refused
         ):
             self.look()
@@ -119,11 +119,11 @@ class DiskGuard:
             free_bytes = self._free_bytes(self._reserve.parent)
         except FileNotFoundError:
             return
-        room = room_for_sends(free_bytes, self._keep_bytes, self._wal.space(), has_reserve=self._has_reserve)
-        self._room_bytes, self._written_bytes = room, 0
+        left = bytes_for_sends(free_bytes, self._keep_bytes, self._wal.space(), has_reserve=self._has_reserve)
+        self._sends_bytes, self._written_bytes = left, 0
         a_commit = max(1, min(self._keep_bytes // 8, limits.COMMIT_BYTES_MAX))
-        writer.sends_refused = room < (self._reopen_bytes if writer.sends_refused else a_commit)
-        writer.space_short = room < limits.DISK_SHORT_BYTES
+        writer.sends_refused = left < (self._reopen_bytes if writer.sends_refused else a_commit)
+        writer.space_short = left < limits.DISK_SHORT_BYTES
         if writer.sends_refused != (self._refused_since is not None):
             self._refused_since = self._clock.now_ms() if writer.sends_refused else None
             self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]

@@ -1,4 +1,4 @@
-"""Who uses a share of what all clients of a server have together: a key, or, without one, an address."""
+"""The holder of a share of a budget that all clients use: a key, or, without a right key, an address."""
 
 from enum import Enum
 from ipaddress import IPv6Address, ip_address

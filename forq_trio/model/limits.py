@@ -92,7 +92,7 @@ HISTORY_TRIM_SECONDS = 60.0
 # Consumers of pipelines. STEP: what one command leases, settles or drops. PAGES_BYTES: of the pages of all consumers.
 CONSUMERS_MAX = 1_000
 CONSUMER_NAME_LENGTH_MAX = 64
-CONSUMER_NUMBERS_MAX = 10_000  # of consumers that were forgotten
+CONSUMER_NUMBERS_MAX = 10_000  # remembered lease numbers of deleted consumers
 CONSUMER_IDLE_SECONDS_DEFAULT = 86_400
 CONSUMER_IDLE_SECONDS_MIN = 60
 CONSUMER_IDLE_SECONDS_MAX = 366 * 86_400
@@ -157,7 +157,7 @@ APPS_PAGE_MAX = 1_000
 APP_LIFE_MS = 366 * DAY_MS
 APP_ONCE_LIFE_MS = 7 * DAY_MS
 
-# What one key (an access token, or the server's secret) may have of what all share: a part that leaves room for others.
+# What one key (an access token, or the server's secret) may have of what all share.
 KEY_SHARE = 4
 KEY_SHARE_OF_FEW = 2  # of what is large or few: one load, the redrives of one person
 CONSUMERS_A_KEY_MAX = CONSUMERS_MAX // KEY_SHARE
@@ -281,7 +281,7 @@ EXPORT_PARTITIONS_DEFAULT = 8
 BUDGET_SHARE = 2
 BUDGET_KEYLESS_PART = 4
 BODIES_CONNECTION_PART, CONNECTIONS_ADDRESS_PART = 8, 2
-STRANGER_SECONDS = 1.0  # for which a connection without a key is safe from being cut for another
+KEYLESS_CONNECTION_SECONDS = 1.0  # for which one without a key is not replaced by a new connection
 ANSWERS_CONNECTION_PART = 4
 
 # HTTP.
@@ -372,7 +372,7 @@ METRIC_QUEUES_READ_MAX = 50
 
 # The admin UI.
 UI_CONNECTIONS_MAX = 1_600
-# of these, that have shown no session; so for an address, a session, an access token
+# of these, without a session; the next three: of one address, session, access token
 UI_KEYLESS_CONNECTIONS_MAX = 400
 UI_CONNECTIONS_AN_ADDRESS_MAX = 64
 UI_CONNECTIONS_A_SESSION_MAX = 100
@@ -381,12 +381,12 @@ UI_SHARE_MAX = 0.20  # of the event loop's time, for sessions while the loop is 
 UI_BURST_SECONDS = 0.5
 UI_REQUESTS_AT_ONCE = 8
 UI_KEYLESS_SHARE_MAX = 0.05  # of the event loop's time, for all that shows no session
-UI_KEYLESS_BURST_SECONDS = 0.1  # and for those of the next line
-UI_ARRIVALS_SHARE_MAX = 0.03  # for connections and heads of which nobody knows yet whose they are
-# requests of one session or address that wait; its other connections can end for new ones
+UI_KEYLESS_BURST_SECONDS = 0.1  # also of UI_ARRIVALS_SHARE_MAX
+UI_ARRIVALS_SHARE_MAX = 0.03  # for new connections, and heads until it is known whose session they show
+# requests of one session or address that wait; fewer than its connections, so that some can be replaced
 UI_WAITING_MAX = 32
 UI_WAIT_SECONDS_MAX = 10.0
-UI_REFUSE_SECONDS = 2.0  # before a request is told that too many wait
+UI_REFUSE_SECONDS = 2.0  # before a refusal is sent, so that its client does not ask again at once
 UI_CONNECTION_SECONDS = 0.000_2  # of the loop's time, what a connection takes beside what is measured
 UI_FIELDS_MAX = 100  # of a head, a query, cookies, and of a form without a session
 UI_RECEIVES_MAX = 24  # in which a request without a session arrives

@@ -1,4 +1,4 @@
-"""What all share and is bounded, and how much of it is used."""
+"""How much is used of a bound that all keys share."""
 
 from typing import NamedTuple
 

@@ -28,7 +28,7 @@ class _Lane:
         self._waiting_max = waiting_max
 
     def add(self, caller: str) -> trio.Event:
-        """Wait behind the caller's other reads; the event is set when the slot is granted. Raises Overloaded."""
+        """Put a read behind the caller's others; the event is set when it gets a slot. Raises Overloaded."""
         if self.waiting.count(caller) >= self._waiting_max:
             raise Overloaded("too many reads of this client are waiting; try again shortly")
         granted = trio.Event()

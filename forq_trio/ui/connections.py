@@ -45,11 +45,11 @@ class Connections:
     def enter(self, address: str, cut: Callable[[], None]) -> Place | None:
         """A place for a new connection; None where there is none."""
         own = _ADDRESS, address
-        if not self._has_room(own, self._address_max):
+        if not self._free_place(own, self._address_max):
             return None
         if self._size(_KEYLESS) >= limits.UI_KEYLESS_CONNECTIONS_MAX:
             most = max((group for group in self._groups if group[0] == _ADDRESS), key=self._size)
-            if not self._has_room(most, self._size(most)):
+            if not self._free_place(most, self._size(most)):
                 return None
         place = Place(cut, self._next_use())
         self._join(place, (_KEYLESS, own))
@@ -66,7 +66,7 @@ class Connections:
             }
             if viewer.token is not None:
                 bounds["token", viewer.token.digest] = limits.UI_CONNECTIONS_A_TOKEN_MAX
-            if not all(self._has_room(group, places_max) for group, places_max in bounds.items()):
+            if not all(self._free_place(group, places_max) for group, places_max in bounds.items()):
                 return False
             self.leave(place)
             self._join(place, tuple(bounds))
@@ -97,8 +97,8 @@ class Connections:
     def _size(self, group: Group) -> int:
         return len(self._groups.get(group, ()))
 
-    def _has_room(self, group: Group, places_max: int) -> bool:
-        """True if it has fewer, or one of them can be cut: the one that has had no request for longest."""
+    def _free_place(self, group: Group, places_max: int) -> bool:
+        """Whether it has a free place, if need be by cutting its connection that has been idle for longest."""
         if self._size(group) < places_max:
             return True
         idle = [place for place in self._groups[group] if not place.busy]

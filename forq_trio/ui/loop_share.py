@@ -74,13 +74,13 @@ class LoopShare:
         if owed > 0:
             await trio.sleep(owed / self._share)
 
-    async def turn(self, caller: str) -> "Turn":
+    async def permit(self, caller: str) -> "Permit":
         """Wait until a request of the caller may run. Raises Overloaded; cancelled, nothing runs."""
         if self._waiting or self._running >= self._running_max or self.balance() <= 0:
             await self._wait(caller)
         else:
             self._running += 1
-        return Turn(self._release)
+        return Permit(self._release)
 
     async def _wait(self, caller: str) -> None:
         if self._waiting.count(caller) >= limits.UI_WAITING_MAX:
@@ -109,7 +109,7 @@ class LoopShare:
         self._changed.set()
 
     async def run(self) -> None:
-        """Give turns to those who wait, until cancelled."""
+        """Grant permits to requests that wait, until cancelled."""
         while True:
             if not self._waiting or self._running >= self._running_max:
                 self._changed = trio.Event()
@@ -122,8 +122,8 @@ class LoopShare:
                 await trio.lowlevel.checkpoint()
 
 
-class Turn:
-    """A request that runs."""
+class Permit:
+    """Lets one request run."""
 
     def __init__(self, release: Callable[[], None]) -> None:
         self._release: Callable[[], None] | None = release

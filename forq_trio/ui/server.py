@@ -2,7 +2,7 @@
 
 Hypercorn bounds neither connections nor what a client may send, how long it may take, or how much of the event loop it
 costs. So each connection is one of ours: it has a place (`connections`), its requests are read and bounded before
-Hypercorn sees them (`request_reader`), wait for their turn, and are paid from a share of the loop's time
+Hypercorn sees them (`request_reader`), wait for a permit, and are paid from a share of the loop's time
 (`loop_share`). Requests without a session have one share, all sessions together another one. The API's port speaks
 HTTP/2; an admin UI has no need of it.
 """
@@ -35,7 +35,7 @@ from forq_trio.model.holders import network
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui.connections import Connections, Place
-from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Turn, metered
+from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Permit, metered
 from forq_trio.ui.request_reader import Arrived, FindViewer, Refused, RequestReader
 
 _RECEIVE_BYTES = 64 * 1024
@@ -172,7 +172,7 @@ class UiServer:
 
 
 class _Connection:
-    """One connection: its requests go to Hypercorn one after the other, each in its turn."""
+    """One connection: its requests go to Hypercorn one after the other, each with a permit."""
 
     def __init__(
         self, server: UiServer, stream: trio.SocketStream, client: str, place: Place, account: Account
@@ -185,7 +185,7 @@ class _Connection:
         self._stream: trio.SocketStream | trio.SSLStream[trio.SocketStream] = stream
         self._sending = trio.Lock()
         self._protocol: ProtocolWrapper
-        self._turn: Turn | None = None
+        self._permit: Permit | None = None
         self._answered = trio.Event()
         self._ended = False
 
@@ -239,7 +239,7 @@ class _Connection:
                 reader.release()
 
     async def _answer(self, arrived: Arrived, reader: RequestReader) -> None:
-        """Have Hypercorn answer, and return when it has. Raises Refused where there is no place or turn."""
+        """Have Hypercorn answer, and return when it has. Raises Refused where it gets no place or permit."""
         server, viewer = self._server, arrived.viewer
         share = server.keyless if viewer is None else server.sessions
         self._account.share = share
@@ -251,13 +251,13 @@ class _Connection:
             else viewer.digest
         )
         self._answered = trio.Event()
-        self._turn = None
+        self._permit = None
         refused = False
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(metered, self._notice_leaving(reader, nursery.cancel_scope))
                 try:
-                    self._turn = await share.turn(caller)
+                    self._permit = await share.permit(caller)
                     await self._protocol.handle(RawData(arrived.encode()))
                     await self._answered.wait()
                 except Overloaded:
@@ -268,8 +268,8 @@ class _Connection:
                     await trio.sleep(limits.UI_REFUSE_SECONDS)
                 nursery.cancel_scope.cancel()
         finally:
-            if self._turn is not None:
-                self._turn.end()
+            if self._permit is not None:
+                self._permit.end()
             self._account.share = share
             server.places.end(self._place)
         if refused:
@@ -279,16 +279,16 @@ class _Connection:
         """Have the answer given up when the client leaves."""
         if await reader.read_ahead():
             self._end()
-            if self._turn is None:
+            if self._permit is None:
                 waiting.cancel()
             else:
                 await self._protocol.handle(Closed())
 
     async def _send(self, event: Event) -> None:
-        """What Hypercorn sends. Once an answer begins to be sent it is made, and others have their turn."""
+        """What Hypercorn sends. Once an answer begins to be sent it is made, so another request may run."""
         if isinstance(event, RawData):
-            if self._turn is not None:
-                self._turn.end()
+            if self._permit is not None:
+                self._permit.end()
             try:
                 await self._send_all(event.data)
             except (trio.BrokenResourceError, trio.ClosedResourceError):

@@ -3,10 +3,10 @@
 Rules
 - The holder of the server's own secret may use whatever is free.
 - A token may use at most BUDGET_SHARE times as much as is free: alone two thirds, two of them two fifths each. So
-  whoever comes next finds something, whatever others do (dynamic thresholds, Choudhury and Hahne 1998).
+  the next token always finds something free (dynamic thresholds, Choudhury and Hahne 1998).
 - Requests without a key have a quarter, all together; within it the same rule goes for each address. The other three
   quarters are a reserve for requests with a right key.
-- One connection has a share as well, where it can have many requests; whoever counts for it passes it.
+- A connection that can carry many requests has a share as well; the subclasses and callers check it.
 
 Every amount that is added is subtracted at the end.
 """

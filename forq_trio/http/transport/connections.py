@@ -1,11 +1,12 @@
 """The open connections of a server: how many there may be, and who may have them.
 
 Rules
-- A connection belongs to a stranger until a request with a right key came on it; from then on to the key's holder.
-- An address may have half of all as a stranger; this machine may have all, because behind a proxy on it everybody has
-  its address, and because whoever runs programs on it has other means.
-- When there are as many as may be, the stranger that is open longest makes way for the next one, unless all are younger
-  than STRANGER_SECONDS: who comes just now has not had the time to send a key. So strangers keep nobody out.
+- A connection is keyless until a request with a right key arrives on it; from then on it belongs to the key's holder.
+- An address may have half of all connections without a key. This machine may have all of them: behind a proxy on it
+  every client has its address, and a program on it could harm the server in other ways.
+- When there are as many as may be, a new connection replaces the keyless one that has been open longest. One that is
+  younger than KEYLESS_CONNECTION_SECONDS is not replaced, because its client has had no time to send a key. So keyless
+  connections never keep a client with a key out.
 - Connections of keys are a budget: nobody but the owner of the server's secret can have them all.
 """
 
@@ -33,10 +34,8 @@ class Connections(Generic[ConnectionT]):
     def __init__(self, size: int) -> None:
         self.budget = Budget(size)
         self._holders: dict[ConnectionT, Holder] = {}
-        self._strangers: dict[
-            ConnectionT, float
-        ] = {}  # the longest open first, with the time at which they came
-        self._by_address: dict[Holder, int] = {}
+        self._keyless: dict[ConnectionT, float] = {}  # and when each was opened, the oldest first
+        self._by_address: dict[Holder, int] = {}  # how many keyless ones
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -44,30 +43,30 @@ class Connections(Generic[ConnectionT]):
     def __iter__(self) -> Iterator[ConnectionT]:
         return iter(tuple(self._holders))
 
-    def has_space(self, client: str, now: float) -> bool:
-        """Whether one more may come from this address; cuts a stranger that has to make way for it."""
+    def admit(self, client: str, now: float) -> bool:
+        """Whether one more may be opened from this address; may cut a keyless one to replace it."""
         size = self.budget.size
-        strangers = self._by_address.get(at_address(client), 0)
-        if strangers >= max(1, size // limits.CONNECTIONS_ADDRESS_PART) and not _is_here(client):
+        keyless = self._by_address.get(at_address(client), 0)
+        if keyless >= max(1, size // limits.CONNECTIONS_ADDRESS_PART) and not _is_here(client):
             return self.budget.refuse(Share.ADDRESS)
         if len(self._holders) < size:
             return True
-        for stranger, came_at in self._strangers.items():
-            if now < came_at + limits.STRANGER_SECONDS:
+        for oldest, opened_at in self._keyless.items():
+            if now < opened_at + limits.KEYLESS_CONNECTION_SECONDS:
                 break
-            self._forget_stranger(stranger)
-            stranger.cut()
+            self._remove_keyless(oldest)
+            oldest.cut()
             return True
         return self.budget.refuse(Share.ALL)
 
     def add(self, connection: ConnectionT, client: str, now: float) -> None:
-        """A connection has come."""
+        """A connection was opened."""
         address = self._holders[connection] = at_address(client)
-        self._strangers[connection] = now
+        self._keyless[connection] = now
         self._by_address[address] = self._by_address.get(address, 0) + 1
 
     def show(self, connection: ConnectionT, holder: Holder) -> bool:
-        """A request of this holder has come on the connection; False when the holder has too many connections."""
+        """A request of this holder arrived on the connection; False when the holder has too many connections."""
         before = self._holders[connection]
         if holder.kind is Kind.ADDRESS or holder == before:
             return True
@@ -85,10 +84,10 @@ class Connections(Generic[ConnectionT]):
         if holder.kind is not Kind.ADDRESS:
             self.budget.change(holder, -1)
         else:
-            self._forget_stranger(connection)
+            self._remove_keyless(connection)
 
-    def _forget_stranger(self, connection: ConnectionT) -> None:
-        if self._strangers.pop(connection, None) is None:
+    def _remove_keyless(self, connection: ConnectionT) -> None:
+        if self._keyless.pop(connection, None) is None:
             return
         address = self._holders[connection]
         self._by_address[address] -= 1

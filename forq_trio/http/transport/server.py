@@ -190,7 +190,7 @@ class Server:
         except OSError:
             accepted.close()
             return
-        if not self._connections.has_space(client, services.now()):
+        if not self._connections.admit(client, services.now()):
             self._refuse(accepted, services)
             return
         connection = Connection(services, SocketWire(accepted), client, self._connections)

@@ -1,4 +1,4 @@
-"""The UI's share of the loop: what is paid, who waits and for how long, whose turn it is."""
+"""The UI's share of the loop: what is paid, who waits and for how long, in which order."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -9,7 +9,7 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.model import limits
 from forq_trio.model.errors import Overloaded
 from forq_trio.ui import loop_share
-from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Turn, metered
+from forq_trio.ui.loop_share import ACCOUNT, Account, LoopShare, Permit, metered
 from support.actors import elapse
 
 SHARE = 0.05
@@ -44,14 +44,14 @@ def make(nursery) -> Callable[..., LoopShare]:
 
 
 class Requests:
-    """Requests that wait for their turn; `began` is who had one, in order."""
+    """Requests that wait for a permit; `began` is who got one, in order."""
 
     def __init__(self, share: LoopShare, nursery: trio.Nursery) -> None:
         self._share = share
         self._nursery = nursery
         self.began: list[str] = []
         self.refused: list[str] = []
-        self.turns: dict[str, Turn] = {}
+        self.permits: dict[str, Permit] = {}
 
     async def start(self, *names: str) -> None:
         """Requests of the caller who is named by the first letter."""
@@ -61,7 +61,7 @@ class Requests:
 
     async def _run(self, name: str) -> None:
         try:
-            self.turns[name] = await self._share.turn(name[0])
+            self.permits[name] = await self._share.permit(name[0])
         except Overloaded:
             self.refused.append(name)
         else:
@@ -69,16 +69,16 @@ class Requests:
 
     async def end(self, *names: str) -> None:
         for name in names:
-            self.turns[name].end()
+            self.permits[name].end()
             await wait_all_tasks_blocked()
 
 
 async def test_what_is_owed_is_waited_for(autojump_clock, make):
     share = make()
-    (await share.turn("a")).end()
+    (await share.permit("a")).end()
     share.spend(BURST + 0.01)
     started = trio.current_time()
-    await share.turn("a")
+    await share.permit("a")
     assert trio.current_time() - started == pytest.approx(0.01 / SHARE, abs=0.06)
 
 
@@ -88,9 +88,9 @@ async def test_no_more_is_used_than_the_share_and_the_burst(autojump_clock, make
 
     async def ask_again_and_again(caller: str) -> None:
         while True:
-            turn = await share.turn(caller)
+            permit = await share.permit(caller)
             share.spend(0.0015)
-            turn.end()
+            permit.end()
             await trio.lowlevel.checkpoint()
 
     for number in range(64):
@@ -112,7 +112,7 @@ async def test_an_idle_loop_gives_more_and_a_busy_one_no_less(autojump_clock, ma
     assert share.balance() == pytest.approx(0.5 * SHARE)
 
 
-async def test_callers_have_their_turns_round_robin_and_one_runs_at_a_time(autojump_clock, make, nursery):
+async def test_callers_have_their_permits_round_robin_and_one_runs_at_a_time(autojump_clock, make, nursery):
     requests = Requests(make(), nursery)
     await requests.start("a0", "a1", "a2", "a3", "b1", "c1")
     await requests.end("a0", "a1", "b1", "c1", "a2")
@@ -154,7 +154,7 @@ async def test_who_leaves_holds_up_nobody(autojump_clock, make, nursery):
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as leaving:
             await requests.start("a0")
-            leaving.start_soon(share.turn, "a")
+            leaving.start_soon(share.permit, "a")
             await wait_all_tasks_blocked()
             await requests.start("a2")
             scope.cancel()
@@ -163,16 +163,16 @@ async def test_who_leaves_holds_up_nobody(autojump_clock, make, nursery):
     assert requests.began == ["a0", "a2"]
 
 
-async def test_who_leaves_as_its_turn_comes_hands_it_on(autojump_clock, make, nursery):
+async def test_who_leaves_as_its_permit_comes_hands_it_on(autojump_clock, make, nursery):
     share = make()
     requests = Requests(share, nursery)
     await requests.start("a0")
     async with trio.open_nursery() as leaving:
-        leaving.start_soon(share.turn, "a")
+        leaving.start_soon(share.permit, "a")
         await wait_all_tasks_blocked()
         await requests.start("a2")
         leaving.cancel_scope.cancel()
-        requests.turns["a0"].end()
+        requests.permits["a0"].end()
     await wait_all_tasks_blocked()
     assert requests.began == ["a0", "a2"]
 

@@ -1,4 +1,4 @@
-"""Who may have the connections of a server: strangers keep nobody out, and a token leaves some to others."""
+"""Who may have the connections of a server: those without a key keep nobody out, and a token leaves some to others."""
 
 import pytest
 import trio
@@ -16,7 +16,7 @@ from .test_http2_rules import SETTINGS, frames_behind, number, request
 from .test_shares import KEY, admit
 
 TOKEN = Holder(Kind.TOKEN, "one")
-LATER = limits.STRANGER_SECONDS
+LATER = limits.KEYLESS_CONNECTION_SECONDS
 
 
 class Cut:
@@ -33,7 +33,7 @@ def opened(connections: Connections[Cut], count: int, client: str, now: float = 
     """As many connections from this address as it may have, up to `count`."""
     found = []
     for _ in range(count):
-        if connections.has_space(client, now):
+        if connections.admit(client, now):
             found.append(Cut())
             connections.add(found[-1], client, now)
     return found
@@ -44,16 +44,16 @@ def test_an_address_has_half_and_this_machine_all():
     assert len(opened(Connections(10), 20, "127.0.0.1")) == 10
     connections: Connections[Cut] = Connections(10)
     opened(connections, 20, "2001:db8::1")
-    assert not connections.has_space("2001:db8::2", 0.0)
-    assert connections.has_space("2001:db8:0:1::1", 0.0)
+    assert not connections.admit("2001:db8::2", 0.0)
+    assert connections.admit("2001:db8:0:1::1", 0.0)
 
 
-def test_the_stranger_that_is_open_longest_makes_way_and_no_one_with_a_key():
+def test_the_keyless_connection_that_is_open_longest_is_replaced_and_none_with_a_key():
     connections: Connections[Cut] = Connections(3)
     first, second, third = opened(connections, 3, "127.0.0.1")
     connections.show(first, TOKEN)
-    assert not connections.has_space("192.0.2.1", LATER / 2)
-    assert connections.has_space("192.0.2.1", LATER)
+    assert not connections.admit("192.0.2.1", LATER / 2)
+    assert connections.admit("192.0.2.1", LATER)
     assert [each.is_cut for each in (first, second, third)] == [False, True, False]
     for each in (second, third):
         connections.remove(each)
@@ -91,7 +91,7 @@ async def test_a_request_beyond_the_share_of_its_token_is_refused_and_closed():
 
 @pytest.mark.parametrize("sends", [b"", b"GET / HT", frames.PREFACE + SETTINGS])
 async def test_connections_without_a_key_keep_nobody_out(monkeypatch, sends: bytes):
-    monkeypatch.setattr(limits, "STRANGER_SECONDS", 0.0)
+    monkeypatch.setattr(limits, "KEYLESS_CONNECTION_SECONDS", 0.0)
     async with running(admit=admit, config=TransportConfig(connections_max=3)) as transport:
         keyed = await transport.connect()
         await keyed.send(get("/", "X-API-Key: owner"))

@@ -1,4 +1,4 @@
-"""What is kept of requests: heads that were admitted, and bodies. No I/O.
+"""The memory that requests take: heads that were admitted, and bodies. No I/O.
 
 A head is judged when it ends: nothing is kept of a request without a right key. What is kept counts against the
 connection's share and the budget of all connections, DATA also against the client's windows and the bound of a body.

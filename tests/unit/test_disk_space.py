@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forq_trio.jobs.disk_room import LOG_SHARE, room_for_sends
+from forq_trio.jobs.disk_space import LOG_SHARE, bytes_for_sends
 from forq_trio.storage.engine import LogSpace
 
 KEEP = 64
@@ -15,7 +15,7 @@ def log(*, used: int = 0, file: int = 0, unmoved: int = 0, free_pages: int = 0) 
 
 
 @pytest.mark.parametrize(
-    ("free", "space", "room"),
+    ("free", "space", "space_bytes"),
     [
         # A new file: what is written grows the log, and then the database.
         (KEEP, log(), 0),
@@ -37,20 +37,20 @@ def log(*, used: int = 0, file: int = 0, unmoved: int = 0, free_pages: int = 0) 
         (0, log(used=60, file=300, unmoved=150, free_pages=200), 50),
     ],
 )
-def test_what_the_disk_and_the_files_leave(free, space, room) -> None:
-    assert room_for_sends(free, KEEP, space, has_reserve=True) == room
+def test_what_the_disk_and_the_files_leave(free, space, space_bytes) -> None:
+    assert bytes_for_sends(free, KEEP, space, has_reserve=True) == space_bytes
 
 
 def test_without_the_reserve_file_sends_leave_the_space_to_make_it() -> None:
     inside = log(file=300, free_pages=200)
-    assert room_for_sends(KEEP, KEEP, inside, has_reserve=False) <= 0
-    assert room_for_sends(2 * KEEP, KEEP, inside, has_reserve=False) > 0
-    assert room_for_sends(KEEP, KEEP, inside, has_reserve=True) > 0
+    assert bytes_for_sends(KEEP, KEEP, inside, has_reserve=False) <= 0
+    assert bytes_for_sends(2 * KEEP, KEEP, inside, has_reserve=False) > 0
+    assert bytes_for_sends(KEEP, KEEP, inside, has_reserve=True) > 0
 
 
 def test_with_no_reserve_configured_all_of_the_disk_is_for_sends() -> None:
-    assert room_for_sends(100, 0, log(), has_reserve=False) == 50
-    assert room_for_sends(0, 0, log(file=100, free_pages=80), has_reserve=False) == 80
+    assert bytes_for_sends(100, 0, log(), has_reserve=False) == 50
+    assert bytes_for_sends(0, 0, log(file=100, free_pages=80), has_reserve=False) == 80
 
 
 @given(
@@ -62,11 +62,11 @@ def test_with_no_reserve_configured_all_of_the_disk_is_for_sends() -> None:
 )
 def test_writing_all_of_it_leaves_what_is_kept(free, used, rest, unmoved, free_pages) -> None:
     space = log(used=used, file=used + rest, unmoved=min(used, unmoved), free_pages=free_pages)
-    room = room_for_sends(free, KEEP, space, has_reserve=True)
-    if room <= 0:
+    space_bytes = bytes_for_sends(free, KEEP, space, has_reserve=True)
+    if space_bytes <= 0:
         return
-    log_grows = max(0, used + room - space.file_bytes)
-    file_grows = max(0, space.unmoved_bytes + room - free_pages)
+    log_grows = max(0, used + space_bytes - space.file_bytes)
+    file_grows = max(0, space.unmoved_bytes + space_bytes - free_pages)
     left = free - log_grows - file_grows
     if log_grows + file_grows > 0:
         assert left >= (KEEP if file_grows else KEEP // LOG_SHARE)

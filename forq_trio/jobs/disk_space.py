@@ -16,7 +16,7 @@ from forq_trio.storage.engine import LogSpace
 LOG_SHARE = 4  # sends into free pages leave this part of the first reserve
 
 
-def room_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
     """How many bytes of log sends may write; 0 or less: none. free_bytes: of the disk, without the reserve file."""
     in_log = log.file_bytes - log.used_bytes  # may be written without growing the log
     in_file = log.free_page_bytes - log.unmoved_bytes  # and without growing the database
@@ -26,10 +26,10 @@ def room_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_reser
         inside = min(in_file, in_log + max(0, spare - keep_bytes // LOG_SHARE))
     if spare < keep_bytes:
         return inside
-    return max(inside, _room_growing(spare - keep_bytes, *sorted((in_log, in_file))))
+    return max(inside, _bytes_growing(spare - keep_bytes, *sorted((in_log, in_file))))
 
 
-def _room_growing(disk_bytes: int, first: int, second: int) -> int:
+def _bytes_growing(disk_bytes: int, first: int, second: int) -> int:
     """The most to write if past `first` one file grows, and past `second` both do, by `disk_bytes` in all."""
     if first + disk_bytes <= second:
         return first + disk_bytes
