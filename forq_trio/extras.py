@@ -17,7 +17,7 @@ OF_COMMANDS = {
 
 
 class ExtraMissing(ImportError):
-    """A package is not installed that one of the extras brings."""
+    """A package is not installed that one of the extras installs."""
 
 
 @contextmanager

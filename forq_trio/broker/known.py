@@ -1,4 +1,4 @@
-"""Which queues there are: what looks at a queue as a whole, or changes it, is refused for a name that nobody has used.
+"""Which queues are known: calls that read or change a queue as a whole are refused for a name that nobody has used.
 
 Sends and settings make a queue. Receives and peeks find an unknown one empty, for a consumer may start first (F3).
 """

@@ -29,5 +29,5 @@ class NoAnswer(TransportError):
     """The answer did not come, not in time, not whole, or is not HTTP; the request may have been carried out."""
 
 
-class HungUp(NoAnswer):
+class ClosedUnanswered(NoAnswer):
     """The server closed the connection instead of answering."""

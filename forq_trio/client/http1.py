@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httptools
 
 from forq_trio.client.address import Address
-from forq_trio.client.failures import CannotSend, HungUp, NoAnswer
+from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
 from forq_trio.wire.limits import (
     ANSWERS_BYTES_MAX,
     CLIENT_HEAD_BYTES_MAX,
@@ -146,7 +146,7 @@ class AnswerReader:
         """The connection has ended. Raises NoAnswer unless that is how this answer ends."""
         self._forget_parser()
         if not self._received:
-            raise HungUp("the connection was closed without an answer")
+            raise ClosedUnanswered("the connection was closed without an answer")
         if not self._ends_with_connection:
             raise NoAnswer("the connection was closed before the answer was whole")
         self.complete = True

@@ -114,14 +114,14 @@ def request_of(secret: str, method: str, path: str, body: object | None, wait_se
 
 
 def batch_of(messages: Sequence[NewMessage]) -> dict[str, Sequence[NewMessage]]:
-    """The request that sends messages. Raises TypeError for one with a text that is none."""
+    """The request that sends messages. Raises TypeError for a text that is not a str."""
     for message in messages:
         check_texts(message)
     return {"messages": messages}
 
 
 def lines_of(messages: Sequence[NewMessage]) -> bytes:
-    """Messages as lines of JSON. Raises InvalidContent for text that UTF-8 cannot carry, TypeError for what is none."""
+    """Messages as lines of JSON. Raises InvalidContent for text that UTF-8 cannot carry, TypeError for no str."""
     for message in messages:
         check_texts(message)
     try:
@@ -254,7 +254,7 @@ def read_events(answer: Answer) -> EventPage:
 
 
 def _numbers(answer: Answer) -> list[int]:
-    """The numbers in the headers of a page. Raises ValueError for one that is missing or is none."""
+    """The numbers in the headers of a page. Raises ValueError for one that is missing or not a number."""
     return [int(answer.header(name) or "") for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
 
 

@@ -137,7 +137,7 @@ class TlsStream:
             return False
 
     def close(self) -> None:
-        """Close the socket. It says no farewell: after a fork another process may use the same session."""
+        """Close the socket without TLS's close_notify: after a fork another process may use the same session."""
         self._below.close()
 
     def _run(self, step: Callable[[], ResultT], seconds: float) -> ResultT:

@@ -6,7 +6,13 @@ import ssl
 from collections.abc import Iterator
 
 from forq_trio.client.address import without_credentials
-from forq_trio.client.failures import CannotSend, ConnectFailed, HungUp, ProxyRefused, TransportError
+from forq_trio.client.failures import (
+    CannotSend,
+    ClosedUnanswered,
+    ConnectFailed,
+    ProxyRefused,
+    TransportError,
+)
 from forq_trio.client.proxies import proxy_url
 from forq_trio.model.errors import ForqUnreachable
 
@@ -39,7 +45,7 @@ def _sentence(url: str, problem: TransportError) -> str:
             return f"no server can be reached at {url}{through} ({reason})"
         case CannotSend():
             return f"no request can be made to {url} ({reason})"
-        case HungUp() if url.startswith("http:"):
+        case ClosedUnanswered() if url.startswith("http:"):
             return (
                 f"the server at {url}{through} did not answer ({reason}); one with TLS has a URL with https"
             )

@@ -30,7 +30,7 @@ def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
 
 
 def _bytes_growing(disk_bytes: int, first: int, second: int) -> int:
-    """The most to write if past `first` one file grows, and past `second` both do, by `disk_bytes` in all."""
+    """How many bytes fit if beyond `first` one file grows, beyond `second` both, and both by `disk_bytes` in all."""
     if first + disk_bytes <= second:
         return first + disk_bytes
     return (disk_bytes + first + second) // 2

@@ -4,7 +4,7 @@ from collections import deque
 
 import pytest
 
-from forq_trio.client.failures import CannotSend, HungUp, NoAnswer
+from forq_trio.client.failures import CannotSend, ClosedUnanswered, NoAnswer
 from forq_trio.client.http1 import Answer, AnswerReader, encode_headers, encode_request
 from forq_trio.wire import limits
 
@@ -67,7 +67,7 @@ def test_an_answer_without_a_length_ends_with_its_connection():
 
 
 def test_nothing_at_all():
-    with pytest.raises(HungUp):
+    with pytest.raises(ClosedUnanswered):
         read(end=True)
 
 

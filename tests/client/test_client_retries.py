@@ -9,7 +9,7 @@ import trio
 
 from client.fake_time import Clock
 from forq_trio import AsyncForqClient, ForqClient, ForqError, ForqUnreachable
-from forq_trio.client.failures import ConnectFailed, HungUp, NoAnswer, TransportError
+from forq_trio.client.failures import ClosedUnanswered, ConnectFailed, NoAnswer, TransportError
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.retry import Retries
 from support.fake_transport import AsyncFakeTransport, FakeTransport, Handler, answer_of
@@ -63,7 +63,7 @@ def test_without_a_budget_nothing_is_repeated(clock: Clock):
     assert clock.slept == []
 
 
-@pytest.mark.parametrize("problem", [NoAnswer, HungUp])
+@pytest.mark.parametrize("problem", [NoAnswer, ClosedUnanswered])
 def test_what_may_have_reached_the_server_is_never_repeated(clock: Clock, problem: type[TransportError]):
     tries = []
 

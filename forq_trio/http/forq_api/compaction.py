@@ -37,7 +37,7 @@ START = _operation(
     codes.NOT_COMPACTABLE,
     codes.STOPPING,
 )
-PAUSE = _operation("pauseCompaction", "Stop the compaction until it is started again")
+PAUSE = _operation("pauseCompaction", "Pause the compaction until it is started again")
 STOP = _operation("stopCompaction", "End the compaction; what it gave back stays given back")
 
 

@@ -1,8 +1,8 @@
 """Notices that a client disconnects while its request waits: `Request.cancelled_on_disconnect`.
 
 Most long polls are answered at once, so a watch that is opened is only registered. The sockets of those that still wait
-SETTLE_SECONDS later are put into an epoll set, which tells of a close also behind bytes that nobody has read; so a wait
-costs no task and reads nothing. Systems without epoll have the sockets looked at once in LOOK_SECONDS.
+SETTLE_SECONDS later are put into an epoll set, which reports a close also behind unread bytes; so a wait
+costs no task and reads nothing. On systems without epoll the sockets are checked every LOOK_SECONDS.
 
 Ending a wait takes a tenth of a millisecond, and thousands of clients may leave at once: each pass of the loop ends
 WAITS_ENDED_MAX of them.
@@ -37,7 +37,7 @@ class DisconnectWatchers:
         self._epoll = select.epoll() if _HAS_EPOLL else None
 
     def register(self, watch: "DisconnectWatch") -> None:
-        """Look after a watch from SETTLE_SECONDS on, until `unregister`."""
+        """Notice the disconnect of a watch from SETTLE_SECONDS on, until `unregister`."""
         self._registered[watch] = None
         self._any_registered.set()
 
@@ -51,7 +51,7 @@ class DisconnectWatchers:
                 self._epoll.unregister(watch.file_number)
 
     def end_soon(self, end: Callable[[], None]) -> None:
-        """Call `end`, which ends a wait, when its turn comes."""
+        """Call `end`, which ends a wait, in this pass of the loop or a later one."""
         self._ending.append(end)
         self._any_ending.set()
 
