@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.checks import check_is_integer
 from forq_trio.model.errors import Forbidden, InvalidToken
 
 TOKEN_PREFIX = "forq_"
@@ -99,7 +100,7 @@ def check_scopes(scopes: Iterable[Scope]) -> frozenset[Scope]:
 
 
 def check_token(token: AccessToken) -> AccessToken:
-    """Return `token` if it is valid; raise InvalidToken, naming the member, if not."""
+    """Return `token` if it is valid; raise InvalidToken, naming the member, or InvalidRequest if not."""
     if not is_token_name(token.name):
         raise _invalid("name", f"1 to {limits.TOKEN_NAME_LENGTH_MAX} characters of A-Z a-z 0-9 . _ -")
     if not token.scopes:
@@ -109,6 +110,7 @@ def check_token(token: AccessToken) -> AccessToken:
             "queues", f"1 to {limits.TOKEN_QUEUES_LENGTH_MAX} characters of queue names and * ? [ ] !"
         )
     if token.expires_at is not None:
+        check_is_integer("expires_at", token.expires_at)
         life_ms = token.expires_at - token.created_at
         if not 0 < life_ms <= limits.TOKEN_LIFE_DAYS_MAX * limits.DAY_MS:
             raise _invalid("expiresAt", f"in the future, within {limits.TOKEN_LIFE_DAYS_MAX} days")

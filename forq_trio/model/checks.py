@@ -7,6 +7,7 @@ from forq_trio.model.errors import (
     ContentTooLarge,
     InvalidAttributes,
     InvalidContent,
+    InvalidRequest,
     OutOfRange,
     ProcessAfterInPast,
     ProcessAfterTooFar,
@@ -15,13 +16,24 @@ from forq_trio.model.messages import NewMessage, check_queue_name, json_name
 
 
 def check_range(name: str, value: int, low: int, high: int, field: str | None = None) -> int:
-    """Return `value`, or raise OutOfRange naming it and its bounds (both included).
+    """Return `value`, or raise OutOfRange naming it and its bounds (both included), InvalidRequest if it is no integer.
 
     field: the member's name in JSON, None if it is `name` in camel case.
     """
+    check_is_integer(name, value, field)
     if low <= value <= high:
         return value
     raise OutOfRange(f"{name} must be between {low} and {high}, not {value}", field=field or json_name(name))
+
+
+def check_is_integer(name: str, value: object, field: str | None = None) -> None:
+    """Raise InvalidRequest unless `value` is an int: SQLite would store a fraction in a column of integers.
+
+    field: as for `check_range`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        kind = type(value).__name__
+        raise InvalidRequest(f"{name} must be an integer (int), not {kind}", field=field or json_name(name))
 
 
 def check_is_text(name: str, value: object) -> None:
@@ -123,10 +135,12 @@ def check_message(
     """Return `message` if it may be stored.
 
     Raises ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of its dead-letter queue),
-    ProcessAfterInPast, ProcessAfterTooFar or OutOfRange. The `field` of the error names the member where there is one.
+    ProcessAfterInPast, ProcessAfterTooFar, OutOfRange or InvalidRequest (a number that is no integer). The `field` of
+    the error names the member where there is one.
     """
     check_content(message.content, content_bytes_max)
     if message.process_after is not None:
+        check_is_integer("process_after", message.process_after)
         if message.process_after < now_ms - limits.PROCESS_AFTER_GRACE_MS:
             past_ms = now_ms - message.process_after
             raise ProcessAfterInPast(
@@ -139,7 +153,10 @@ def check_message(
                 f"process_after lies {ahead_ms} ms ahead; at most {limits.PROCESS_AFTER_AHEAD_MS_MAX} are allowed",
                 field="processAfter",
             )
-    if not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX:
+    if (
+        type(message.priority) is not int
+        or not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX
+    ):
         check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
     if message.deduplication_id is not None:
         check_text("deduplication_id", message.deduplication_id, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)

@@ -19,6 +19,7 @@ from forq_trio import (
     ProduceToDeadLetterQueue,
     QueueFull,
     QueueNotEmpty,
+    Scope,
 )
 from forq_trio.model import limits
 
@@ -32,6 +33,25 @@ REASONS: list[tuple[Callable[[Face], Awaitable[object]], type[ForqError]]] = [
     (lambda face: face.send("x" * (limits.CONTENT_BYTES_MAX + 1)), ContentTooLarge),
     (lambda face: face.send(process_after=1), ProcessAfterInPast),
     (lambda face: face.send(priority=-1), OutOfRange),
+    *(
+        (lambda face, options=options: face.send(**options), InvalidRequest)
+        for options in (
+            {"delay_ms": 1.5},
+            {"process_after": 4e12 + 0.5},
+            {"ttl_ms": 60_000.5},
+            {"max_attempts": 1.5},
+            {"deduplication_id": "d", "deduplication_window_ms": 1.5},
+            {"priority": 1.5},
+            {"priority": True},
+            {"priority": "5"},
+            {"priority": None},
+        )
+    ),
+    (lambda face: face.receive(wait_ms=0.5), InvalidRequest),
+    (lambda face: face.receive(lease_ms=1.5), InvalidRequest),
+    (lambda face: face.nack(UNKNOWN, delay_ms=1.5), InvalidRequest),
+    (lambda face: face.extend(UNKNOWN, lease_ms=1_000.5), InvalidRequest),
+    (lambda face: face.methods.create_token("t", [Scope.PRODUCE], expires_at=4e12 + 0.5), InvalidRequest),
     (lambda face: face.send(group=""), OutOfRange),
     (lambda face: face.send(dead_letter_queue="no name"), InvalidQueueName),
     (lambda face: face.receive(most=0), OutOfRange),
