@@ -1,8 +1,8 @@
 """Acks of one pass of the event loop share a request.
 
 The first ack of a queue waits for one pass, and for nothing else, while others of that pass join it. One that stays
-alone is a request like any other. A shared one is made by a task of its own, so that none of those who share it hurts
-the others when it is cancelled. `sync_sharing.py` has the same name for the blocking client, written by hand.
+alone is a request like any other. A shared one is made by a task of its own, so that cancelling one ack does not
+touch the others. `sync_sharing.py` has the same name for the blocking client, written by hand.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class _Group:
         self.problem: Exception | None = None
         self._ended = anyio.Event()
 
-    def has_room_for(self, receipts: list[str]) -> bool:
+    def fits(self, receipts: list[str]) -> bool:
         return len(self.receipts) + len(receipts) <= RECEIPTS_BATCH_MAX
 
     async def join(self, receipts: list[str]) -> list[ReceiptResult]:
@@ -75,7 +75,7 @@ class SharedAcks:
         if not receipts or not all(map(_may_share, receipts)):
             return await send(queue, receipts)
         group = self._gathering.get(queue)
-        if group is not None and group.has_room_for(receipts):
+        if group is not None and group.fits(receipts):
             return await group.join(receipts)
         group = self._gathering[queue] = _Group(receipts)
         try:
@@ -101,5 +101,5 @@ class SharedAcks:
 
 
 def _may_share(receipt: str) -> bool:
-    """Whether the server can refuse it alone: what has it refuse a whole request would hurt the others."""
+    """Whether the server would refuse this receipt alone, and not the whole request with those of others."""
     return len(receipt) <= SHARED_RECEIPT_LENGTH_MAX and receipt.isascii()

@@ -6,7 +6,7 @@ Rules
 - By itself it begins where much of the file was free for LOOKS looks in a row, and gives back no more than was
   free in all of them: what steady traffic uses again stays. While sends are refused it does not begin by itself: free
   pages are the space for them.
-- It is not stored: after a restart it is begun again, by whoever began it.
+- It is not stored: after a restart it has to be begun again.
 - A file of an earlier version cannot give pages back: then nothing begins.
 """
 
@@ -85,7 +85,7 @@ class Compaction:
         return self.state()
 
     def pause(self) -> CompactionInfo:
-        """Stop a compaction that runs until it is started again."""
+        """Pause a compaction that runs, until `start`."""
         if self._info.state == "running":
             self._set(state="paused")
         return self.state()

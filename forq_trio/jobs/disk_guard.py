@@ -54,7 +54,7 @@ class DiskGuard:
     wal: the log of the database. clock, counters: say since when sends are refused, and how many. keep_bytes: the size
     of each reserve; with 0 there is no file, and sends are refused only while the disk is full. free_bytes: returns how
     much this process may still write to the disk of a directory. checkpoint_soon: asks for a checkpoint, however short
-    the log is; set by whoever has one.
+    the log is; set by the code that made a checkpointer.
     """
 
     name = "disk"

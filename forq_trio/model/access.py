@@ -52,7 +52,7 @@ class Key(NamedTuple):
 SECRET = Key()
 """The server's secret, and applications that embed the queue."""
 UNKNOWN = "?"
-"""In the place of a key's name: what was made before it was stored who made it."""
+"""In the place of a key's name, for what an earlier version stored without one."""
 
 
 class AccessToken(Struct, frozen=True, gc=False, rename="camel"):
@@ -168,5 +168,6 @@ EVERYBODY = Principal()
 """The principal of a request to a route without a gate."""
 
 CALLER: ContextVar[str] = ContextVar("caller", default="")
-"""Who shares what is bounded for all, like the readers: an access token, a session of the admin UI, the address of
-another client; "" is whoever embeds the queue, and the server's own work. Set in the task that works on a request."""
+"""For whom the present task works, for round-robin between callers: an access token, a session of the admin UI, the
+address of another client; "" for an application that embeds the queue, and the server's own work. Set in the task of a
+request."""

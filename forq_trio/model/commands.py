@@ -235,7 +235,7 @@ class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
 
 
 class Cancel(Command[Status | None], frozen=True, gc=False):
-    """Remove a message that waits: ready, delayed, held, or failed and about to be moved.
+    """Remove a message that nobody has received: ready, delayed, held, or failed and about to be moved.
 
     Outcome: its status until now. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
     """

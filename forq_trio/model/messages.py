@@ -86,7 +86,7 @@ def is_lifo_queue(name: str) -> bool:
 
 
 def token_of_forq(receipt: str) -> int | None:
-    """The token of a receipt that Forq itself gave, None for text that is none: when it claimed the message (F4)."""
+    """The token of a receipt that Forq itself gave: when it claimed the message (F4). None for other text."""
     return int(receipt) if _FORQS_RECEIPT.fullmatch(receipt) else None
 
 

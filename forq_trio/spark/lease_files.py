@@ -12,9 +12,9 @@ from forq_trio.spark.errors import ForqSchemaError
 
 
 def write_once(rows: DataFrame, path: str, *, format: str = "parquet") -> None:
-    """Write a batch of mode `consume` as files, for `foreachBatch`: where it was written before, it replaces itself.
+    """Write a batch of mode `consume` as files, for `foreachBatch`. A repeated batch replaces what it wrote before.
 
-    rows: the batch, or what was made of it; the column `lease` has to be in it as it came. path: the directory of the
+    rows: the batch, or what was made of it, with the column `lease` unchanged. path: the directory of the
     table, which may have batches of several queries, and gets the column `lease`. format: of Spark's file sources.
     Raises ForqSchemaError without that column, and what Spark raises.
     """

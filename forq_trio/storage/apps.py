@@ -2,11 +2,11 @@
 
 Rules
 - An app belongs to the queues that it writes. There may be several of one name, for different queues.
-- A publication is of the apps of its name that wrote one of its queues, with whatever key, and of those that its own
-  key made, for whatever queues. All of them are one app once it is published.
-- Where one of the former wrote a queue that the key may not write, it is refused: so nobody uses up versions, or blocks
-  an app, who may not write all that it writes. It is refused, too, where another key published this version to some of
-  its queues only: it can neither be published again nor be said to be there.
+- A publication belongs to the apps of its name that wrote one of its queues, with whatever key, and to those that its
+  own key made, for whatever queues. They become one app when it is published.
+- It is refused where an app that wrote one of its queues also wrote one that the key may not write: so a key that may
+  not write all queues of an app can neither use up its versions nor block it. It is refused, too, where another key
+  published this version to some of its queues only: it can neither be published again nor be called published.
 - What an app published is forgotten when its time is over, one app with each publication. A key that has as many apps
   as it may, or all keys together, forgets one that published for one job; another app is never forgotten sooner.
 """
@@ -31,10 +31,10 @@ class Full(Enum):
     ALL = "all"
 
 
-def apps_meant(known: Mapping[int, PublishedVersion], command: Publish) -> Sequence[int] | AppInUse:
-    """Which of the apps of a name, by number, a publication is of; none for a new app."""
+def matching_apps(known: Mapping[int, PublishedVersion], command: Publish) -> Sequence[int] | AppInUse:
+    """Which of the apps of a name, by number, a publication belongs to; none for a new app."""
     key, queues = command.key, {stage.queue for stage in command.stages}
-    meant = []
+    matching = []
     for number, app in known.items():
         written = [queue for queue in queues if _wrote(app, key, queue)]
         if written and not key.covers_all(app.queues):
@@ -43,12 +43,12 @@ def apps_meant(known: Mapping[int, PublishedVersion], command: Publish) -> Seque
         if written and app.version >= command.version and not is_own and len(written) < len(queues):
             return AppInUse()
         if written or is_own:
-            meant.append(number)
-    return meant
+            matching.append(number)
+    return matching
 
 
 def _wrote(app: PublishedVersion, key: Key, queue: str) -> bool:
-    """Whether an app wrote this queue. A glob in the place of queues that were not stored counts for who covers it."""
+    """Whether an app wrote this queue. Where only a glob of its queues is stored, it counts if the key covers it."""
     return queue in app.queues or any(
         key.covers(each) and Key(queues=each).covers(queue) for each in app.queues if _is_glob(each)
     )
@@ -58,24 +58,24 @@ def _is_glob(queue: str) -> bool:
     return not _WILDCARDS.isdisjoint(queue)
 
 
-def app_after(meant: Sequence[PublishedVersion], command: Publish, now_ms: int) -> PublishedVersion:
-    """The app once this is published, with the queues of all that were meant behind the new ones."""
+def app_after(matching: Sequence[PublishedVersion], command: Publish, now_ms: int) -> PublishedVersion:
+    """The app once this is published, with the queues of all matching apps behind the new ones."""
     written = [stage.queue for stage in command.stages]
-    before = [queue for app in meant for queue in app.queues if not _is_glob(queue)]
+    before = [queue for app in matching for queue in app.queues if not _is_glob(queue)]
     queues = tuple(dict.fromkeys([*written, *before]))[: limits.APP_QUEUES_MAX]
     return PublishedVersion(command.app, command.version, now_ms, command.once, command.key.name, queues)
 
 
-def full_of_apps(staging: Staging, meant: Sequence[PublishedVersion], key: Key) -> Full | None:
-    """Whether there is no place for one more app beside those that are not meant."""
-    own = sum([app.made_by == key.name for app in meant])
+def full_of_apps(staging: Staging, matching: Sequence[PublishedVersion], key: Key) -> Full | None:
+    """Whether the key, or all keys together, have too many apps for one more; it replaces those that match."""
+    own = sum([app.made_by == key.name for app in matching])
     if share_of(staging, key.name).apps - own >= limits.APPS_A_KEY_MAX:
         return Full.KEY
-    return Full.ALL if staging.apps - len(meant) >= limits.APPS_MAX else None
+    return Full.ALL if staging.apps - len(matching) >= limits.APPS_MAX else None
 
 
 def refused(full: Full) -> TooManyApps:
-    """The error for an app for which there is no place."""
+    """The error for one app more than there may be."""
     if full is Full.ALL:
         return TooManyApps()
     return TooManyApps(
@@ -84,7 +84,7 @@ def refused(full: Full) -> TooManyApps:
 
 
 def is_forgettable(published_at: int, now_ms: int, *, once: bool, full: bool) -> bool:
-    """Whether an app may be forgotten. once: it published for one job; full: another one needs its place."""
+    """Whether an app may be forgotten. once: it published for one job; full: a new one needs the space."""
     life_ms = limits.APP_ONCE_LIFE_MS if once else limits.APP_LIFE_MS
     return (full and once) or published_at + life_ms <= now_ms
 
@@ -97,7 +97,7 @@ def share_of(staging: Staging, name: str) -> KeyShare:
 def shares_with(
     shares: Mapping[str, KeyShare], name: str, *, stages: int = 0, size: int = 0, apps: int = 0
 ) -> Mapping[str, KeyShare]:
-    """The shares once a key has so many more (below 0: fewer); what nobody is known to have made is in none."""
+    """The shares once a key has so many more (below 0: fewer); apps whose key is not known are in none."""
     if name == UNKNOWN:
         return shares
     had = shares.get(name, NO_SHARE)

@@ -372,7 +372,7 @@ def after_step(task: RedriveTask, step: RedriveStep, moved: int) -> RedriveTask:
 
 
 def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) -> str | TooManyRedrives | None:
-    """The id of the task that has to go so that another, by this key, can be stored; None if none has to.
+    """The id of the task to remove so that another, by this key, can be stored; None if none has to be.
 
     TooManyRedrives if one has to and none has ended, or if the key has as many that have not ended as it may. tasks: in
     the order in which they were first stored.
@@ -413,6 +413,6 @@ def believable_until(before_ms: int, now_ms: int) -> int:
 
 
 def retention_steps(kept_bytes: int, bytes_max: int) -> int:
-    """How many steps one command that trims events or the history takes: more, the more is kept beyond the bound."""
+    """How many steps one command that trims events or the history takes: more, the further the bound is passed."""
     excess = max(0, kept_bytes - bytes_max)
     return min(1 + excess * limits.RETENTION_SLACK_SHARE // max(1, bytes_max), limits.RETENTION_STEPS_MAX)

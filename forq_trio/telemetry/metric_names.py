@@ -137,13 +137,15 @@ STAGED_BYTES = Family(
     (),
     "Bytes that are staged and not yet in their queues, as they are stored, now.",
 )
-QUOTA_USED = Family("forq_quota_used", "gauge", ("quota",), "What is used of what all share, now.")
+QUOTA_USED = Family(
+    "forq_quota_used", "gauge", ("quota",), "How much of a bound that all keys share is used, now."
+)
 QUOTA_LIMIT = Family("forq_quota_limit", "gauge", ("quota",), "The most that all together may use.")
 QUOTA_KEY_USED = Family(
     "forq_quota_key_used",
     "gauge",
     ("quota",),
-    "What the key that uses most of it uses, a token or the secret, now.",
+    "How much of it the key with the most uses, a token or the secret, now.",
 )
 QUOTA_KEY_LIMIT = Family("forq_quota_key_limit", "gauge", ("quota",), "The most that one key may use.")
 PUBLICATIONS = Family("forq_publications_total", "counter", (), "Publications of stages.")

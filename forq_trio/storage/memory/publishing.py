@@ -74,10 +74,10 @@ def _end_empty_stage(tx: Transaction, made_by: str) -> None:
 def publish(tx: Transaction, command: Publish) -> Published | Deferred:
     if tx.allowances.used_up(Allowed.PUBLISH):
         return DEFERRED
-    meant = _apps_meant(tx, command)
-    if any(app.version >= command.version for app in meant.values()):
+    matching = _matching_apps(tx, command)
+    if any(app.version >= command.version for app in matching.values()):
         return Published(False, 0, tx.state.last_turn)
-    full = rules.full_of_apps(staging(tx), list(meant.values()), command.key)
+    full = rules.full_of_apps(staging(tx), list(matching.values()), command.key)
     if full is not None and _to_forget(tx, command.key, full) is None:
         raise rules.refused(full)
     twice = repeated(command.stages)
@@ -101,26 +101,26 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
         _check_queue(tx, queue, new)
     for number in numbers:
         _queue_stage(tx, number, published=True)
-    for number in meant:
+    for number in matching:
         del tx.state.apps[number]
     forgotten = _to_forget(tx, command.key, rules.full_of_apps(staging(tx), (), command.key))
     if forgotten is not None:
         del tx.state.apps[forgotten]
     number = max(tx.state.apps, default=0) + 1
-    tx.state.apps[number] = rules.app_after(list(meant.values()), command, tx.now_ms)
+    tx.state.apps[number] = rules.app_after(list(matching.values()), command, tx.now_ms)
     return Published(True, messages, tx.state.last_turn)
 
 
-def _apps_meant(tx: Transaction, command: Publish) -> dict[int, PublishedVersion]:
+def _matching_apps(tx: Transaction, command: Publish) -> dict[int, PublishedVersion]:
     known = {number: app for number, app in tx.state.apps.items() if app.app == command.app}
-    meant = rules.apps_meant(known, command)
-    if isinstance(meant, AppInUse):
-        raise meant
-    return {number: known[number] for number in meant}
+    matching = rules.matching_apps(known, command)
+    if isinstance(matching, AppInUse):
+        raise matching
+    return {number: known[number] for number in matching}
 
 
 def _to_forget(tx: Transaction, key: Key, full: Full | None) -> int | None:
-    """The app to forget next, None for none. full: a new one needs its place."""
+    """The app to forget next, None for none. full: a new one needs the space."""
     for once in (True, False):
         of_kind = [number for number, app in tx.state.apps.items() if app.once == once]
         own = [number for number in of_kind if tx.state.apps[number].made_by == key.name]

@@ -106,7 +106,7 @@ class Cache:
         self.counts.update(counts)
 
     def forget_counts(self, queues: Set[str]) -> None:
-        """These queues are gone."""
+        """Remove these queues."""
         for queue in queues:
             self.counts.pop(queue, None)
         self.queue_names = [queue for queue in self.queue_names if queue not in queues]

@@ -1,4 +1,4 @@
-"""Writes a database anew, without free pages: for the command line, while no server has it.
+"""Rewrites a database without free pages: for the command line, while no server has it open.
 
 A file of an earlier version, or of Forq, cannot give free pages back, and SQLite cannot change that in place. What is
 written here can: from then on the server does it beside its work (operations/compaction.py).
@@ -28,7 +28,7 @@ class CompactedFile(Struct, frozen=True):
 
 
 def compact_file(path: str, progress: Progress | None = None) -> CompactedFile:
-    """Write the database at `path` anew; it takes as much disk space again as what is in use.
+    """Rewrite the database at `path`; that takes as much disk space again as what is in use.
 
     progress: called with (pages done, pages in all). Raises StorageOpenError, and leaves the file as it was: when there
     is none, it is not ours, it is damaged, the disk is full, a server or another program has it open, it has a second

@@ -110,7 +110,7 @@ def _going_on(checking: Callable[[], None]) -> Callable[[], bool]:
 
 
 def _copy_pages(source: apsw.Connection, partial: str, descriptor: int, progress: Progress) -> None:
-    """Copy all that is in use. It is synced in portions: who shares the disk waits for one of them, not for all."""
+    """Copy all that is in use, synced in portions, so that other programs on the disk wait for one of them."""
     page_bytes = source.pragma("page_size")
     total = source.pragma("page_count") - source.pragma("freelist_count")
     done = synced = 0

@@ -44,7 +44,7 @@ def migrate(real_path: str, path: str) -> None:
 
 
 def _make_private(real_path: str) -> None:
-    """Let this user alone read the file, as one that we make; what SQLite makes beside it is like it."""
+    """Let this user alone read the file, like a new one; SQLite gives its log the same permissions."""
     for ending in ("", *LOG_SUFFIXES):
         with suppress(FileNotFoundError):
             os.chmod(real_path + ending, 0o600)

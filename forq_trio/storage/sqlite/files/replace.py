@@ -1,4 +1,4 @@
-"""What `forq restore` and `forq compact` share: a database that nobody else has, all of it in one file, to be replaced.
+"""Replaces a database that no other process has open, all of it in one file: for `forq restore` and `forq compact`.
 
 A log that stays beside another file is read into that one by the next start, and destroys it; so there is none when
 the new file takes the name.

@@ -27,13 +27,13 @@ def read_app(row: Any) -> tuple[int, PublishedVersion]:
     return number, PublishedVersion(app, version, published_at, bool(once), made_by, _read_queues(queues))
 
 
-def apps_meant(tx: Transaction, command: Publish) -> Apps | ForqError:
-    """The apps that a publication is of, or why it is refused."""
+def matching_apps(tx: Transaction, command: Publish) -> Apps | ForqError:
+    """The apps that a publication belongs to, or why it is refused."""
     known = dict(map(read_app, tx.query("find_apps", command.app)))
-    meant = rules.apps_meant(known, command)
-    if isinstance(meant, ForqError):
-        return meant
-    apps = {number: known[number] for number in meant}
+    matching = rules.matching_apps(known, command)
+    if isinstance(matching, ForqError):
+        return matching
+    apps = {number: known[number] for number in matching}
     full = rules.full_of_apps(tx.staging, list(apps.values()), command.key)
     if full is not None and _to_forget(tx, command.key, full) is None and not _is_there(apps, command):
         return rules.refused(full)
@@ -44,14 +44,14 @@ def _is_there(apps: Apps, command: Publish) -> bool:
     return any(app.version >= command.version for app in apps.values())
 
 
-def note_version(tx: Transaction, command: Publish, meant: Apps) -> None:
-    """An app published a version: it takes the place of those that were meant, and maybe of one that is forgotten."""
-    for number, app in meant.items():
+def note_version(tx: Transaction, command: Publish, matching: Apps) -> None:
+    """An app published a version: it replaces the matching ones, and one that is forgotten where there are too many."""
+    for number, app in matching.items():
         _forget(tx, number, app.made_by)
     forgotten = _to_forget(tx, command.key, rules.full_of_apps(tx.staging, (), command.key))
     if forgotten is not None:
         _forget(tx, *forgotten)
-    after = rules.app_after(list(meant.values()), command, tx.now_ms)
+    after = rules.app_after(list(matching.values()), command, tx.now_ms)
     queues = _encode(after.queues).decode()
     tx.query("save_app", after.app, after.version, after.published_at, after.once, after.made_by, queues)
     shares = shares_with(tx.staging.shares, after.made_by, apps=1)
@@ -59,7 +59,7 @@ def note_version(tx: Transaction, command: Publish, meant: Apps) -> None:
 
 
 def _to_forget(tx: Transaction, key: Key, full: Full | None) -> tuple[int, str] | None:
-    """Number and key of the app to forget next, None for none. full: a new one needs its place."""
+    """Number and key of the app to forget next, None for none. full: a new one needs the space."""
     for once in (True, False):
         candidates = [] if full is None else tx.query("oldest_app_of", key.name, once)
         if full is not Full.KEY:

@@ -27,7 +27,7 @@ from forq_trio.storage.publishing import (
     stored_bytes,
 )
 from forq_trio.storage.rules import Space
-from forq_trio.storage.sqlite.operations.apps import apps_meant, note_version
+from forq_trio.storage.sqlite.operations.apps import matching_apps, note_version
 from forq_trio.storage.sqlite.operations.send import store
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -78,10 +78,10 @@ def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | Fo
 def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
     if tx.allowances.used_up(Allowed.PUBLISH):
         return DEFERRED
-    meant = apps_meant(tx, command)
-    if isinstance(meant, ForqError):
-        return meant
-    if any(app.version >= command.version for app in meant.values()):
+    matching = matching_apps(tx, command)
+    if isinstance(matching, ForqError):
+        return matching
+    if any(app.version >= command.version for app in matching.values()):
         return Published(False, 0, tx.staging.last_turn)
     waiting = []
     new: dict[str, Space] = {}
@@ -105,7 +105,7 @@ def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Defer
         if refusal is not None:
             return refusal
     _queue_stages(tx, waiting, published=True)
-    note_version(tx, command, meant)
+    note_version(tx, command, matching)
     return Published(True, sum(space.messages for space in new.values()), tx.staging.last_turn)
 
 
