@@ -26,6 +26,7 @@ from forq_trio.model.consumers import check_consumer_name
 from forq_trio.model.errors import (
     ForqError,
     ForqProtocolError,
+    ForqUnreachable,
     InvalidContent,
     InvalidName,
     InvalidQueueName,
@@ -356,9 +357,15 @@ def refusal(answer: Answer) -> ForqError:
     return error_of(error.code, field=error.field, message=error.message)
 
 
-def _not_of_forq(answer: Answer) -> ForqProtocolError:
+_GATEWAY_STATUSES = (502, 503, 504)
+"""What a proxy answers while the server behind it is away, as it is when it starts again."""
+
+
+def _not_of_forq(answer: Answer) -> ForqProtocolError | ForqUnreachable:
     """The error for an answer that another server, or one before Forq's, gave."""
     status, place = answer.status, answer.header("Location")
+    if status in _GATEWAY_STATUSES:
+        return ForqUnreachable(f"a proxy before the server answered HTTP {status}")
     leads = "" if place is None else f", which leads to {place}"
     return ForqProtocolError(
         f"the server, or something before it, answered HTTP {status}{leads}; is this the URL of a Forq server?",
