@@ -46,7 +46,7 @@ from forq_trio.model.commands import (
 GROWING: Set[type[Command[Any]]] = frozenset(
     {Produce, ProduceMany, ProduceEach, Resubmit, StagePage, Publish, LeaseMessages}
 )
-"""What makes the database grow, and is refused while the disk is full; all else goes on."""
+"""Commands that make the database grow: refused while the disk is full."""
 LASTING: Set[type[Command[Any]]] = GROWING | {
     Configure,
     Pause,
@@ -70,9 +70,9 @@ LASTING: Set[type[Command[Any]]] = GROWING | {
     ForgetConsumer,
     Ping,
 }
-"""What a caller must be able to rely on.
+"""Commands whose outcome must last: refused while a file of the database is lost.
 
-All else, if it is forgotten, leads to a second delivery at worst, or to an older time of use of a token or session.
+Any other one, if it is lost, leads to a second delivery at worst, or to an older time of use of a token or session.
 """
 LONG_WORK: Set[type[Command[Any]]] = frozenset(
     {LeaseMessages, SettleLease, DropPages, StagePage, TrimEvents, TrimHistory, Purge, PurgeHistory, Compact}
