@@ -93,7 +93,9 @@ class Connection:
                     self._protocol = protocol
                     if self._finishing:
                         protocol.finish()
-                    await protocol.run(received)
+                    serving = protocol.run(received)
+                    del detected, received  # else they are there as long as the connection
+                    await serving
         except ConnectionLost:
             return
         finally:

@@ -87,6 +87,7 @@ class Http1Connection:
         Raises ConnectionLost.
         """
         self._unparsed = received
+        del received  # else it is there as long as the connection
         try:
             with self._serving:
                 await self._serve()
@@ -116,6 +117,7 @@ class Http1Connection:
                 data = self._first_portion(data, portion_bytes)
             phase = parser.phase
             parser.feed(data)
+            del data  # what the parser does not hold is not needed while a request is answered
             if parser.complete:
                 for request, connection in parser.complete:
                     owner.deadline = inf
@@ -235,6 +237,7 @@ class Http1Connection:
         """
         services = self._services
         self._sending = True
+        self._unparsed = b""
         self._owner.deadline = inf
         with trio.move_on_after(services.linger_seconds(is_closing=self._closing)):
             omit_body = self._parser.target[0] == "HEAD"

@@ -1,5 +1,7 @@
 """All request bodies of a server together have a bound: nobody fills its memory with bodies that never end."""
 
+import tracemalloc
+
 from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.model.holders import OWNER
@@ -44,6 +46,21 @@ async def test_a_client_that_leaves_gives_its_share_back() -> None:
             await client.arrived()
             await client.close()
             await transport.until_nobody_is_connected()
+
+
+async def test_nothing_is_kept_of_a_refused_body_while_its_client_reads_the_answer() -> None:
+    clients = 20
+    async with running(config=TransportConfig(bodies_bytes_max=1)) as transport:
+        tracemalloc.start()
+        try:
+            for _ in range(clients):
+                client = await transport.connect()
+                await client.send(post(BODY)[:-1])
+                assert (await client.answer()).status == 503
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert held < clients * len(BODY) // 2
 
 
 async def test_http2_shares_the_budget() -> None:
