@@ -11,7 +11,7 @@ import pytest
 
 from forq_trio.client.types import NewMessage
 from forq_trio.model.access import Scope
-from support.ui_http import Markup, logged_in
+from support.ui_http import Markup, logged_in, until
 
 SEQUENCE = re.compile(r'data-seq="(\d+)"')
 Post = Callable[..., httpx.Response]
@@ -222,10 +222,7 @@ def test_a_purge_takes_the_name_and_the_count_and_runs_in_the_background(admin, 
         assert admin.post("/queue/orders/purge", **fields).status_code == 400
     assert client.queue_stats("orders").total == 300
     toast_of(admin.post("/queue/orders/purge", name="orders", count="300"))
-    for _ in range(100):
-        if "300 messages removed" in admin.get("/queue/orders"):
-            break
-    assert client.queue_stats("orders").total == 0
+    until(lambda: client.queue_stats("orders").total == 0)
 
 
 def test_only_an_empty_queue_is_deleted(admin, client) -> None:

@@ -51,7 +51,8 @@ async def test_other_tasks_run_between_the_portions(pair) -> None:
         async with trio.open_nursery() as reading:
             reading.start_soon(read)
             await SocketWire(pair[0]).send_all(LONG)
-        assert len(turns) >= len(LONG) // limits.SEND_NOW_BYTES_MAX
+        # One between two portions; the last may find the nursery's end first.
+        assert len(turns) >= len(LONG) // limits.SEND_NOW_BYTES_MAX - 1
         nursery.cancel_scope.cancel()
 
 

@@ -5,6 +5,8 @@ The conformance suite's random histories once more: every batch of SQLite also h
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from conformance.test_model_equivalence import EnginesAgree, run_histories
 from forq_trio.model.commands import ProduceMany
 from forq_trio.model.errors import CommandRefused
@@ -23,7 +25,7 @@ class Disturbed:
         self._engine = engine
 
     def execute_batch(self, batch: Batch) -> BatchResult:
-        result = self._engine.execute_batch(Batch([BAD, *batch.commands], batch.now_ms, batch.receivers))
+        result = self._engine.execute_batch(replace(batch, commands=[BAD, *batch.commands]))
         assert isinstance(result.outcomes.pop(0), CommandRefused)
         return result
 
