@@ -106,7 +106,7 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
         ) as system:
             server = _build_server(config, system, listeners)
             system.counters.connections = lambda: server.connections
-            system.counters.budgets = lambda: server.budgets
+            system.counters.budgets = lambda: server.budgets | system.writer.budgets
             api_url = _url(config, config.api_addr, server.ports[0])
             ui = build_ui(
                 config, system, ui_listeners, _tls_context(config, http2=False), api_url, _version()

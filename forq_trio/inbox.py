@@ -13,6 +13,7 @@ import trio
 
 from forq_trio.command_weights import content_bytes, message_count
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 
@@ -50,6 +51,7 @@ class Inbox:
         self._send, self._receive = trio.open_memory_channel[Call[Any]](calls_max)
         self._urgent: deque[Call[Any]] = deque()
         self._passed: deque[Call[Any]] = deque()
+        self.budget = Budget(calls_max)
 
     def __len__(self) -> int:
         return self._receive.statistics().current_buffer_used + len(self._urgent) + len(self._passed)
@@ -57,23 +59,34 @@ class Inbox:
     async def put(self, call: Call[Any]) -> None:
         """Add a call; no checkpoint if the inbox has space.
 
-        Waits up to INBOX_FULL_WAIT_SECONDS, then raises Overloaded. Raises Stopping once closed. Cancelled, the call is
-        not added.
+        Waits up to INBOX_FULL_WAIT_SECONDS, then raises Overloaded; at once where its holder has as many calls in the
+        inbox as it may. Raises Stopping once closed. Cancelled, the call is not added.
         """
+        admitted = self.budget.change(call.holder, 1)
+        added = False
         try:
-            self._send.send_nowait(call)
-            return
-        except trio.WouldBlock:
-            pass
+            if not admitted and self.budget.used <= self.budget.size:
+                raise Overloaded
+            added = await self._put(call)
         except trio.ClosedResourceError:
             raise Stopping from None
+        finally:
+            if not added:
+                self.budget.change(call.holder, -1)
+        if not added:
+            raise Overloaded
+
+    async def _put(self, call: Call[Any]) -> bool:
+        """Add a call; no checkpoint if the inbox has space. False where it stays full."""
+        try:
+            self._send.send_nowait(call)
+            return True
+        except trio.WouldBlock:
+            pass
         with trio.move_on_after(limits.INBOX_FULL_WAIT_SECONDS):
-            try:
-                await self._send.send(call)
-            except trio.ClosedResourceError:
-                raise Stopping from None
-            return
-        raise Overloaded
+            await self._send.send(call)
+            return True
+        return False
 
     def post(self, call: Call[Any]) -> None:
         """Add a call without a waiting caller; never refused."""
@@ -97,7 +110,7 @@ class Inbox:
             call = self._take_one()
         else:
             try:
-                call = await self._receive.receive()
+                call = self._taken(await self._receive.receive())
             except trio.EndOfChannel:
                 call = self._take_one()
         batch = _Batch()
@@ -114,9 +127,14 @@ class Inbox:
         if self._urgent:
             return self._urgent.popleft()
         try:
-            return self._receive.receive_nowait()
+            return self._taken(self._receive.receive_nowait())
         except (trio.WouldBlock, trio.EndOfChannel):
             return None
+
+    def _taken(self, call: Call[Any]) -> Call[Any]:
+        if not call.posted:
+            self.budget.change(call.holder, -1)
+        return call
 
     def close(self) -> None:
         """Refuse calls from now on, except posted ones; those that wait can still be taken."""

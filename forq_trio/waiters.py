@@ -28,8 +28,10 @@ from typing import Any, Generic
 import trio
 
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 from forq_trio.model.commands import Claim, Command, OutcomeT
 from forq_trio.model.errors import ServiceError
+from forq_trio.model.holders import HOLDER
 from forq_trio.storage.engine import Receiver
 
 _UNRESOLVED: Any = object()
@@ -38,13 +40,18 @@ ALL_QUEUES = ""
 
 
 class Call(Generic[OutcomeT]):
-    """One command and the slot for its outcome. posted: no caller waits for it. abandoned: its caller was cancelled."""
+    """One command and the slot for its outcome.
 
-    __slots__ = ("_outcome", "_task", "abandoned", "command", "parked_in", "posted")
+    posted: no caller waits for it. abandoned: its caller was cancelled. holder: whose share of the inbox and of the
+    parked receivers it uses.
+    """
+
+    __slots__ = ("_outcome", "_task", "abandoned", "command", "holder", "parked_in", "posted")
 
     def __init__(self, command: Command[OutcomeT], *, posted: bool = False) -> None:
         self.command = command
         self.posted = posted
+        self.holder = HOLDER.get()
         self.abandoned = False
         self.parked_in: ParkedQueue | None = None
         self._outcome: OutcomeT | BaseException = _UNRESOLVED
@@ -119,7 +126,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         self._changed: set[str] = set()
         self._deadlines: list[tuple[float, int, Call[Any]]] = []
         self._ids = count()
-        self._limit = limit
+        self.budget = Budget(limit)
 
     def __getitem__(self, queue: str) -> ParkedQueue:
         return self._queues[queue]
@@ -155,17 +162,18 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
     def total(self) -> int:
         return len(self._calls)
 
-    @property
-    def full(self) -> bool:
-        return self.total >= self._limit
-
     def count(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""
         parked = self._queues.get(queue)
         return 0 if parked is None else len(parked)
 
-    def add(self, call: Call[Any], claim: Claim, deadline: float) -> None:
-        """Park a call, whose command is `claim`, at the end of its queue's line until `deadline` (trio's clock)."""
+    def add(self, call: Call[Any], claim: Claim, deadline: float) -> bool:
+        """Park a call, whose command is `claim`, at the end of its queue's line until `deadline` (trio's clock).
+
+        False, and nothing is done, where there are too many, or too many of its holder.
+        """
+        if not self.budget.take(call.holder):
+            return False
         parked = self._queues.get(claim.queue)
         if parked is None:
             parked = self._queues[claim.queue] = ParkedQueue(claim.queue, self)
@@ -178,6 +186,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         if len(self._deadlines) > 2 * self.total + 1_000:
             self._deadlines = [entry for entry in self._deadlines if entry[2].parked_in is not None]
             heapq.heapify(self._deadlines)
+        return True
 
     def remove(self, call: Call[Any]) -> None:
         """Take a call out of its line; does nothing for one that is not parked."""
@@ -185,6 +194,7 @@ class ParkedReceivers(Mapping[str, ParkedQueue]):
         if parked is None:
             return
         call.parked_in = None
+        self.budget.change(call.holder, -1)
         del self._calls[parked.line.pop(call).id]
         self._changed.add(parked.queue)
         if not parked.line:

@@ -128,6 +128,7 @@ class WriterActor:
         self._counters = counters
         self._listener = listener or WriterListener()
         self._inbox = Inbox(inbox_calls_max)
+        self.budgets = {"inbox": self._inbox.budget}
         self._postponed: deque[Call[Any]] = deque()
         self._turns = Turns()
         self._pauses: list[Call[None]] = []
@@ -140,6 +141,7 @@ class WriterActor:
         self.finished = False
         self._overload_logged_at = float("-inf")
         self.parked = ParkedReceivers(parked_max)
+        self.budgets["parked"] = self.parked.budget
         self.watches = Watches()
         self.event_watches = Watches()
         counters.event_log = lambda: store.snapshot().event_log
@@ -427,10 +429,8 @@ class WriterActor:
     def _park(self, call: Call[Any], claim: Claim, seconds: float) -> None:
         if self._draining:
             call.resolve(())
-        elif self.parked.full:
+        elif not self.parked.add(call, claim, trio.current_time() + seconds):
             call.resolve(Overloaded())
-        else:
-            self.parked.add(call, claim, trio.current_time() + seconds)
 
     def _give_back(self, queue: str, deliveries: tuple[Delivery, ...]) -> None:
         """Release the messages of an abandoned claim, before all waiting calls."""

@@ -18,6 +18,7 @@ import msgspec
 from forq_trio.http.errors import MethodNotAllowed, PathNotFound, UnknownEncoding, UnknownParameter
 from forq_trio.http.message import Request, Response
 from forq_trio.model.access import CALLER, Scope
+from forq_trio.model.holders import HOLDER
 
 Endpoint = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception, Request], Response]
@@ -166,6 +167,7 @@ class Router:
                 return refused
         assert request.route is not None
         CALLER.set(request.caller)
+        HOLDER.set(request.holder)
         route, values = request.route
         try:
             if request.body and b"content-encoding" in request.headers:

@@ -1,5 +1,6 @@
 """The holder of a share of a budget that all clients use: a key, or, without a right key, an address."""
 
+from contextvars import ContextVar
 from enum import Enum
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
@@ -26,6 +27,9 @@ class Holder(NamedTuple):
 
 
 OWNER = Holder(Kind.OWNER, "")
+HOLDER: ContextVar[Holder] = ContextVar("holder", default=OWNER)
+"""For whose share the present task uses what all use; OWNER in an application that embeds the queue. Set in the task of
+a request."""
 
 
 def network(address: str) -> str:

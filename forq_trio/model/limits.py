@@ -276,7 +276,7 @@ EXPORT_PAGE_MAX = 10_000
 EXPORT_PARTITIONS_MAX = 1_000
 EXPORT_PARTITIONS_DEFAULT = 8
 
-# Budgets that all clients of a server share (http/transport/budget.py). SHARE: how many times as much as is free one
+# Budgets that all clients of a server share (model/budget.py). SHARE: how many times as much as is free one
 # token may use; KEYLESS_PART: the part of all for requests without a key; CONNECTION_PART: for one connection.
 BUDGET_SHARE = 2
 BUDGET_KEYLESS_PART = 4

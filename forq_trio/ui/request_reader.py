@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import trio
 
 from forq_trio.http.message import Request
-from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.h1 import BODY, HEAD, IDLE, RequestParser
 from forq_trio.http.transport.response_bytes import CONTINUE, KEEP_DEFAULT
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 from forq_trio.ui.viewer import Viewer
 
 _CONFIG = TransportConfig(

@@ -26,10 +26,10 @@ from hypercorn.utils import parse_socket_addr
 from forq_trio.http.access import client_address
 from forq_trio.http.message import Response
 from forq_trio.http.rejections import counting_refusals
-from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse
 from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.holders import network
 from forq_trio.telemetry.counters import Counters

@@ -7,9 +7,9 @@ answers do not stop the sends and acks of all others. The messages that an answe
 """
 
 from forq_trio.http.message import Response
-from forq_trio.http.transport.budget import Budget, Share
 from forq_trio.http.transport.config import Refuse
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget, Share
 from forq_trio.model.holders import Holder
 
 _REPEATABLE = frozenset(("GET", "HEAD"))

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Generic, Protocol, TypeVar
 
-from forq_trio.http.transport.budget import Budget, Share
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget, Share
 from forq_trio.model.holders import Holder, Kind, at_address
 
 

@@ -16,7 +16,6 @@ import trio
 
 from forq_trio.http.message import Admit, Handler, admit_everybody
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse, TransportConfig, refuse_without_body
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.connections import Connections
@@ -26,6 +25,7 @@ from forq_trio.http.transport.response_bytes import CLOSE, ResponseEncoder
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 
 ACCEPT_ROUND_MAX = 64
 ACCEPT_PAUSE_SECONDS = 0.1

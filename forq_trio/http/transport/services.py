@@ -8,12 +8,12 @@ import trio
 
 from forq_trio.http.message import Admit, Handler, Request, Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import Refuse, TransportConfig
 from forq_trio.http.transport.disconnects import DisconnectWatchers
 from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)

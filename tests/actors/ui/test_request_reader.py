@@ -4,9 +4,9 @@ import h11
 import pytest
 import trio
 
-from forq_trio.http.transport.budget import Budget
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.budget import Budget
 from forq_trio.ui.request_reader import Arrived, Refused, RequestReader
 from forq_trio.ui.viewer import Viewer
 from support.actors import elapse

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from forq_trio.http.forq_api.metrics import Metrics
-from forq_trio.http.transport.budget import Budget
+from forq_trio.model.budget import Budget
 from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.holders import OWNER
 from forq_trio.model.messages import QueueCounts

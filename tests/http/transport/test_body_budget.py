@@ -2,8 +2,8 @@
 
 import tracemalloc
 
-from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.model.budget import Budget
 from forq_trio.model.holders import OWNER
 from support.transport import post, running
 

@@ -4,11 +4,11 @@ import pytest
 import trio
 import trio.testing
 
-from forq_trio.http.transport.budget import Share
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connections import Connections
 from forq_trio.http.transport.http2 import frames
 from forq_trio.model import limits
+from forq_trio.model.budget import Share
 from forq_trio.model.holders import OWNER, Holder, Kind
 from support.transport import get, running
 

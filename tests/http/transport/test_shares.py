@@ -6,10 +6,10 @@ import trio.testing
 
 from forq_trio.http.message import Request, Response
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.budget import Budget, Share
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.http2 import frames
 from forq_trio.model import limits
+from forq_trio.model.budget import Budget, Share
 from forq_trio.model.holders import OWNER, Holder, Kind, at_address, network
 from support.transport import get, post, running
 

@@ -18,7 +18,6 @@ from forq_trio.http.router import Route, Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.throttle import Throttle
 from forq_trio.http.transport.answer_budget import AnswerBudget
-from forq_trio.http.transport.budget import Budget
 from forq_trio.http.transport.config import TransportConfig
 from forq_trio.http.transport.connection import Connection
 from forq_trio.http.transport.connections import Connections
@@ -27,6 +26,7 @@ from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
+from forq_trio.model.budget import Budget
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.messages import NewMessage
 from forq_trio.monitor.ages import Ages

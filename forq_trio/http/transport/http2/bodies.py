@@ -8,12 +8,12 @@ of their own.
 """
 
 from forq_trio.http.message import Request, Response
-from forq_trio.http.transport.budget import Share
 from forq_trio.http.transport.http2.frames import WINDOW_BYTES_DEFAULT, window_update_frame
 from forq_trio.http.transport.http2.output import Output
 from forq_trio.http.transport.http2.stream import Stream
 from forq_trio.http.transport.services import Services
 from forq_trio.model import limits
+from forq_trio.model.budget import Share
 from forq_trio.model.holders import at_address
 
 

@@ -55,6 +55,13 @@ class Budget:
             return fits or self.refuse(Share.ADDRESS)
         return held <= limits.BUDGET_SHARE * (self.size - self.used) or self.refuse(Share.TOKEN)
 
+    def take(self, holder: Holder) -> bool:
+        """Add one; False, and nothing is added, where more would be in use than allowed."""
+        if self.change(holder, 1):
+            return True
+        self._add(holder, -1)
+        return False
+
     def _add(self, holder: Holder, by: int) -> int:
         """Add an amount without a check, and return how much the holder uses."""
         self.used += by

@@ -1,0 +1,76 @@
+"""What a token may use of the inbox and of the parked receivers: never all of it."""
+
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from forq_trio.model.commands import Claim
+from forq_trio.model.errors import Overloaded
+from forq_trio.model.holders import HOLDER, OWNER, Holder, Kind
+from support.actors import SlowCommit, in_a_thread, running_writer
+from support.words import Pending, send
+
+TOKEN = Holder(Kind.TOKEN, "narrow")
+OTHER = Holder(Kind.TOKEN, "other")
+KEYLESS = Holder(Kind.ADDRESS, "192.0.2.1")
+
+
+class Callers:
+    """Calls in tasks of these holders, and what became of them: "waits", "refused" or "served"."""
+
+    def __init__(self, nursery, writer):
+        self.nursery = nursery
+        self.writer = writer
+
+    async def ask(self, holder, command, count):
+        outcomes = ["waits"] * count
+
+        async def one(index):
+            HOLDER.set(holder)
+            try:
+                await self.writer.execute(command)
+                outcomes[index] = "served"
+            except Overloaded:
+                outcomes[index] = "refused"
+
+        for index in range(count):
+            self.nursery.start_soon(one, index)
+            await wait_all_tasks_blocked()
+        return outcomes
+
+
+async def test_a_token_parks_two_thirds_of_the_receivers_and_others_find_a_place(engine, mock_clock) -> None:
+    parks = Claim("q", 1, None, 30_000)
+    async with running_writer(engine, parked_max=12) as writer, trio.open_nursery() as nursery:
+        callers = Callers(nursery, writer)
+        assert (await callers.ask(TOKEN, parks, 12)).count("waits") == 8
+        assert (await callers.ask(OTHER, parks, 12)).count("waits") == 2
+        assert (await callers.ask(OWNER, parks, 1)) == ["waits"]
+        assert (await callers.ask(KEYLESS, parks, 12)).count("waits") == 1
+        assert writer.parked.budget.refused["token"] > 0
+        nursery.cancel_scope.cancel()
+    assert writer.parked.budget.used == 0
+
+
+async def test_a_token_fills_two_thirds_of_the_inbox_and_is_refused_at_once(engine, mock_clock) -> None:
+    async with (
+        running_writer(engine, policy=in_a_thread(), inbox_calls_max=12) as writer,
+        trio.open_nursery() as nursery,
+    ):
+        slow = SlowCommit(engine)
+        first = Pending(nursery, writer, send("in the commit"))
+        await slow.reached()
+        callers = Callers(nursery, writer)
+        tokens = await callers.ask(TOKEN, send("t"), 12)
+        assert (tokens.count("waits"), tokens.count("refused")) == (8, 4)
+        owners = await callers.ask(OWNER, send("o"), 2)
+        assert owners == ["waits", "waits"]
+        slow.go_on()
+        await first.finished()
+        while "waits" in tokens + owners:
+            await trio.lowlevel.checkpoint()
+        assert (tokens.count("served"), owners) == (8, ["served", "served"])
+        assert writer.budgets["inbox"].used == 0
+        again = await callers.ask(TOKEN, send("again"), 1)
+        while "waits" in again:
+            await trio.lowlevel.checkpoint()
+        assert again == ["served"]
