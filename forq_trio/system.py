@@ -297,6 +297,8 @@ async def open_broker(
         check_range("events_max_mib", events_max_mib, 1, limits.EVENTS_MIB_MAX),
     )
     reserve_mib = check_range("disk_reserve_mb", disk_reserve_mb, 0, limits.DISK_RESERVE_MIB_MAX)
+    if reserve_mib:
+        check_range("disk_reserve_mb", reserve_mib, limits.DISK_RESERVE_MIB_MIN, limits.DISK_RESERVE_MIB_MAX)
     engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
     async with open_system(
         engine,

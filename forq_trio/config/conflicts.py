@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from forq_trio.config.settings import SETTINGS, Config
+from forq_trio.model import limits
 
 
 def conflicts(config: Config, given: Container[str]) -> Iterator[str]:
@@ -31,6 +32,11 @@ def conflicts(config: Config, given: Container[str]) -> Iterator[str]:
         yield (
             f"FORQ_SASQUATCH_AUTH: is false, but {config.api_addr} can be reached from other machines; "
             "allowed: true, or an api_addr such as localhost:8080"
+        )
+    if 0 < config.disk_reserve_mb < limits.DISK_RESERVE_MIB_MIN:
+        yield (
+            f"FORQ_DISK_RESERVE_MB: {config.disk_reserve_mb} is less than one commit may need; "
+            f"allowed: 0, or at least {limits.DISK_RESERVE_MIB_MIN}"
         )
     least, most = config.sasquatch_default_max_receives, config.sasquatch_poison_max_receives
     if most < least:

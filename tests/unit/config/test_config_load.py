@@ -431,3 +431,15 @@ def test_an_unreadable_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert all(
         "cannot be read: permission denied; allowed: the path of a readable file" in each for each in found
     )
+
+
+@pytest.mark.parametrize(("mib", "is_valid"), [(0, True), (1, False), (7, False), (8, True)])
+def test_a_reserve_holds_at_least_what_one_commit_may_need(mib, is_valid):
+    """With 1 MiB one commit of sends filled the disk, and claims had no space left."""
+    environ = MINIMAL | {"FORQ_DISK_RESERVE_MB": str(mib)}
+    if is_valid:
+        assert load(environ=environ).config.disk_reserve_mb == mib
+        return
+    with pytest.raises(ConfigError) as raised:
+        load(environ=environ)
+    assert "allowed: 0, or at least 8" in str(raised.value)
