@@ -19,8 +19,8 @@ from support.small_disk import mounted
 
 pytestmark = pytest.mark.process
 
-DISK_MIB = 48
-RESERVE_MIB = 6
+DISK_MIB = 64
+RESERVE_MIB = 8
 CONTENT = 60_000 * "x"
 MESSAGES = "/api/v1/queues/orders/messages"
 
