@@ -1,8 +1,10 @@
 """All request bodies of a server together have a bound: nobody fills its memory with bodies that never end."""
 
+import gc
 import tracemalloc
 
 from forq_trio.http.transport.config import TransportConfig
+from forq_trio.http.transport.http2.protocol import Http2Protocol
 from forq_trio.model.budget import Budget
 from forq_trio.model.holders import OWNER
 from support.transport import post, running
@@ -61,6 +63,13 @@ async def test_nothing_is_kept_of_a_refused_body_while_its_client_reads_the_answ
         finally:
             tracemalloc.stop()
     assert held < clients * len(BODY) // 2
+
+
+async def test_http2_keeps_nothing_that_it_has_read() -> None:
+    async with running(config=TransportConfig(bodies_bytes_max=1)) as transport:
+        assert await post_over_http2(transport) == 503
+        (protocol,) = [each for each in gc.get_objects() if type(each) is Http2Protocol]
+        assert protocol._data == b""
 
 
 async def test_http2_shares_the_budget() -> None:

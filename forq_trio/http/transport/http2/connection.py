@@ -74,20 +74,21 @@ class Http2Connection:
     async def run(self, received: bytes) -> None:
         """Serve until the end; `received` came behind the preface. Cancelled, running requests are cancelled, too."""
         self._owner.deadline = self._protocol.deadline
+        self._protocol.feed(received)
+        del received  # else it is there as long as the connection
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._send)
                 with self._receiving:
-                    await self._serve(received, nursery)
+                    await self._serve(nursery)
                 self._wake()
             if not self._is_gone:
                 await self._linger()
         finally:
             self._protocol.lose_all()
 
-    async def _serve(self, data: bytes, nursery: trio.Nursery) -> None:
+    async def _serve(self, nursery: trio.Nursery) -> None:
         protocol, services = self._protocol, self._services
-        protocol.feed(data)
         has_more = False
         while not protocol.is_done:
             try:
@@ -108,6 +109,7 @@ class Http2Connection:
                     self._lose_client()
                     return
                 protocol.feed(data)
+                del data
 
     def _parse(self, nursery: trio.Nursery, *, in_turn: bool) -> bool:
         """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""

@@ -108,7 +108,7 @@ class Http2Protocol:
             self._portion_frames_left -= 1
             self._read_frame(kind, flags, stream_id, data[offset + frames.FRAME_HEADER_BYTES : end])
             offset = end
-        self._offset = offset
+        self._data, self._offset = data[offset:], 0  # what was read is not kept until more arrives
         self._time_headers(len(data) - offset, offset > begun)
         return False
 
