@@ -1,6 +1,7 @@
 """Stages, publications, and exports of a queue. Our additions to Forq's API."""
 
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import msgspec
@@ -145,24 +146,37 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PublishingEndpoints:
-    """Pages are read in slices, between which others have their turn; long ones a few at a time: decoded they are many
-    times as large.
+    """Pages are read in slices, between which others have their turn; long ones a few at a time, one of each caller:
+    decoded they are many times as large.
     """
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._reading = trio.CapacityLimiter(limits.STAGE_PAGES_READ_MAX)
+        self._reading_of: dict[str, trio.Lock] = {}
 
     async def stage(self, request: Request, queue: str, stage: str, page: str) -> Response:
         """Store a page, all or nothing."""
         self._broker.check_producible(queue)
         number = _number(page, "page")
-        async with self._reading if len(request.body) > limits.READ_SLICE_BYTES else nullcontext():
+        is_long = len(request.body) > limits.READ_SLICE_BYTES
+        async with self._one_at_a_time(request.caller) if is_long else nullcontext():
             messages = await _read_page(request.body)
             for target in {message.dead_letter_queue for message in messages} - {None, ""}:
                 request.principal.check(Scope.PRODUCE, target)
             key = request.principal.key
             return _json(await self._broker.stage(queue, stage, number, messages, key=key))
+
+    @asynccontextmanager
+    async def _one_at_a_time(self, caller: str) -> AsyncIterator[None]:
+        """Wait until no other long page of the caller is read, and few of others: nobody takes all places for long."""
+        lock = self._reading_of.setdefault(caller, trio.Lock())
+        try:
+            async with lock, self._reading:
+                yield
+        finally:
+            if not lock.locked():
+                self._reading_of.pop(caller, None)
 
     async def discard(self, request: Request, queue: str, stage: str) -> Response:
         """204, whether or not it was there."""

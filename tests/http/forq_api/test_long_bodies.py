@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from forq_trio.http.forq_api import publishing
 from forq_trio.http.forq_api.refusals import Refused
@@ -128,3 +129,24 @@ async def test_only_a_few_long_pages_are_read_at_once(api: Api, monkeypatch):
             nursery.start_soon(api.call, "POST", f"q/stages/s/pages/{number}", page)
     assert 1 <= most <= limits.STAGE_PAGES_READ_MAX
     assert api.broker.staging().stages == 1
+
+
+async def test_one_caller_reads_one_long_page_at_a_time(api: Api):
+    endpoints = publishing.PublishingEndpoints(api.broker)
+    order: list[str] = []
+
+    async def read(caller: str) -> None:
+        async with endpoints._one_at_a_time(caller):
+            order.append(caller)
+            await trio.lowlevel.checkpoint()
+            await done.wait()
+
+    done = trio.Event()
+    async with trio.open_nursery() as nursery:
+        for caller in ("many", "many", "many", "one"):
+            nursery.start_soon(read, caller)
+            await trio.testing.wait_all_tasks_blocked()
+        assert order == ["many", "one"]
+        done.set()
+    assert order == ["many", "one", "many", "many"]
+    assert endpoints._reading_of == {}
