@@ -183,6 +183,7 @@ async def empty(shop: Shop) -> None:
     assert shop.stored == 0
 
 
+@pytest.mark.tier2
 async def test_a_disk_that_sends_filled_takes_sends_again_when_the_queue_is_empty(small_disk) -> None:
     """The file stays as long as it was: its free pages are what there is, also for the next process."""
     database = small_disk / "forq.db"

@@ -176,7 +176,7 @@ async def test_it_says_since_when_sends_are_refused_and_how_many(server) -> None
         assert server.writer.refusal == "storage_full"
         server.counters.record_rejection(StorageFull())
         facts = server.guard.facts()
-        assert facts.refused_since == pytest.approx(TrioClock().now_ms(), abs=1)
+        assert facts.refused_since == pytest.approx(TrioClock().now_ms(), abs=1_000)
         assert (facts.refused, facts.reserve_bytes) == (1, KEEP)
         assert facts.wanted_disk_bytes == KEEP + facts.wanted_file_bytes > KEEP + KEEP // 4
         nursery.cancel_scope.cancel()

@@ -167,6 +167,7 @@ def test_a_step_that_fails_leaves_the_old_or_the_new_and_it_can_be_done_again(
     print(f"{refused} of {steps.failing} refused")
 
 
+@pytest.mark.tier2
 def test_a_compaction_cut_or_failed_at_any_step_leaves_a_whole_database(place, steps, monkeypatch) -> None:
     """The name leads to the old file or to the new one, and each has every message."""
     directory = place.fresh()
