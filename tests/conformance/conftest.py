@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from forq_trio.storage.engine import Engine, EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
+from oracle.engine import MemoryEngine
 
 
 @pytest.fixture(params=["memory", "sqlite"])

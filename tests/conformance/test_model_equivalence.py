@@ -28,8 +28,8 @@ from forq_trio.model.messages import (
 )
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, EngineSettings
 from forq_trio.storage.lifecycle import event_bytes
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from oracle.engine import MemoryEngine
 from support.batches import read_events
 from support.effort import count, many_trials
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = ("forq_trio", "pyspark_forq", "tests/oracle")
 
 
 @pytest.fixture(scope="session")
@@ -15,13 +16,13 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def modules() -> dict[str, ast.Module]:
-    """Every module of the package by its name without "forq_trio."; packages by theirs ("" for the whole)."""
-    package = ROOT / "forq_trio"
+    """Every module of our packages by its name, without "forq_trio." where it begins so ("" for that package)."""
     parsed = {}
-    for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        parsed[name] = ast.parse(path.read_text(encoding="utf-8"))
+    for package in map(ROOT.joinpath, PACKAGES):
+        for path in sorted(package.rglob("*.py")):
+            parts = path.relative_to(package.parent).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            parsed[name.removeprefix("forq_trio").lstrip(".")] = ast.parse(path.read_text(encoding="utf-8"))
     return parsed
 
 
@@ -30,7 +31,7 @@ def python_files() -> list[Path]:
     """All Python we keep, tests included."""
     return sorted(
         path
-        for folder in ("forq_trio", "tests", "bench", "examples")
+        for folder in ("forq_trio", "pyspark_forq", "tests", "bench", "examples")
         for path in (ROOT / folder).rglob("*.py")
         if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
     )

@@ -87,7 +87,7 @@ def test_async_means_that_it_may_wait(modules) -> None:
 def test_nothing_is_left_unfinished(root) -> None:
     found = [
         f"{path.relative_to(root)}:{number}: {line.strip()}"
-        for folder in ("forq_trio", "bench", "examples", "script")
+        for folder in ("forq_trio", "pyspark_forq", "bench", "examples", "script")
         for path in sorted((root / folder).rglob("*"))
         if path.is_file() and path.suffix in TEXT_SUFFIXES
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
@@ -107,7 +107,9 @@ def test_tests_wait_for_the_thing_itself(root) -> None:
 
 
 @pytest.mark.parametrize(
-    "folder", ["forq_trio", "tests", "bench", "examples", "script", "docs", ".ci", "."], ids=str
+    "folder",
+    ["forq_trio", "pyspark_forq", "tests", "bench", "examples", "script", "docs", ".ci", "."],
+    ids=str,
 )
 def test_no_path_of_one_machine_is_written_down(root, folder) -> None:
     paths = (root / folder).glob("*") if folder == "." else (root / folder).rglob("*")

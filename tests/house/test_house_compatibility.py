@@ -13,7 +13,7 @@ PROMISE = re.compile(r"\bpromises? [0-9]")
 DOCUMENT = re.compile(r"(?<![\w./-])(?:docs/(?:compatibility/)?)?[\w-]+\.md\b")
 RULE = re.compile(r"\brules? ([1-9][0-9]?)\b", re.IGNORECASE)
 SUFFIXES = {".py", ".md", ".sql", ".toml", ".yaml", ".yml"}
-FOLDERS = ("forq_trio", "tests", "bench", "examples", "script", "docs", ".ci")
+FOLDERS = ("forq_trio", "pyspark_forq", "tests", "bench", "examples", "script", "docs", ".ci")
 
 
 def named(text: str) -> set[str]:

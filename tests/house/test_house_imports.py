@@ -14,6 +14,8 @@ GROUPS = {
     "config": {"config"},
     "seam": {"storage.engine", "storage.reader"},
     "storage": {"storage"},
+    "sqlite": {"storage.sqlite"},
+    "oracle": {"oracle"},
     "actors": {
         "writer_actor",
         "command_kinds",
@@ -39,7 +41,7 @@ GROUPS = {
     "files": {"storage.sqlite.files.check", "storage.sqlite.files.restore", "storage.sqlite.files.compact"},
     "cli": {"cli", "__main__"},
     "client": {"client"},
-    "spark": {"spark"},
+    "spark": {"spark", "pyspark_forq"},
     "embedding": {"worker", "delayed"},
     "names": {""},
 }
@@ -49,7 +51,9 @@ MAY_IMPORT = {
     "config": {"model"},
     "seam": {"model"},
     "storage": {"model", "telemetry", "seam"},
-    "files": {"model", "storage"},
+    "sqlite": {"model", "telemetry", "seam", "storage"},
+    "oracle": {"model", "seam", "storage"},
+    "files": {"model", "storage", "sqlite"},
     "actors": {"model", "telemetry", "seam"},
     "broker": {"model", "telemetry", "seam", "actors", "wire"},
     "monitor": {"model", "telemetry", "seam", "actors", "broker", "wire"},
@@ -71,7 +75,7 @@ MAY_IMPORT = {
         "wire",
         "system",
     },
-    "engines": {"model", "seam", "storage"},
+    "engines": {"model", "seam", "storage", "sqlite"},
     "system": {"model", "telemetry", "seam", "actors", "broker", "monitor", "jobs", "facts", "engines"},
     "app": {
         "model",
@@ -116,6 +120,15 @@ def within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("forq_trio", "pyspark_forq", "oracle")
+
+
+def short_name(module: str) -> str:
+    """The name that a module has among `modules`."""
+    return module.removeprefix("forq_trio").lstrip(".")
+
+
 def group_of(module: str) -> str:
     """The group of the longest name that covers the module."""
     candidates = [
@@ -137,14 +150,13 @@ def imports(modules) -> dict[str, set[str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{name} imports relatively"
-                if within(node.module or "", "forq_trio"):
-                    parent = (node.module or "").removeprefix("forq_trio").lstrip(".")
+                if is_ours(node.module or ""):
+                    parent = short_name(node.module or "")
                     for alias in node.names:
                         child = f"{parent}.{alias.name}".lstrip(".")
                         found.add(child if child in modules else parent)
             elif isinstance(node, ast.Import):
-                ours = (alias.name for alias in node.names if within(alias.name, "forq_trio"))
-                found.update(module.removeprefix("forq_trio").lstrip(".") for module in ours)
+                found.update(short_name(alias.name) for alias in node.names if is_ours(alias.name))
         graph[name] = found - {name}
     return graph
 

@@ -10,7 +10,7 @@ import pytest
 
 from support.tiers import COLLECTED, files_in_no_tier
 
-SOURCES = ("forq_trio", "bench", "examples", "tests")
+SOURCES = ("forq_trio", "pyspark_forq", "bench", "examples", "tests")
 CONFTEST = """
 from support import processes, tiers
 processes.set_signals()

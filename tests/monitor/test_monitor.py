@@ -13,10 +13,10 @@ from forq_trio.monitor.monitor import Monitor
 from forq_trio.monitor.watched import Metric, Watched
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings, Event
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.system import open_system
 from forq_trio.telemetry.counters import Counters
 from forq_trio.wire.queues import QueueHealth
+from oracle.engine import MemoryEngine
 from support.actors import TrioClock, elapse, on_the_loop
 from support.forq_api import Seconds, SetClock
 

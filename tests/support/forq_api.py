@@ -23,10 +23,10 @@ from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine, EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
+from oracle.engine import MemoryEngine
 from support.actors import on_the_loop
 
 SECRET = "s" * 32

@@ -8,8 +8,8 @@ from forq_trio.model.errors import PublicationUnfinished, StorageFull
 from forq_trio.model.messages import NewMessage
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.wire.publishing import Publication, Stage
+from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, running_writer
 
 STAGES = [Stage("q", "s", 1)]

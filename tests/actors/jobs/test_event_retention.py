@@ -8,8 +8,8 @@ from forq_trio.model import limits
 from forq_trio.model.limits import HOUR_MS
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.system import open_system
+from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, on_the_loop
 from support.forq_api import open_api
 

@@ -7,8 +7,8 @@ from forq_trio.jobs.retention import HistoryRetention
 from forq_trio.model import limits
 from forq_trio.model.commands import TrimHistory
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.system import System, open_system
+from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
 
 

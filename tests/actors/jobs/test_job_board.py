@@ -12,9 +12,9 @@ from forq_trio.jobs.runs import JobReport
 from forq_trio.jobs.supervisor import supervise
 from forq_trio.model.errors import Stopping, StorageUnavailable
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import open_system
+from oracle.engine import MemoryEngine
 from support.actors import T0, TrioClock, elapse, on_the_loop
 
 

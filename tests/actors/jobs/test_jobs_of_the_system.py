@@ -10,9 +10,9 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Optimize, Sweep, SweepKind
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.system import open_system
+from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, TrioClock, elapse, on_the_loop
 from support.results import oks
 

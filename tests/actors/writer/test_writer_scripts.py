@@ -22,12 +22,12 @@ from conformance.test_model_equivalence import SETTINGS, Side
 from forq_trio.model.commands import Claim, Produce, Release
 from forq_trio.model.messages import Delivery, NewMessage
 from forq_trio.storage.engine import Batch, BatchResult, Engine
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.waiters import Call
 from forq_trio.writer_actor import WriterActor
+from oracle.engine import MemoryEngine
 from reliability.whole_app.replay import run_seeded
 from support.actors import ObservedEngine, TrioClock, elapse, in_a_thread
 from support.effort import count, many_trials

@@ -7,10 +7,10 @@ from trio.testing import wait_all_tasks_blocked
 from forq_trio.model.commands import Release
 from forq_trio.model.errors import Stopping
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
+from oracle.engine import MemoryEngine
 from support.actors import (
     ObservedEngine,
     SlowCommit,

@@ -11,9 +11,9 @@ from forq_trio.model.access import Scope, digest
 from forq_trio.model.commands import Command, NoteTokenUse
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.open import open_engine
 from forq_trio.system import open_broker, open_system
+from oracle.engine import MemoryEngine
 from support.actors import (
     T0,
     ObservedEngine,

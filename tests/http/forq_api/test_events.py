@@ -14,8 +14,8 @@ from forq_trio.model.commands import SweepKind
 from forq_trio.model.events import EventLines
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from oracle.engine import MemoryEngine
 from support.actors import until
 from support.forq_api import START_MS, Api, json_of, open_api
 

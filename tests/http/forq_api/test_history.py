@@ -5,7 +5,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
+from oracle.engine import MemoryEngine
 from support.forq_api import START_MS, Api, json_of, open_api
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine
 
 

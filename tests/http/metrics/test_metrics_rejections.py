@@ -27,10 +27,10 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import NewMessage, StoredMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.system import open_system
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.rejections import Cause, cause_of
+from oracle.engine import MemoryEngine
 from support.actors import ObservedEngine, SlowCommit, TrioClock, in_a_thread, on_the_loop, recorded, until
 from support.forq_api import make_request
 from support.words import Pending, claim, send

@@ -33,10 +33,10 @@ from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
 from forq_trio.writer_actor import WriterActor
+from oracle.engine import MemoryEngine
 from support.forq_api import SetClock
 
 SECRET = "s" * 32

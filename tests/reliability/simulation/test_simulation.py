@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from forq_trio.storage.engine import Engine, EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from oracle.engine import MemoryEngine
 from reliability.simulation.pipeline import PipelineTrial, small_pages
 from reliability.simulation.trial import Trial, run_trial
 from support.effort import count, many_trials

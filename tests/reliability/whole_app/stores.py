@@ -16,9 +16,9 @@ import apsw
 
 from forq_trio.model.messages import QueueCounts, Status
 from forq_trio.storage.engine import Engine, EngineSettings
-from forq_trio.storage.memory.engine import MemoryEngine
 from forq_trio.storage.rules import NO_GROUP
 from forq_trio.storage.sqlite.engine import SqliteEngine
+from oracle.engine import MemoryEngine
 
 
 class Stored(NamedTuple):

@@ -10,8 +10,8 @@ from forq_trio.model.fingerprints import alike
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.history import end_of_page
-from forq_trio.storage.memory.state import State
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
+from oracle.state import State
 
 
 def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:

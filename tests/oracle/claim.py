@@ -12,10 +12,10 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred, Receiver
-from forq_trio.storage.memory.groups import must_be_held, note_round
-from forq_trio.storage.memory.state import Row
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK
+from oracle.groups import must_be_held, note_round
+from oracle.state import Row
+from oracle.transaction import Transaction
 
 Deliveries = tuple[Delivery, ...]
 HandedOutT = TypeVar("HandedOutT")

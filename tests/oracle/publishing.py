@@ -11,9 +11,6 @@ from forq_trio.storage import apps as rules
 from forq_trio.storage.allowance import Step as Allowed
 from forq_trio.storage.apps import Full
 from forq_trio.storage.engine import DEFERRED, Deferred
-from forq_trio.storage.memory.send import store
-from forq_trio.storage.memory.stages import StoredStage, staging_of
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.publishing import (
     Step,
     admitted,
@@ -24,6 +21,9 @@ from forq_trio.storage.publishing import (
     repeated,
 )
 from forq_trio.storage.rules import Space
+from oracle.send import store
+from oracle.stages import StoredStage, staging_of
+from oracle.transaction import Transaction
 
 
 def staging(tx: Transaction) -> Staging:

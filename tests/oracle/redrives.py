@@ -4,7 +4,7 @@ from forq_trio.model.commands import ForgetRedrive, SaveRedrive
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.redrives import RedriveStep
 from forq_trio.storage import rules
-from forq_trio.storage.memory.transaction import Transaction
+from oracle.transaction import Transaction
 
 
 def save(tx: Transaction, command: SaveRedrive) -> None:

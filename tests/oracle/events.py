@@ -8,9 +8,9 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
 from forq_trio.model.events import KINDS, EventLines
 from forq_trio.storage.lifecycle import LoggedEvent
-from forq_trio.storage.memory.state import State
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.rules import believable_until, retention_steps
+from oracle.state import State
+from oracle.transaction import Transaction
 
 
 def trim(tx: Transaction, command: TrimEvents) -> Removed:

@@ -12,9 +12,9 @@ from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred
-from forq_trio.storage.memory.groups import group_and_position
-from forq_trio.storage.memory.state import FirstSend, Row
-from forq_trio.storage.memory.transaction import Transaction
+from oracle.groups import group_and_position
+from oracle.state import FirstSend, Row
+from oracle.transaction import Transaction
 
 
 def produce(tx: Transaction, command: Produce) -> Produced | QueueFull | Deferred:

@@ -19,10 +19,10 @@ from forq_trio.storage import engine
 from forq_trio.storage.allowance import Allowance, Step
 from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
-from forq_trio.storage.memory.claim import QueueClaims
-from forq_trio.storage.memory.settle import ack_row, release_row
-from forq_trio.storage.memory.state import Page, Row
-from forq_trio.storage.memory.transaction import Transaction
+from oracle.claim import QueueClaims
+from oracle.settle import ack_row, release_row
+from oracle.state import Page, Row
+from oracle.transaction import Transaction
 
 
 def _totals(tx: Transaction) -> ConsumerTotals:

@@ -31,10 +31,10 @@ from forq_trio.model.messages import (
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.consumers import pages_within
-from forq_trio.storage.memory import history_reader
-from forq_trio.storage.memory.events import of_message, page
-from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
+from oracle import history_reader
+from oracle.events import of_message, page
+from oracle.state import Row, State
 
 
 class MemoryReader:

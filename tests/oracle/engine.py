@@ -12,21 +12,21 @@ from forq_trio.model.commands import Claim, Command
 from forq_trio.model.errors import ForqError, StorageUnavailable
 from forq_trio.storage.allowance import Allowances, Step
 from forq_trio.storage.engine import DEFERRED, NO_DURABILITY, Batch, BatchResult, EngineFacts, EngineSettings
-from forq_trio.storage.memory import administration as memory_admin
-from forq_trio.storage.memory import consumers as memory_consumers
-from forq_trio.storage.memory import due as memory_due
-from forq_trio.storage.memory import history as memory_history
-from forq_trio.storage.memory import publishing as memory_publishing
-from forq_trio.storage.memory import redrives as memory_redrives
-from forq_trio.storage.memory import send as memory_send
-from forq_trio.storage.memory import sessions as memory_sessions
-from forq_trio.storage.memory import settle as memory_settle
-from forq_trio.storage.memory.claim import serve
-from forq_trio.storage.memory.events import trim
-from forq_trio.storage.memory.groups import unhold
-from forq_trio.storage.memory.reader import MemoryReader
-from forq_trio.storage.memory.state import Committed, State
-from forq_trio.storage.memory.transaction import Transaction
+from oracle import administration as memory_admin
+from oracle import consumers as memory_consumers
+from oracle import due as memory_due
+from oracle import history as memory_history
+from oracle import publishing as memory_publishing
+from oracle import redrives as memory_redrives
+from oracle import send as memory_send
+from oracle import sessions as memory_sessions
+from oracle import settle as memory_settle
+from oracle.claim import serve
+from oracle.events import trim
+from oracle.groups import unhold
+from oracle.reader import MemoryReader
+from oracle.state import Committed, State
+from oracle.transaction import Transaction
 
 
 def _nothing(tx: Transaction, command: Command[Any]) -> None:

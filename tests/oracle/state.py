@@ -28,9 +28,9 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.lifecycle import LoggedEvent
-from forq_trio.storage.memory.stages import StoredStage, staging_of
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
+from oracle.stages import StoredStage, staging_of
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -21,9 +21,9 @@ from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, within
-from forq_trio.storage.memory.redrives import take_step
-from forq_trio.storage.memory.state import Row
-from forq_trio.storage.memory.transaction import Transaction
+from oracle.redrives import take_step
+from oracle.state import Row
+from oracle.transaction import Transaction
 
 
 def configure(tx: Transaction, command: Configure) -> QueueSettings:

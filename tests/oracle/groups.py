@@ -12,9 +12,9 @@ from forq_trio.model.messages import NewMessage, Status
 from forq_trio.model.queue_settings import Order
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, Step, within
-from forq_trio.storage.memory.state import Row
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import UNHELD
+from oracle.state import Row
+from oracle.transaction import Transaction
 
 
 def group_and_position(tx: Transaction, queue: str, message: NewMessage, seq: int) -> tuple[str | None, int]:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.model.history import FinishedMessage
 from forq_trio.storage.history import one_step, outlived
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.rules import retention_steps
+from oracle.transaction import Transaction
 
 
 def trim(tx: Transaction, command: TrimHistory) -> Removed:

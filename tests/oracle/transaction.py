@@ -19,10 +19,10 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
 from forq_trio.storage.history import outcome_of
-from forq_trio.storage.memory.lifecycle import log
-from forq_trio.storage.memory.state import Row, State
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
+from oracle.lifecycle import log
+from oracle.state import Row, State
 
 
 @dataclass

@@ -13,9 +13,9 @@ from forq_trio.model.messages import (
 )
 from forq_trio.storage import engine
 from forq_trio.storage.allowance import Allowance, Step, within
-from forq_trio.storage.memory.state import Row
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
+from oracle.state import Row
+from oracle.transaction import Transaction
 
 
 def settle(tx: Transaction) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 from forq_trio.model.commands import Ack, AckById, Command, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
-from forq_trio.storage.memory.groups import must_be_held
-from forq_trio.storage.memory.state import Row
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
+from oracle.groups import must_be_held
+from oracle.state import Row
+from oracle.transaction import Transaction
 
 
 def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:

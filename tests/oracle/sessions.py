@@ -3,8 +3,8 @@
 import msgspec
 
 from forq_trio.model.commands import EndSessions, NoteSessionUse, SaveSession
-from forq_trio.storage.memory.transaction import Transaction
 from forq_trio.storage.rules import sessions_to_end
+from oracle.transaction import Transaction
 
 
 def save_session(tx: Transaction, command: SaveSession) -> None:

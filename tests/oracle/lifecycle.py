@@ -2,7 +2,7 @@
 
 from forq_trio.storage.engine import CONSUMED
 from forq_trio.storage.lifecycle import TIMED, LoggedEvent, event_bytes, kind_and_reason
-from forq_trio.storage.memory.state import Row, State
+from oracle.state import Row, State
 
 
 def log(
