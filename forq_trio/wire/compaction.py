@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from forq_trio.wire.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs
 
 CompactionState = Literal["idle", "running", "paused", "done", "stopped", "failed"]
 

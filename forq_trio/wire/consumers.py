@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.access import UNKNOWN
+from forq_trio.model.values import Count, EpochMs, bounded
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.values import Count, EpochMs, bounded
 
 Generation = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "That of the answer to the open.")]
 Number = Annotated[int, bounded(1, limits.SEQUENCE_MAX, "Of a lease: one above the number of the newest.")]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from forq_trio.wire.values import LEFT_OUT
+from forq_trio.model.values import LEFT_OUT
 
 ANSWER_HEADER = "X-Forq-Answer"
 """A request with FULL in this header is answered by Forq's own routes like by ours: with all members there are."""

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.model.events import EventKind
-from forq_trio.wire.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs
 
 
 class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.wire.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs
 
 
 class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

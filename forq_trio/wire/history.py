@@ -6,9 +6,9 @@ from msgspec import Meta, Struct
 
 from forq_trio.model import history as model
 from forq_trio.model.history import FinishedMessage as FinishedMessage
+from forq_trio.model.values import Count
 from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.values import Count
 
 Outcome = Annotated[model.Outcome, Meta(description="How the message ended.")]
 

@@ -10,8 +10,8 @@ from forq_trio.model import messages as model
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import Produced as Produced
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
 from forq_trio.wire.errors import Explanation, Field
-from forq_trio.wire.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
 
 Content = Annotated[
     str,

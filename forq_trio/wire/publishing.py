@@ -8,8 +8,8 @@ from forq_trio.model import limits
 from forq_trio.model.publishing import PublishedVersion as PublishedVersion
 from forq_trio.model.publishing import Stage as Stage
 from forq_trio.model.publishing import Staged as Staged
+from forq_trio.model.values import LEFT_OUT, Count, bounded, text_up_to, up_to
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.values import LEFT_OUT, Count, bounded, text_up_to, up_to
 
 _NAME = "1 to 128 characters of A-Z a-z 0-9 . _ : -"
 

@@ -9,7 +9,7 @@ from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBack
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
 from forq_trio.model.queue_settings import SettingsChange as SettingsChange
-from forq_trio.wire.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs
 
 Level = Literal["broken", "attention", "paused", "fine"]
 Remedy = Literal[

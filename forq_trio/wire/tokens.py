@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.access import ALL_QUEUES, Scope
-from forq_trio.wire.values import EpochMs, text_up_to
+from forq_trio.model.values import EpochMs, text_up_to
 
 TokenName = Annotated[
     str, text_up_to(limits.TOKEN_NAME_LENGTH_MAX, "1 to 64 characters of A-Z a-z 0-9 . _ -")

@@ -14,8 +14,8 @@ from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.model.values import LEFT_OUT_MARK
 from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
-from forq_trio.wire.values import LEFT_OUT_MARK
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
 
