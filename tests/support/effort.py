@@ -35,7 +35,7 @@ class Count(NamedTuple):
     what: str
 
 
-# Of a stride, the smaller is the more: every 97th operation fails, or every 23rd.
+# Of a stride, the smaller is the more: every 150th operation fails, or every 23rd.
 COUNTS = {
     "whole_app_trials": Count(150, 2_000, "simulated trials of the whole application"),
     "writer_trials": Count(15, 100, "simulated trials of the writer, on each engine"),
@@ -46,7 +46,7 @@ COUNTS = {
     "order_histories": Count(10, 40, "random histories of order and deduplication"),
     "power_cuts": Count(60, 300, "power cuts at each durability"),
     "power_cuts_without_syncs": Count(40, 100, "power cuts of an engine that never syncs"),
-    "disk_fault_stride": Count(97, 23, "from one failing disk operation to the next"),
+    "disk_fault_stride": Count(150, 23, "from one failing disk operation to the next"),
     "upgrade_fault_stride": Count(None, 23, "the same while a file is brought up to date"),
     "kills": Count(1, 10, "kills with SIGKILL under load"),
     "spark_kills": Count(1, 10, "kills of a Spark driver, and of a server that Spark uses"),
