@@ -104,13 +104,13 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             history=HistoryRetention(config.history_hours, config.history_max_mib),
             events=EventRetention(config.events_hours, config.events_max_mib),
         ) as system:
-            server = _build_server(config, system, listeners)
+            fit = allow_connections(with_ui=bool(ui_listeners))
+            server = _build_server(config, system, listeners, fit.api)
             system.counters.connections = lambda: server.connections
             system.counters.budgets = lambda: server.budgets | system.writer.budgets
             api_url = _url(config, config.api_addr, server.ports[0])
-            ui = build_ui(
-                config, system, ui_listeners, _tls_context(config, http2=False), api_url, _version()
-            )
+            ui_tls = _tls_context(config, http2=False)
+            ui = build_ui(config, system, ui_listeners, ui_tls, api_url, _version(), fit.ui)
             async with _serving(server, ui, system):
                 _tune_collector()
                 log.log(
@@ -228,7 +228,9 @@ async def _serving(server: Server, ui: Ui | None, system: System) -> AsyncIterat
             log.log(LogEvent.SHUTDOWN_FORCED)
 
 
-def _build_server(config: Config, system: System, listeners: list[socket.socket]) -> Server:
+def _build_server(
+    config: Config, system: System, listeners: list[socket.socket], connections_max: int
+) -> Server:
     admit, handler = _build_handler(config, system)
     refuse = counting_refusals(transport_answer, system.counters)
     if config.log_level == "debug":
@@ -241,7 +243,7 @@ def _build_server(config: Config, system: System, listeners: list[socket.socket]
             http2=config.h2c == "on",
             hsts=config.env == "pro",
             body_bytes_max=_body_bytes_max(config),
-            connections_max=allow_connections(),
+            connections_max=connections_max,
         ),
         admit=admit,
         on_error=_log_request_error,

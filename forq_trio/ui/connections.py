@@ -7,6 +7,8 @@ Rules
   it is refused.
 - Connections with a session are bounded in all, by session, and by access token; there the same is done with those of
   the session or the token.
+- Where the process may have few open files all bounds are lower (`http/transport/open_files.py`). An address has at
+  most half of the keyless connections, and a session or a token half of those with a session.
 """
 
 from collections.abc import Callable
@@ -32,10 +34,18 @@ class Place:
 
 
 class Connections:
-    """All places. address_max: of keyless connections of an address."""
+    """All places. connections_max: in all. by_address: False where a proxy connects for everybody."""
 
-    def __init__(self, address_max: int = limits.UI_CONNECTIONS_AN_ADDRESS_MAX) -> None:
-        self._address_max = address_max
+    def __init__(self, connections_max: int = limits.UI_CONNECTIONS_MAX, *, by_address: bool = True) -> None:
+        keyless_max = max(1, connections_max * limits.UI_KEYLESS_CONNECTIONS_MAX // limits.UI_CONNECTIONS_MAX)
+        sessions_max = max(1, connections_max - keyless_max)
+        half = max(1, sessions_max // 2)
+        self._keyless_max, self._sessions_max = keyless_max, sessions_max
+        self._address_max = (
+            min(limits.UI_CONNECTIONS_AN_ADDRESS_MAX, max(1, keyless_max // 2)) if by_address else keyless_max
+        )
+        self._session_max = min(limits.UI_CONNECTIONS_A_SESSION_MAX, half)
+        self._token_max = min(limits.UI_CONNECTIONS_A_TOKEN_MAX, half)
         self._groups: dict[Group, set[Place]] = {}
         self._uses = 0
 
@@ -47,7 +57,7 @@ class Connections:
         own = _ADDRESS, address
         if not self._free_place(own, self._address_max):
             return None
-        if self._size(_KEYLESS) >= limits.UI_KEYLESS_CONNECTIONS_MAX:
+        if self._size(_KEYLESS) >= self._keyless_max:
             most = max((group for group in self._groups if group[0] == _ADDRESS), key=self._size)
             if not self._free_place(most, self._size(most)):
                 return None
@@ -61,11 +71,11 @@ class Connections:
             return False
         if viewer is not None and viewer.digest != place.session:
             bounds = {
-                ("session", viewer.digest): limits.UI_CONNECTIONS_A_SESSION_MAX,
-                _SESSIONS: limits.UI_CONNECTIONS_MAX - limits.UI_KEYLESS_CONNECTIONS_MAX,
+                ("session", viewer.digest): self._session_max,
+                _SESSIONS: self._sessions_max,
             }
             if viewer.token is not None:
-                bounds["token", viewer.token.digest] = limits.UI_CONNECTIONS_A_TOKEN_MAX
+                bounds["token", viewer.token.digest] = self._token_max
             if not all(self._free_place(group, places_max) for group, places_max in bounds.items()):
                 return False
             self.leave(place)

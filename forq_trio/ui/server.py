@@ -64,8 +64,9 @@ def _refusal(status: int, method: str, path: str) -> Response:
 class UiServer:
     """Accepts connections on `listeners` and serves them until cancelled. connections: how many are open.
 
-    find_viewer: whose session the cookies of a request show. trust_proxy_headers: a proxy says in X-Forwarded-For for
-    whom it asks; its own connections are bounded in all alone. `keyless` and `sessions` are the shares of the loop.
+    find_viewer: whose session the cookies of a request show. connections_max: in all. trust_proxy_headers: a proxy says
+    in X-Forwarded-For for whom it asks; its own connections are bounded in all alone. `keyless` and `sessions` are the
+    shares of the loop.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class UiServer:
         counters: Counters,
         ssl_context: ssl.SSLContext | None = None,
         *,
+        connections_max: int = limits.UI_CONNECTIONS_MAX,
         trust_proxy_headers: bool = False,
     ) -> None:
         self.app = ASGIWrapper(app)
@@ -92,10 +94,7 @@ class UiServer:
         self.sessions = LoopShare(
             limits.UI_SHARE_MAX, limits.UI_BURST_SECONDS, limits.UI_REQUESTS_AT_ONCE, idle_share=1.0
         )
-        keyless_max = limits.UI_KEYLESS_CONNECTIONS_MAX
-        self.places = Connections(
-            keyless_max if trust_proxy_headers else limits.UI_CONNECTIONS_AN_ADDRESS_MAX
-        )
+        self.places = Connections(connections_max, by_address=not trust_proxy_headers)
         counters.ui_connections = lambda: len(self.places)
         counters.ui_loop_seconds = lambda: {
             "arrivals": self.arrivals.spent,

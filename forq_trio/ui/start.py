@@ -59,8 +59,9 @@ def build_ui(
     ssl_context: ssl.SSLContext | None,
     api_url: str,
     version: str,
+    connections_max: int,
 ) -> Ui | None:
-    """The UI on these listeners; None without any."""
+    """The UI on these listeners, for so many connections; None without any."""
     if not listeners:
         return None
     clock = SystemClock()
@@ -96,6 +97,7 @@ def build_ui(
         lambda cookies: site.sessions.find(session_id(cookies)),
         system.counters,
         ssl_context,
+        connections_max=connections_max,
         trust_proxy_headers=config.trust_proxy_headers,
     )
     return Ui(server, hub, (purges, history_purges))

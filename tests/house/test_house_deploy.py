@@ -144,7 +144,9 @@ def test_the_unit(pages: dict[str, str]) -> None:
     service = unit["Service"]
     assert int(service["TimeoutStopSec"]) > FORCED_EXIT_SECONDS
     assert int(service["RestartPreventExitStatus"]) == Exit.USAGE
-    assert int(service["LimitNOFILE"]) >= limits.CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
+    assert int(service["LimitNOFILE"]) >= (
+        limits.CONNECTIONS_MAX + limits.UI_CONNECTIONS_MAX + limits.OPEN_FILES_BESIDE_MAX
+    )
     assert service["Environment"].startswith("FORQ_CONFIG=")
 
 

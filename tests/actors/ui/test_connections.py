@@ -138,3 +138,26 @@ def test_who_leaves_gives_the_place_back_once(client, connections):
 def test_a_connection_that_was_ended_begins_nothing(client, connections):
     client.open(count=ADDRESSES + 1)
     assert not connections.begin(client.places[0], None)
+
+
+def test_where_few_fit_all_bounds_are_lower_and_nobody_has_all_of_a_kind() -> None:
+    connections = Connections(16)
+    client = Client(connections)
+    assert client.open("one", count=8, busy=True) == 2
+    assert client.open("two", count=8, busy=True) == 2
+    assert client.open("three", busy=True) == 0
+    assert client.open("two", busy=True, viewer=session("s")) == 0, (
+        "a session comes over a connection without one"
+    )
+    for place in client.places[:4]:
+        connections.leave(place)
+    assert sum(client.open(busy=True, viewer=session("s")) for _ in range(10)) == 6
+    assert sum(client.open(busy=True, viewer=session("t")) for _ in range(10)) == 6
+    assert client.open(viewer=session("u")) == 0
+    assert len(connections) == 12
+
+
+def test_where_one_fits_there_is_one() -> None:
+    client = Client(Connections(1))
+    assert client.open() == 1
+    assert client.open(viewer=session("s")) == 1

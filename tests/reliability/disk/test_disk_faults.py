@@ -1,8 +1,8 @@
 """Promise 1 on a disk that fails: at whichever operation, the engine goes on as if it had not been asked, or it ends,
 for nobody knows; and the file holds exactly what was committed.
 
-Every 150th operation of a life fails (FORQ_TEST_EFFORT: every 23rd and less), others in each run; in the soak as many as
-there is time for. Each fails alone, and with all that come after it until the engine has refused something.
+Every 150th operation of a life fails (FORQ_TEST_EFFORT: every 23rd and less), others in each run; in the soak as many
+as there is time for. Each fails alone, and with all that come after it until the engine has refused something.
 """
 
 import tempfile

@@ -27,9 +27,12 @@ def request(method: str, path: str, body: object = None, *headers: str, key: str
     return "\r\n".join([*lines, "", ""]).encode() + raw
 
 
-def connect(port: int, *, receive_buffer_bytes: int | None = None) -> socket.socket:
-    """A connection. receive_buffer_bytes: how little the kernel takes for us while we do not read."""
+def connect(port: int, *, receive_buffer_bytes: int | None = None, source: str = "") -> socket.socket:
+    """A connection. receive_buffer_bytes: how little the kernel takes for us while we do not read. source: from this
+    address.
+    """
     connected = socket.socket()
+    connected.bind((source, 0))
     if receive_buffer_bytes is not None:
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
     connected.settimeout(120)
