@@ -158,15 +158,21 @@ class Compaction:
         self._on_given_back()
 
     async def _step(self) -> None:
-        """At most one checkpoint long: pausing and stopping are noticed after each."""
-        pages = -(-(self._info.goal_bytes - self._info.given_back_bytes) // limits.LOG_PAGE_BYTES)
+        """At most one checkpoint long: pausing and stopping are noticed after each.
+
+        What is free is known as of the last checkpoint. Where somebody asked, the first step says what is free now.
+        """
+        info = self._info
+        pages = -(-(info.goal_bytes - info.given_back_bytes) // limits.LOG_PAGE_BYTES)
+        sets_goal = not info.automatic and info.given_back_bytes == 0
         done = Compacted(0, 0)
-        if pages > 0:
-            done = await self._writer.execute(Compact(pages))
+        if pages > 0 or sets_goal:
+            done = await self._writer.execute(Compact(max(1, pages)))
         if done.pages:
             given = self._info.given_back_bytes + done.pages * limits.LOG_PAGE_BYTES
+            goal = given + done.free_pages * limits.LOG_PAGE_BYTES if sets_goal else self._info.goal_bytes
             self._info = msgspec.structs.replace(
-                self._info, given_back_bytes=given, goal_bytes=max(given, self._info.goal_bytes)
+                self._info, given_back_bytes=given, goal_bytes=max(given, goal)
             )
         if self._info.state == "running" and not (done.pages and done.free_pages):
             self._end("done")

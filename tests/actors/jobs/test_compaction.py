@@ -68,6 +68,21 @@ async def test_free_pages_go_back_to_the_disk_and_every_message_stays(path) -> N
     assert (await trio.Path(path).stat()).st_size < 2 * limits.MIB
 
 
+async def test_what_became_free_since_the_last_checkpoint_is_given_back_too(path) -> None:
+    async with purged(path) as (system, _):
+        system.compaction.start()
+        await until(lambda: system.compaction.state().state == "done")
+        await system.jobs.run_now("checkpoint")
+        await system.broker.produce_many("q", [NewMessage("x" * 40_000)] * 100)
+        await system.broker.purge("q")
+        known = system.compaction.state().free_bytes
+        assert known < limits.MIB
+        system.compaction.start()
+        await until(lambda: system.compaction.state().state == "done")
+        ended = system.compaction.state()
+        assert ended.given_back_bytes == ended.goal_bytes > known + 3 * limits.MIB
+
+
 async def test_a_step_is_bounded_and_others_are_served_between_two(path) -> None:
     """While a compaction runs, sends never wait for more than one step."""
     async with purged(path) as (system, engine):
