@@ -14,7 +14,7 @@ from time import perf_counter
 
 from pyspark.sql import SparkSession
 
-from forq_trio.spark import session
+from pyspark_forq import session
 
 CORES = 2
 WARM_UP_MESSAGES = 1_000

@@ -88,7 +88,7 @@ def archive(
     need_spark()
     last = _kept(url, tables)
     with quiet_spark("archive", dict(conf)) as spark, progress_bar("archive") as show:
-        from forq_trio.spark.pipelines.archive import archive as run
+        from pyspark_forq.pipelines.archive import archive as run
 
         done = run(
             spark, archive, url=url, queue=queue, tables=tuple(last), follow=follow, last=last, show=show
@@ -133,7 +133,7 @@ def compact(archive: str, before: str | None, as_json: bool) -> int:
             before = date.fromisoformat(before).isoformat()
         except ValueError:
             raise click.UsageError(f"{before!r} is not a date such as 2026-11-23") from None
-    from forq_trio.spark.pipelines.compact import compact as run
+    from pyspark_forq.pipelines.compact import compact as run
 
     with progress_bar("compact") as show:
         done = run(archive, before=before, show=show)
@@ -186,8 +186,8 @@ def report(
     if archive is None:
         connect(url).close()
     with quiet_spark("report", dict(conf)) as spark, progress_bar("report") as show:
-        from forq_trio.spark.pipelines.report.write import events_of
-        from forq_trio.spark.pipelines.report.write import report as run
+        from pyspark_forq.pipelines.report.write import events_of
+        from pyspark_forq.pipelines.report.write import report as run
 
         events = events_of(spark, url=url, archive=archive, **chosen)
         source = f"the server {url}" if archive is None else f"the archive {Path(archive).name}"
@@ -238,7 +238,7 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
     need_spark()
     connect(url).close()
     with quiet_spark("replay", dict(conf)) as spark, progress_bar("replay") as show:
-        from forq_trio.spark.pipelines.replay import replay as run
+        from pyspark_forq.pipelines.replay import replay as run
 
         done = run(spark, queue, url=url, show=show, **chosen)
     if as_json:
@@ -300,7 +300,7 @@ def load(
     need_spark()
     connect(url).close()
     with quiet_spark("load", dict(conf)) as spark, progress_bar("load") as show:
-        from forq_trio.spark.pipelines.load import load as run
+        from pyspark_forq.pipelines.load import load as run
 
         done = run(spark, dataset, queue, url=url, columns=dict(columns), show=show, **chosen)
     if as_json:

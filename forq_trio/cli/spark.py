@@ -33,7 +33,7 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
     Errors leave as one sentence; a Failure of Spark's own ends with where the log is.
     """
     need_spark()
-    from forq_trio.spark.pipelines.loggers import send_query_logs_to
+    from pyspark_forq.pipelines.loggers import send_query_logs_to
 
     descriptor, path = tempfile.mkstemp(prefix="forq-spark-", suffix=".log")
     try:
@@ -64,7 +64,7 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
 @contextmanager
 def _words(log: str) -> Iterator[None]:
     """Spark's errors, and those of tasks, leave the body as sentences of ours."""
-    from forq_trio.spark.errors import ForqDataSourceError, reason_of
+    from pyspark_forq.errors import ForqDataSourceError, reason_of
 
     try:
         yield
@@ -83,7 +83,7 @@ def _words(log: str) -> Iterator[None]:
 
 def _started(name: str, conf: dict[str, str], log: int) -> Any:
     """A session. Its JVM writes to `log` as long as it lives, because it inherits that as its standard streams."""
-    from forq_trio.spark import session
+    from pyspark_forq import session
 
     settings = _SETTINGS | ({} if "spark.master" in conf else _HERE) | conf
     with progress_bar(f"{name}: starting Spark"), _streams_to(log):

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from markupsafe import Markup
 from msgspec import Struct
 
+from forq_trio.drawing import format
+from forq_trio.drawing.unseen import visible
 from forq_trio.model.limits import KIB
-from forq_trio.ui import format
-from forq_trio.ui.unseen import visible
 
 CONTENT_SHOWN_BYTES_MAX = 64 * KIB
 HEX_BYTES_MAX = 16 * KIB

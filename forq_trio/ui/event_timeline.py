@@ -4,8 +4,8 @@ has gone. Of many the ones between the first and the latest are folded.
 
 from collections.abc import Sequence
 
+from forq_trio.drawing import format
 from forq_trio.model.events import EventKind
-from forq_trio.ui import format
 from forq_trio.ui.timeline import Entry, Step
 from forq_trio.wire.events import MessageEvent
 

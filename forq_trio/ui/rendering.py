@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from quart import Response
 
+from forq_trio.drawing import charts, format
+from forq_trio.drawing.unseen import visible
 from forq_trio.model.access import Scope
-from forq_trio.ui import charts, format
 from forq_trio.ui.cells import Cells
-from forq_trio.ui.unseen import visible
 
 _COMPRESSED_BYTES_MIN = 1_024
 _COMPRESSION_LEVEL = 3

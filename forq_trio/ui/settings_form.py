@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from forq_trio.config.settings import Config
+from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages import (
@@ -27,7 +28,6 @@ from forq_trio.model.queue_settings import (
     SettingsChange,
     check_change,
 )
-from forq_trio.ui import format
 from forq_trio.ui.durations import parse_count, parse_duration, parse_durations, parse_size
 
 OVERFLOWS = {

@@ -1,7 +1,7 @@
 """The settings of a queue in words, for the side of its page. Plain functions."""
 
+from forq_trio.drawing import format
 from forq_trio.model.queue_settings import QueueRules, QueueSettings
-from forq_trio.ui import format
 from forq_trio.ui.settings_form import ORDERS, OVERFLOWS, back_off_words
 
 

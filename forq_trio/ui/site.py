@@ -9,6 +9,7 @@ from quart import Response, g, request
 
 from forq_trio.broker.broker import Broker
 from forq_trio.config.settings import Config
+from forq_trio.drawing.chart_views import RANGES, range_default
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
 from forq_trio.monitor.monitor import Monitor
@@ -16,7 +17,6 @@ from forq_trio.system import System
 from forq_trio.telemetry.counters import Counters
 from forq_trio.ui import csrf
 from forq_trio.ui.cells import Cells
-from forq_trio.ui.chart_views import RANGES, range_default
 from forq_trio.ui.directory import Directory
 from forq_trio.ui.live.hub import LiveHub
 from forq_trio.ui.purges import Purges

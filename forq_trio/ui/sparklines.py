@@ -3,9 +3,9 @@
 import trio
 from markupsafe import Markup
 
+from forq_trio.drawing import charts
 from forq_trio.model import limits
 from forq_trio.monitor.history import History
-from forq_trio.ui import charts
 
 _SECONDS = 30.0
 _LABEL = "ready messages in the last hour"

@@ -7,6 +7,7 @@ than ATTEMPTS_SHOWN_MAX failed attempts the older ones are folded.
 
 from msgspec import Struct
 
+from forq_trio.drawing import format
 from forq_trio.model.limits import FAILURES_PER_MESSAGE_MAX
 from forq_trio.model.messages import (
     LEASE_ENDED,
@@ -15,7 +16,6 @@ from forq_trio.model.messages import (
     REASON_OVERFLOW,
     Failure,
 )
-from forq_trio.ui import format
 from forq_trio.wire.messages import MessageInfo
 
 ATTEMPTS_SHOWN_MAX = 4

@@ -56,9 +56,8 @@ def test_the_architecture_names_every_package_and_nothing_else(root) -> None:
     }
     assert there - {"__init__", "__main__", "version"} - listed == set()
     places = listed | {path for path in paths_named(text) if not path.startswith("/")}
-    assert {
-        place for place in places if not ((package / place).exists() or (package / f"{place}.py").exists())
-    } == set()
+    named = {place: (package / place, package / f"{place}.py", root / place) for place in places}
+    assert {place for place, paths in named.items() if not any(path.exists() for path in paths)} == set()
 
 
 def test_a_path_that_does_not_exist_is_found(root) -> None:

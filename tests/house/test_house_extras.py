@@ -107,7 +107,7 @@ def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
             waiting += imports[name]
             continue
         top = name.partition(".")[0]
-        if top not in sys.stdlib_module_names and top != "forq_trio":
+        if top not in sys.stdlib_module_names and top not in ("forq_trio", "pyspark_forq"):
             found |= {canonicalize_name(each) for each in distributions.get(top, [top])}
     return found
 
@@ -122,7 +122,7 @@ def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
         case "embed":
             return {homes[name] for name in EMBEDDED}
         case "spark":
-            return commands | {name for name in imports if name.startswith("spark.")}
+            return commands | {name for name in imports if name.startswith("pyspark_forq")}
     return commands
 
 

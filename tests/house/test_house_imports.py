@@ -34,14 +34,14 @@ GROUPS = {
     "wire": {"wire"},
     "http": {"http"},
     "ui": {"ui"},
-    "drawing": {"ui.charts", "ui.chart_views", "ui.format", "ui.unseen"},
+    "drawing": {"drawing"},
     "engines": {"storage.open"},
     "system": {"system"},
     "app": {"app"},
     "files": {"storage.sqlite.files.check", "storage.sqlite.files.restore", "storage.sqlite.files.compact"},
     "cli": {"cli", "__main__"},
     "client": {"client"},
-    "spark": {"spark", "pyspark_forq"},
+    "spark": {"pyspark_forq"},
     "embedding": {"worker", "delayed"},
     "names": {""},
 }
@@ -107,11 +107,11 @@ AT_HOME = {
     "click": ("cli",),
     "rich": ("cli",),
     "hypercorn": ("ui",),
-    "jinja2": ("ui", "spark"),
+    "jinja2": ("ui", "pyspark_forq"),
     "quart": ("ui",),
     "quart_trio": ("ui",),
-    "pyspark": ("spark",),
-    "pyarrow": ("spark",),
+    "pyspark": ("pyspark_forq",),
+    "pyarrow": ("pyspark_forq",),
 }
 DIALECTS = ("http.forq_api", "http.sasquatch_api", "http.sqs_api")
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from forq_trio.spark import session
+from pyspark_forq import session
 
 
 def main(url: str, source: str, target: str, directory: Path) -> None:

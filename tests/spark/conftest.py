@@ -14,7 +14,7 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from forq_trio.spark import server, session
+from pyspark_forq import server, session
 from spark.support import Server, running
 from support.real_server import SECRET
 

@@ -19,19 +19,19 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-import forq_trio.spark
+import pyspark_forq
 from forq_trio.client.types import NewMessage, Stage
 from forq_trio.model.limits import CONTENT_BYTES_MAX
-from forq_trio.spark.columns import check_columns
-from forq_trio.spark.errors import ForqDataSourceError, ForqSchemaError, reason_of
-from forq_trio.spark.messages import OPEN_BYTES_MAX, messages_of, pages_of
-from forq_trio.spark.options import parsed
-from forq_trio.spark.ranges import Range, cut, tasks_for
-from forq_trio.spark.rows import arrow_schema, batch_of
-from forq_trio.spark.schemas import schema_of
-from forq_trio.spark.writing import TaskStages, publish
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.limits import STAGE_PAGE_MESSAGES_MAX
+from pyspark_forq.columns import check_columns
+from pyspark_forq.errors import ForqDataSourceError, ForqSchemaError, reason_of
+from pyspark_forq.messages import OPEN_BYTES_MAX, messages_of, pages_of
+from pyspark_forq.options import parsed
+from pyspark_forq.ranges import Range, cut, tasks_for
+from pyspark_forq.rows import arrow_schema, batch_of
+from pyspark_forq.schemas import schema_of
+from pyspark_forq.writing import TaskStages, publish
 
 TEXT_TYPE, INT, LONG, TIME = StringType(), IntegerType(), LongType(), TimestampType()
 TEXT = {"content": TEXT_TYPE}
@@ -214,12 +214,12 @@ def test_small_reads_have_one_task_and_large_ones_some() -> None:
 
 
 def test_our_words_are_found_in_what_spark_says() -> None:
-    said = "[ERROR] Failed: Traceback\n  File x\nforq_trio.spark.errors.ForqSchemaError: our words\n SQLSTATE: 38000"
+    said = "[ERROR] Failed: Traceback\n  File x\npyspark_forq.errors.ForqSchemaError: our words\n SQLSTATE: 38000"
     assert reason_of(ForqDataSourceError(said)) == "our words"
     assert reason_of(ValueError("another")) is None
 
 
 def test_the_package_has_the_pipelines_as_functions() -> None:
     names = {"archive", "archived", "compact", "load", "reason_of", "replay", "report", "session"}
-    assert names < set(forq_trio.spark.__all__)
-    assert all(callable(getattr(forq_trio.spark, name)) for name in forq_trio.spark.__all__)
+    assert names < set(pyspark_forq.__all__)
+    assert all(callable(getattr(pyspark_forq, name)) for name in pyspark_forq.__all__)

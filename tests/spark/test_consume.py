@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from forq_trio.spark import reason_of
+from pyspark_forq import reason_of
 from spark.queries import drained, stream, uncommit
 from spark.support import Server, running
 from spark.test_reads import ODD

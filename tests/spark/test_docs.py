@@ -11,17 +11,17 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import StructType
 
-import forq_trio.spark
+import pyspark_forq
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.spark import archive, load, replay
-from forq_trio.spark.columns import COLUMNS
-from forq_trio.spark.options import EVERYWHERE, LOGS, OPTIONS, READ_USES, STREAM_USES, Options
-from forq_trio.spark.pipelines.report import tables
-from forq_trio.spark.pipelines.report.write import events_of
-from forq_trio.spark.schemas import schema_of
 from forq_trio.storage.sqlite.files.check import backup_file
 from forq_trio.storage.sqlite.files.restore import restore_file
+from pyspark_forq import archive, load, replay
+from pyspark_forq.columns import COLUMNS
+from pyspark_forq.options import EVERYWHERE, LOGS, OPTIONS, READ_USES, STREAM_USES, Options
+from pyspark_forq.pipelines.report import tables
+from pyspark_forq.pipelines.report.write import events_of
+from pyspark_forq.schemas import schema_of
 from spark.queries import drained, stream
 from spark.support import running
 from support.real_server import environment
@@ -240,11 +240,9 @@ def test_the_scopes_of_the_page_are_enough(spark, shared, queue, tmp_path, row) 
 
 
 def test_the_functions_of_pipelines_are_there() -> None:
-    found = re.findall(
-        r"`forq_trio\.spark\.(\w+)`", "".join(cell for row in rows("Pipelines") for cell in row)
-    )
+    found = re.findall(r"`pyspark_forq\.(\w+)`", "".join(cell for row in rows("Pipelines") for cell in row))
     assert found == ["archive", "compact", "report", "replay", "load"]
-    assert all(callable(getattr(forq_trio.spark, name)) for name in found)
+    assert all(callable(getattr(pyspark_forq, name)) for name in found)
 
 
 @pytest.mark.tier2

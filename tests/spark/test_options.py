@@ -2,8 +2,8 @@
 
 import pytest
 
-from forq_trio.spark.errors import ForqOptionError
-from forq_trio.spark.options import Options, likely_uses, parsed
+from pyspark_forq.errors import ForqOptionError
+from pyspark_forq.options import Options, likely_uses, parsed
 
 QUEUE = {"queue": "q"}
 CONSUMER = {"queue": "q", "consumer": "c"}

@@ -9,9 +9,9 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 
 from pyarrow import dataset
 
-from forq_trio.spark.pipelines.archive import ArchiveWriter, archived, start
-from forq_trio.spark.pipelines.archive_files import ArchiveError, ArchiveFiles
-from forq_trio.spark.pipelines.compact import compact
+from pyspark_forq.pipelines.archive import ArchiveWriter, archived, start
+from pyspark_forq.pipelines.archive_files import ArchiveError, ArchiveFiles
+from pyspark_forq.pipelines.compact import compact
 from spark.event_frames import SCHEMA, event
 
 DAY_SECONDS = 86_400

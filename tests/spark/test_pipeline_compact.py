@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import dataset
 
-from forq_trio.spark.pipelines.archive_files import ArchiveError, ArchiveFiles
-from forq_trio.spark.pipelines.compact import compact
+from pyspark_forq.pipelines.archive_files import ArchiveError, ArchiveFiles
+from pyspark_forq.pipelines.compact import compact
 
 DAY = "2026-11-20"
 BEFORE = "2026-11-21"

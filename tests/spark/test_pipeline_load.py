@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.spark.pipelines.load import load
-from forq_trio.spark.pipelines.owners import check_owner
+from pyspark_forq.pipelines.load import load
+from pyspark_forq.pipelines.owners import check_owner
 
 
 def test_files_are_loaded_once_and_later_ones_after_them(spark, shared, queue, tmp_path) -> None:

@@ -9,8 +9,8 @@ pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[sp
 from pyspark.sql import functions as f
 
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.spark.pipelines.archive import archive
-from forq_trio.spark.pipelines.replay import in_order, replay
+from pyspark_forq.pipelines.archive import archive
+from pyspark_forq.pipelines.replay import in_order, replay
 from spark.support import Server, running
 
 

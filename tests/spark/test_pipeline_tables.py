@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
-from forq_trio.spark.pipelines.report import facts, tables
-from forq_trio.spark.pipelines.report.page import render
+from pyspark_forq.pipelines.report import facts, tables
+from pyspark_forq.pipelines.report.page import render
 from spark.event_frames import SCHEMA, at, event
 
 # A message that is acked at once, one that fails twice and becomes a dead letter, which is redriven, and an ack of a

@@ -10,16 +10,16 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from forq_trio import ForqClient
 from forq_trio.model.clock import SystemClock
-from forq_trio.spark.consume import ConsumeReader
-from forq_trio.spark.errors import ForqDataLoss, ForqDataSourceError
-from forq_trio.spark.logs import LogReader, LogStreamReader
-from forq_trio.spark.options import parsed
-from forq_trio.spark.ranges import Range
-from forq_trio.spark.schemas import schema_of
-from forq_trio.spark.source import ForqDataSource
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import SQLITE_PREFIX, open_engine
 from forq_trio.system import open_system
+from pyspark_forq.consume import ConsumeReader
+from pyspark_forq.errors import ForqDataLoss, ForqDataSourceError
+from pyspark_forq.logs import LogReader, LogStreamReader
+from pyspark_forq.options import parsed
+from pyspark_forq.ranges import Range
+from pyspark_forq.schemas import schema_of
+from pyspark_forq.source import ForqDataSource
 from support.in_process import in_process_server
 from support.real_server import SECRET
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.errors import PySparkException
 
-from forq_trio.spark import reason_of
+from pyspark_forq import reason_of
 
 ODD = ["", 'ä😀\u2028\0\\"', '{"json": [1, 2]}', "line\nline\r\n\ttab", "x" * 262_144, "é" * 131_072]
 

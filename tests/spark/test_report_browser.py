@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not here (pip install -e '.[spark]')")
 
-from forq_trio.spark.pipelines.report import facts
-from forq_trio.spark.pipelines.report.page import REASON_SHOWN_LENGTH_MAX, render
-from forq_trio.ui.unseen import visible
+from forq_trio.drawing.unseen import visible
+from pyspark_forq.pipelines.report import facts
+from pyspark_forq.pipelines.report.page import REASON_SHOWN_LENGTH_MAX, render
 from spark.event_frames import SCHEMA, event
 from support.browser import PHONE, axe, guarded_page, sideways_pixels
 from support.showcase import ENEMIES

@@ -5,9 +5,9 @@ from threading import Thread
 import pytest
 
 from forq_trio import ForqClient
-from forq_trio.spark.errors import ForqDataSourceError
-from forq_trio.spark.options import parsed
-from forq_trio.spark.server import ask, in_our_words
+from pyspark_forq.errors import ForqDataSourceError
+from pyspark_forq.options import parsed
+from pyspark_forq.server import ask, in_our_words
 from spark.support import running
 
 

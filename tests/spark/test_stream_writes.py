@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from forq_trio.spark import reason_of
+from pyspark_forq import reason_of
 from spark.queries import stream, uncommit
 from spark.support import Server
 

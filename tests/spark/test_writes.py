@@ -4,7 +4,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
-from forq_trio.spark import reason_of
+from pyspark_forq import reason_of
 from spark.test_reads import ODD
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from forq_trio.ui.unseen import visible
+from forq_trio.drawing.unseen import visible
 from support.real_server import SECRET
 
 WAIT_SECONDS = 30

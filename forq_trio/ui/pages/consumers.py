@@ -2,10 +2,10 @@
 
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ConsumerNotFound, MessageNotFound
 from forq_trio.model.messages import check_queue_name
-from forq_trio.ui import format
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to
 from forq_trio.ui.site import Site

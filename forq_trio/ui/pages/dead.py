@@ -6,8 +6,8 @@ from typing import Any
 from msgspec import Struct
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
 from forq_trio.model.messages import QueueCounts
-from forq_trio.ui import format
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.directory import Known
 from forq_trio.ui.site import Site

@@ -4,10 +4,10 @@ from typing import Any
 
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueNotEmpty, ServiceError
 from forq_trio.model.messages import check_queue_name
-from forq_trio.ui import format
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.queue import back_to, check_known
 from forq_trio.ui.site import Site

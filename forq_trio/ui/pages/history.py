@@ -6,12 +6,13 @@ from typing import Any
 from msgspec import Struct
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
 from forq_trio.model.messages import MessageFilter, check_queue_name
-from forq_trio.ui import content, format
+from forq_trio.ui import content
 from forq_trio.ui.event_timeline import event_timeline
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.pages.emptying import is_about

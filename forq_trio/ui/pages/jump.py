@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import MessageFilter, is_message_id
-from forq_trio.ui import format
 from forq_trio.ui.site import Site, see_other
 
 NAMES_MAX = 20

@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct, structs
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MessageNotFound
@@ -21,7 +22,6 @@ from forq_trio.model.messages import (
     is_message_id,
 )
 from forq_trio.ui.site import Site
-from forq_trio.ui.unseen import visible
 from forq_trio.ui.viewer import Viewer
 
 STATES = ("all", "ready", "delayed", "processing", "held", "failed")

@@ -8,13 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
+from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import QueueCounts
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.watched import Metric
-from forq_trio.ui import format
 from forq_trio.ui.cells import Cells
-from forq_trio.ui.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.ui.directory import Known
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary

@@ -7,14 +7,15 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from quart import Blueprint, Response, request
 
+from forq_trio.drawing import format
+from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueNotFound
 from forq_trio.model.messages import QueueCounts, check_queue_name, is_dead_letter_queue
 from forq_trio.monitor.history import Range, Series
 from forq_trio.monitor.watched import Metric
-from forq_trio.ui import curl, format
+from forq_trio.ui import curl
 from forq_trio.ui.cells import Cells
-from forq_trio.ui.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.settings_words import default_ones, set_ones
 from forq_trio.ui.site import Site

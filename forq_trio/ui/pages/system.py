@@ -8,13 +8,13 @@ from quart import Blueprint, Response
 
 from forq_trio.config.report import shown_value
 from forq_trio.config.settings import SETTINGS
+from forq_trio.drawing import charts, format
 from forq_trio.facts import SystemFacts
 from forq_trio.jobs.compaction import BYTES_MIN
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
 from forq_trio.telemetry.rejections import Cause
-from forq_trio.ui import charts, format
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.freeing import what_frees_space
 from forq_trio.ui.site import Site

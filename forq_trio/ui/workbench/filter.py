@@ -6,6 +6,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from forq_trio.drawing import format
+from forq_trio.drawing.unseen import visible
 from forq_trio.model import limits
 from forq_trio.model.messages import (
     REASON_EXPIRED,
@@ -13,8 +15,6 @@ from forq_trio.model.messages import (
     REASON_OVERFLOW,
     MessageFilter,
 )
-from forq_trio.ui import format
-from forq_trio.ui.unseen import visible
 from forq_trio.wire.dead_letters import AppliedFilter, DeadLetterFilter
 
 AGES: Mapping[str, tuple[int, str]] = {

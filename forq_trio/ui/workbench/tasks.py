@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from forq_trio.ui import format
+from forq_trio.drawing import format
 from forq_trio.ui.workbench.filter import ALL_WORDS, task_words
 from forq_trio.wire.dead_letters import RedriveInfo
 

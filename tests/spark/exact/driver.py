@@ -54,7 +54,7 @@ class Driver:
 
 def main(url: str, folder: str) -> None:
     """Run the queries to their end."""
-    from forq_trio.spark import session
+    from pyspark_forq import session
     from spark.exact.round_trips import take_round
     from support.real_server import SECRET
 

@@ -9,12 +9,12 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from forq_trio.spark import reason_of
-from forq_trio.spark.consume import ConsumeReader
-from forq_trio.spark.errors import ForqConsumerFenced
-from forq_trio.spark.logs import LogStreamReader
-from forq_trio.spark.options import parsed
-from forq_trio.spark.schemas import schema_of
+from pyspark_forq import reason_of
+from pyspark_forq.consume import ConsumeReader
+from pyspark_forq.errors import ForqConsumerFenced
+from pyspark_forq.logs import LogStreamReader
+from pyspark_forq.options import parsed
+from pyspark_forq.schemas import schema_of
 from spark.queries import drained, stream
 from spark.support import Server, running
 from spark.test_reads import ODD

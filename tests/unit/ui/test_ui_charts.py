@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 from markupsafe import Markup
 
-from forq_trio.ui import charts
-from forq_trio.ui.chart_views import Line, make_chart
+from forq_trio.drawing import charts
+from forq_trio.drawing.chart_views import Line, make_chart
 
 
 class Series(NamedTuple):

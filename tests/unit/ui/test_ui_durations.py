@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forq_trio.ui import format
+from forq_trio.drawing import format
 from forq_trio.ui.durations import parse_count, parse_duration, parse_durations, parse_size
 
 DURATIONS = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.ui import format
+from forq_trio.drawing import format
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forq_trio.ui.chart_views import YOUNG_MS, range_default
+from forq_trio.drawing.chart_views import YOUNG_MS, range_default
 from forq_trio.ui.pages.overview import headline, levels_in_words
 from forq_trio.ui.summary import Summary
 

@@ -5,7 +5,7 @@ from typing import NoReturn
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from forq_trio.spark.errors import ForqDataSourceError
+from pyspark_forq.errors import ForqDataSourceError
 
 
 class RefusedStream(DataSourceStreamReader):

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from forq_trio.ui import charts
+from forq_trio.drawing import charts
 
 RANGES = {"10m": "10 min", "1h": "1 h", "24h": "24 h"}
 YOUNG_MS = 30 * 60_000

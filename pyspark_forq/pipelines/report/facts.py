@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as f
 
-from forq_trio.spark.pipelines.report import tables
+from pyspark_forq.pipelines.report import tables
 
 TOP = 20
 STEPS_MAX = 120

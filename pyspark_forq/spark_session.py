@@ -5,7 +5,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from forq_trio.spark.source import ForqDataSource
+from pyspark_forq.source import ForqDataSource
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",

@@ -12,8 +12,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import ForqError, ForqUnreachable, ServiceError
-from forq_trio.spark.errors import ForqConsumerFenced, ForqDataLoss, ForqDataSourceError
-from forq_trio.spark.options import Options
+from pyspark_forq.errors import ForqConsumerFenced, ForqDataLoss, ForqDataSourceError
+from pyspark_forq.options import Options
 
 ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")

@@ -10,10 +10,10 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.spark.options import Options
-from forq_trio.spark.ranges import TASKS_DEFAULT, Range
-from forq_trio.spark.rows import arrow_schema, batch_of
-from forq_trio.spark.server import ask, in_our_words
+from pyspark_forq.options import Options
+from pyspark_forq.ranges import TASKS_DEFAULT, Range
+from pyspark_forq.rows import arrow_schema, batch_of
+from pyspark_forq.server import ask, in_our_words
 
 
 class SnapshotReader(DataSourceReader):

@@ -4,22 +4,23 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from forq_trio.spark.pipelines.report.facts import OTHERS, Facts, QueueFacts, Series
-from forq_trio.ui import charts, format
-from forq_trio.ui.chart_views import ChartView, Line, make_chart
-from forq_trio.ui.unseen import visible
+from forq_trio.drawing import charts, format
+from forq_trio.drawing.chart_views import ChartView, Line, make_chart
+from forq_trio.drawing.unseen import visible
+from pyspark_forq.pipelines.report.facts import OTHERS, Facts, QueueFacts, Series
 
 PAGE_BYTES_MAX = 2 * 2**20
 REASON_SHOWN_LENGTH_MAX = 200
 RETRIES_MANY = 0.1
 DEAD_MANY = 0.01
-_FONTS = Path(charts.__file__).parent / "static" / "fonts"
+_FONTS = files("forq_trio") / "ui" / "static" / "fonts"
 _DAY_MS = 86_400_000
 _SPARK_STEPS = 60
 _NAMES = {

@@ -10,9 +10,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from forq_trio.spark.columns import LEASE
-from forq_trio.spark.errors import ForqSchemaError
-from forq_trio.spark.options import Options
+from pyspark_forq.columns import LEASE
+from pyspark_forq.errors import ForqSchemaError
+from pyspark_forq.options import Options
 
 _STRING, _INT, _LONG, _TIME = StringType(), IntegerType(), LongType(), TimestampType()
 

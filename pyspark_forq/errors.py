@@ -28,7 +28,7 @@ class ForqConsumerFenced(ForqDataSourceError):
 
 
 _OURS = re.compile(
-    r"forq_trio\.spark\.errors\.Forq(?:DataSourceError|OptionError|SchemaError|DataLoss|ConsumerFenced): (.+)"
+    r"pyspark_forq\.errors\.Forq(?:DataSourceError|OptionError|SchemaError|DataLoss|ConsumerFenced): (.+)"
 )
 
 

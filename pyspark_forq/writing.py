@@ -21,10 +21,10 @@ from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import Stage
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import PUBLISH_STAGES_MAX
-from forq_trio.spark.errors import ForqDataSourceError
-from forq_trio.spark.messages import messages_of, pages_of
-from forq_trio.spark.options import Options
-from forq_trio.spark.server import ask, in_our_words
+from pyspark_forq.errors import ForqDataSourceError
+from pyspark_forq.messages import messages_of, pages_of
+from pyspark_forq.options import Options
+from pyspark_forq.server import ask, in_our_words
 
 _QUERY = "sql.streaming.queryId"
 _STREAM_BATCH = "streaming.sql.batchId"

@@ -14,10 +14,10 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import DateType, LongType, StringType, StructType
 
-from forq_trio.spark.pipelines.archive_files import DIRECTORIES, TABLES, ArchiveError, ArchiveFiles
-from forq_trio.spark.pipelines.owners import check_owner
-from forq_trio.spark.pipelines.patient_query import PatientQuery
-from forq_trio.spark.pipelines.results import ArchiveResult, Show, show_nothing
+from pyspark_forq.pipelines.archive_files import DIRECTORIES, TABLES, ArchiveError, ArchiveFiles
+from pyspark_forq.pipelines.owners import check_owner
+from pyspark_forq.pipelines.patient_query import PatientQuery
+from pyspark_forq.pipelines.results import ArchiveResult, Show, show_nothing
 
 _TIME = {"events": "at", "history": "finished_at"}
 _ID = {"events": "id", "history": "history_id"}

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from forq_trio.spark.errors import ForqSchemaError
+from pyspark_forq.errors import ForqSchemaError
 
 LEASE = "lease"
 """The column that says which lease a message was read in: no other one has this text, of whatever server."""

@@ -33,14 +33,14 @@ from forq_trio.client.sync import ForqClient
 from forq_trio.client.types import ConsumerInfo, ConsumerLease
 from forq_trio.model.errors import LeaseGone, LeaseOutOfOrder
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_MAX, CONSUMER_READ_PAGES_MAX
-from forq_trio.spark.columns import LEASE
-from forq_trio.spark.errors import ForqDataSourceError
-from forq_trio.spark.idle import Idle
-from forq_trio.spark.losses import lose
-from forq_trio.spark.options import Options
-from forq_trio.spark.ranges import TASK_ROWS, tasks_for
-from forq_trio.spark.rows import arrow_schema, batch_of
-from forq_trio.spark.server import ask, in_our_words
+from pyspark_forq.columns import LEASE
+from pyspark_forq.errors import ForqDataSourceError
+from pyspark_forq.idle import Idle
+from pyspark_forq.losses import lose
+from pyspark_forq.options import Options
+from pyspark_forq.ranges import TASK_ROWS, tasks_for
+from pyspark_forq.rows import arrow_schema, batch_of
+from pyspark_forq.server import ask, in_our_words
 
 ArgumentsP = ParamSpec("ArgumentsP")
 ResultT = TypeVar("ResultT")

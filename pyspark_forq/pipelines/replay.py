@@ -14,10 +14,10 @@ from pyspark.sql import functions as f
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import PublicationNotFound
-from forq_trio.spark.options import Options
-from forq_trio.spark.pipelines.archive import archived, between
-from forq_trio.spark.pipelines.results import ReplayResult, Show, show_nothing
-from forq_trio.spark.server import ask
+from pyspark_forq.options import Options
+from pyspark_forq.pipelines.archive import archived, between
+from pyspark_forq.pipelines.results import ReplayResult, Show, show_nothing
+from pyspark_forq.server import ask
 
 _VERSION = 1
 _PARTITIONS_MAX = 64

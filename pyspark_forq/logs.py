@@ -16,12 +16,12 @@ from pyspark.sql.types import StructType
 
 from forq_trio.client.sync import ForqClient
 from forq_trio.model.errors import ForqError
-from forq_trio.spark.idle import Idle
-from forq_trio.spark.losses import lose
-from forq_trio.spark.options import EARLIEST, LATEST, Options
-from forq_trio.spark.ranges import Range, cut, tasks_for
-from forq_trio.spark.rows import arrow_schema, batch_of
-from forq_trio.spark.server import GONE, ask, in_our_words
+from pyspark_forq.idle import Idle
+from pyspark_forq.losses import lose
+from pyspark_forq.options import EARLIEST, LATEST, Options
+from pyspark_forq.ranges import Range, cut, tasks_for
+from pyspark_forq.rows import arrow_schema, batch_of
+from pyspark_forq.server import GONE, ask, in_our_words
 
 PAGE_ROWS = 10_000
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-    from forq_trio.spark.options import Options
+    from pyspark_forq.options import Options
 
 
 class ForqDataSource(DataSource):
@@ -38,9 +38,9 @@ class ForqDataSource(DataSource):
 
     def schema(self) -> "StructType":
         """The columns of a read: a batch without a mode is a snapshot, a stream without one has a consumer."""
-        from forq_trio.spark.errors import ForqOptionError
-        from forq_trio.spark.options import likely_uses, parsed
-        from forq_trio.spark.schemas import schema_of
+        from pyspark_forq.errors import ForqOptionError
+        from pyspark_forq.options import likely_uses, parsed
+        from pyspark_forq.schemas import schema_of
 
         likely, other = likely_uses(self.options)
         try:
@@ -53,10 +53,10 @@ class ForqDataSource(DataSource):
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """Reads a queue as it is, or a log as far as it goes."""
-        from forq_trio.spark.logs import LogReader
-        from forq_trio.spark.options import parsed
-        from forq_trio.spark.schemas import check_schema
-        from forq_trio.spark.snapshot import SnapshotReader
+        from pyspark_forq.logs import LogReader
+        from pyspark_forq.options import parsed
+        from pyspark_forq.schemas import check_schema
+        from pyspark_forq.snapshot import SnapshotReader
 
         options = parsed(self.options, "read")
         check_schema(schema, options)
@@ -64,12 +64,12 @@ class ForqDataSource(DataSource):
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":
         """Drains a queue, or follows a log."""
-        from forq_trio.spark.consume import ConsumeReader
-        from forq_trio.spark.errors import ForqDataSourceError
-        from forq_trio.spark.logs import LogStreamReader
-        from forq_trio.spark.options import parsed
-        from forq_trio.spark.refused import RefusedStream
-        from forq_trio.spark.schemas import check_schema
+        from pyspark_forq.consume import ConsumeReader
+        from pyspark_forq.errors import ForqDataSourceError
+        from pyspark_forq.logs import LogStreamReader
+        from pyspark_forq.options import parsed
+        from pyspark_forq.refused import RefusedStream
+        from pyspark_forq.schemas import check_schema
 
         try:
             options = parsed(self.options, "stream")
@@ -82,20 +82,20 @@ class ForqDataSource(DataSource):
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceWriter":
         """Sends the rows of a data frame."""
-        from forq_trio.spark.writing import BatchWriter
+        from pyspark_forq.writing import BatchWriter
 
         return BatchWriter(self._written(schema, overwrite, "write"))
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamWriter":
         """Sends the rows of a stream."""
-        from forq_trio.spark.writing import StreamWriter
+        from pyspark_forq.writing import StreamWriter
 
         return StreamWriter(self._written(schema, overwrite, "stream write"))
 
     def _written(self, schema: "StructType", overwrite: bool, use: str) -> "Options":
-        from forq_trio.spark.columns import check_columns
-        from forq_trio.spark.errors import ForqOptionError
-        from forq_trio.spark.options import parsed
+        from pyspark_forq.columns import check_columns
+        from pyspark_forq.errors import ForqOptionError
+        from pyspark_forq.options import parsed
 
         options = parsed(self.options, use)
         if overwrite:

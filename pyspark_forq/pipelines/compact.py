@@ -22,7 +22,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyarrow import dataset
 
-from forq_trio.spark.pipelines.archive_files import (
+from pyspark_forq.pipelines.archive_files import (
     TABLES,
     ArchiveError,
     ArchiveFiles,
@@ -31,7 +31,7 @@ from forq_trio.spark.pipelines.archive_files import (
     compacting,
     highest_batch,
 )
-from forq_trio.spark.pipelines.results import CompactResult, Show, show_nothing
+from pyspark_forq.pipelines.results import CompactResult, Show, show_nothing
 
 FILE_ROWS_MAX = 5_000_000
 ROW_GROUP_ROWS = 250_000

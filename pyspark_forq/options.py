@@ -17,7 +17,7 @@ from forq_trio.client.address import DEFAULT_URL, is_server_url
 from forq_trio.model import limits
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import check_queue_name
-from forq_trio.spark.errors import ForqOptionError
+from pyspark_forq.errors import ForqOptionError
 
 READ = ("snapshot", "history", "events")
 STREAM = ("consume", "events", "history")

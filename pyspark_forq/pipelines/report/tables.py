@@ -1,6 +1,6 @@
 """Tables over lifecycle events: plain functions from a frame to a frame, which need no server.
 
-Each takes a frame with the columns of EVENTS (`forq_trio.spark.schemas`). Tables over time have a row per queue and
+Each takes a frame with the columns of EVENTS (`pyspark_forq.schemas`). Tables over time have a row per queue and
 window in which something happened, named by the window's start (`at`); `window=None` makes it one row per queue. The
 clock of a server may be set back, so what came last is decided by the event's id, never by its time; durations below
 zero count as zero, and how many there were is said (`negative`). Percentiles are Spark's percentile_approx with

@@ -16,9 +16,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from forq_trio.model.errors import InvalidRequest
-from forq_trio.spark.columns import COLUMNS
-from forq_trio.spark.pipelines.owners import check_owner
-from forq_trio.spark.pipelines.results import LoadResult, Show, show_nothing
+from pyspark_forq.columns import COLUMNS
+from pyspark_forq.pipelines.owners import check_owner
+from pyspark_forq.pipelines.results import LoadResult, Show, show_nothing
 
 FORMATS = ("parquet", "json", "csv", "text")
 _READER_OPTIONS = {

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from forq_trio.client.types import NewMessage
 from forq_trio.model.limits import PRIORITY_DEFAULT
-from forq_trio.spark.errors import ForqSchemaError
 from forq_trio.wire.limits import STAGE_PAGE_BYTES_MAX, STAGE_PAGE_MESSAGES_MAX
+from pyspark_forq.errors import ForqSchemaError
 
 PAGE_BYTES = 2**19
 """Of JSON, unless a message alone has more. The server takes larger pages, and others wait longer beside them."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from forq_trio.spark.pipelines.archive import archived, between
-from forq_trio.spark.pipelines.report import facts, page, tables
-from forq_trio.spark.pipelines.results import ReportResult, Show, show_nothing
+from pyspark_forq.pipelines.archive import archived, between
+from pyspark_forq.pipelines.report import facts, page, tables
+from pyspark_forq.pipelines.results import ReportResult, Show, show_nothing
 
 PAGE = "report.html"
 TABLES = "tables"

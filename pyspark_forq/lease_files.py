@@ -7,8 +7,8 @@ or server, so nothing else is ever replaced.
 
 from pyspark.sql import DataFrame
 
-from forq_trio.spark.columns import LEASE
-from forq_trio.spark.errors import ForqSchemaError
+from pyspark_forq.columns import LEASE
+from pyspark_forq.errors import ForqSchemaError
 
 
 def write_once(rows: DataFrame, path: str, *, format: str = "parquet") -> None:

@@ -2,8 +2,8 @@
 
 import logging
 
-from forq_trio.spark.errors import ForqDataLoss
-from forq_trio.spark.options import Options
+from pyspark_forq.errors import ForqDataLoss
+from pyspark_forq.options import Options
 
 _logger = logging.getLogger(__name__)
 
