@@ -11,14 +11,26 @@ from typing import Any
 
 import trio
 
-from forq_trio.command_weights import content_bytes, message_count
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
+from forq_trio.model.commands import Command, Effect, Traits
 from forq_trio.model.errors import Overloaded, Stopping
 from forq_trio.waiters import Call
 
 _SHARE_OF_PASSED = 0.75
 """How much of a commit may be taken by calls that were passed before: the rest is for new ones."""
+
+
+class PauseWriter(Command[None], frozen=True, gc=False):
+    """Asks the writer to pause between two batches."""
+
+    traits = Traits(None, Effect.REPEATS, weighs=1)
+
+
+class Tick(Command[None], frozen=True, gc=False):
+    """Wakes the writer: a message may be due."""
+
+    traits = Traits(None, Effect.REPEATS, weighs=1)
 
 
 class _Batch:
@@ -32,8 +44,8 @@ class _Batch:
 
     def add(self, call: Call[Any], share: float = 1.0) -> bool:
         """Add a call if it is the first, or fits into this share of a commit; False if it does not."""
-        messages = self._messages + message_count(call.command)
-        size = self._bytes + content_bytes(call.command)
+        messages = self._messages + call.command.message_count()
+        size = self._bytes + call.command.content_bytes()
         if self._bytes == 0:
             # However large the first one with content is, it fits, and leaves space for others.
             self._bytes_max = max(self._bytes_max, size + (1 - _SHARE_OF_PASSED) * self._bytes_max)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from forq_trio.command_kinds import LONG_WORK, OF_PIPELINES
 from forq_trio.model import limits
+from forq_trio.model.commands import Work
 from forq_trio.waiters import Call
 
 
@@ -35,8 +35,8 @@ class Turns:
         self, calls: Sequence[Call[Any]], now: float, *, moving: bool
     ) -> tuple[list[Call[Any]], list[Call[Any]]]:
         """The calls of this batch, and those that wait for the next one. moving: there are staged messages to move."""
-        long_work = [call for call in calls if type(call.command) in LONG_WORK]
-        self._others = sum(type(call.command) not in OF_PIPELINES for call in calls)
+        long_work = [call for call in calls if call.command.traits.work is Work.LONG]
+        self._others = sum([call.command.traits.work is Work.SHORT for call in calls])
         if self._others:
             self._others_at = now
             self.put_off = not self.put_off and (moving or bool(long_work))
@@ -45,5 +45,5 @@ class Turns:
         if not long_work or not self._called_lately(now):
             return list(calls), []
         turns = [] if self.put_off else long_work[:1]
-        others = [call for call in calls if type(call.command) not in LONG_WORK]
+        others = [call for call in calls if call.command.traits.work is not Work.LONG]
         return others + turns, long_work[len(turns) :]

@@ -29,7 +29,7 @@ import trio
 
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
-from forq_trio.model.commands import Claim, Command, OutcomeT
+from forq_trio.model.commands import Claim, Command, Effect, OutcomeT
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.holders import HOLDER
 from forq_trio.storage.engine import Receiver
@@ -94,12 +94,10 @@ def fail(calls: Iterable[Call[Any]], kind: type[ServiceError], *args: str) -> No
         call.resolve(kind(*args))
 
 
-def without(
-    kinds: Set[type[Command[Any]]], calls: list[Call[Any]], error: type[ServiceError]
-) -> list[Call[Any]]:
-    """Answer the calls of these kinds with `error`, and return the others."""
-    fail([call for call in calls if type(call.command) in kinds], error)
-    return [call for call in calls if type(call.command) not in kinds]
+def without(effects: Set[Effect], calls: list[Call[Any]], error: type[ServiceError]) -> list[Call[Any]]:
+    """Answer the calls of commands with these effects with `error`, and return the others."""
+    fail([call for call in calls if call.command.traits.effect in effects], error)
+    return [call for call in calls if call.command.traits.effect not in effects]
 
 
 class ParkedQueue:

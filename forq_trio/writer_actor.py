@@ -41,16 +41,18 @@ from typing import Any
 
 import trio
 
-from forq_trio.command_kinds import CHANGING_TOKENS, GROWING, LASTING, NOTED
-from forq_trio.command_weights import content_bytes, message_count
-from forq_trio.inbox import Inbox
+from forq_trio.inbox import Inbox, PauseWriter, Tick
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import (
+    GROWING,
+    LASTING,
+    NOTED,
     Claim,
     Command,
     Nack,
     NackById,
+    Noted,
     OutcomeT,
     Produce,
     ProduceEach,
@@ -92,14 +94,6 @@ class WriterListener:
     def storage_full(self) -> bool:
         """The disk is full. True if this freed some space."""
         return False
-
-
-class _PauseWriter(Command[None], frozen=True, gc=False):
-    """Asks the writer to pause between two batches."""
-
-
-class _Tick(Command[None], frozen=True, gc=False):
-    """Wakes the writer: a message may be due."""
 
 
 class WriterActor:
@@ -251,7 +245,7 @@ class WriterActor:
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
         """No batch runs while the body does, which must be short (a checkpoint); calls gather meanwhile."""
-        await self.execute(_PauseWriter())
+        await self.execute(PauseWriter())
         resume = self._resume
         try:
             yield
@@ -301,9 +295,9 @@ class WriterActor:
         """The calls of the next batch, postponed ones first; without abandoned calls, ticks and pauses."""
         calls = self._take_postponed()
         for call in taken:
-            if type(call.command) is _PauseWriter:
+            if type(call.command) is PauseWriter:
                 self._pauses.append(call)
-            elif not call.abandoned and type(call.command) is not _Tick:
+            elif not call.abandoned and type(call.command) is not Tick:
                 calls.append(call)
         if self.files_problem is not None:
             calls = without(LASTING, calls, StorageLost)
@@ -320,8 +314,8 @@ class WriterActor:
         while self._postponed and messages < limits.COMMIT_MESSAGES_MAX and size < limits.COMMIT_BYTES_MAX:
             call = self._postponed.popleft()
             if not call.abandoned:
-                messages += message_count(call.command)
-                size += content_bytes(call.command)
+                messages += call.command.message_count()
+                size += call.command.content_bytes()
                 calls.append(call)
         return calls
 
@@ -339,7 +333,7 @@ class WriterActor:
             result = await self._store.run(batch)
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
-            has_sends = any(type(call.command) in GROWING for call in calls)
+            has_sends = any(call.command.traits.effect in GROWING for call in calls)
             if self.note_storage_full() or has_sends or (turn is not None and batch.moves_staged):
                 calls = without(GROWING, calls, StorageFull)
                 if calls or self._is_due():
@@ -376,7 +370,7 @@ class WriterActor:
         for call, outcome in zip(calls, result.outcomes, strict=True):
             self._answer(call, outcome)
         if self._postponed:
-            self._inbox.post_first(Call(_Tick(), posted=True))
+            self._inbox.post_first(Call(Tick(), posted=True))
         if result.failed_queued:
             self._listener.failed_queued()
         if result.commit_seconds is not None:
@@ -386,8 +380,6 @@ class WriterActor:
 
     def _note(self, batch: Batch, outcomes: Sequence[Any]) -> None:
         """Note changes of tokens, the reasons of nacks, and publications."""
-        if not CHANGING_TOKENS.isdisjoint(map(type, batch.commands)):
-            self.token_changes += 1
         for command, outcome in zip(batch.commands, outcomes, strict=True):
             if type(command) is Nack and isinstance(outcome, tuple):
                 reasons = self._counters.nack_reasons
@@ -396,6 +388,8 @@ class WriterActor:
                 self._counters.nack_reasons.add(batch.now_ms, command.queue, None, 1)
             elif type(command) is Publish and isinstance(outcome, Published):
                 self._counters.publications += outcome.published
+            elif command.traits.noted is Noted.TOKENS:
+                self.token_changes += 1
 
     def _serve(self, receiver_id: int, deliveries: tuple[Delivery, ...], batch: Batch) -> None:
         """Resolve a parked receiver; release the messages of one that has left."""
@@ -463,7 +457,7 @@ class WriterActor:
             with self._timer:
                 await trio.sleep_forever()
             self._timer = trio.CancelScope()
-            self.post(_Tick())
+            self.post(Tick())
 
     def _set_timer(self) -> None:
         """Wake the writer at the next due time, or at the next deadline of a parked receiver, whichever is earlier.

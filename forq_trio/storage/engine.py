@@ -28,12 +28,10 @@ The rules of every engine; the conformance suite checks them on each:
    DUE_BATCH_MAX groups are looked at in a batch, those first that earlier ones left, then the others by name; a group
    of which not all could become ready is left. When the limit was changed or removed, all messages that are held by
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
-9. The order within a batch, kind by kind: due messages; a step of rule 13; Configure, Pause; Produce, ProduceMany,
-   ProduceEach, Resubmit; Ack, AckById, Nack, NackById, Extend, Release; Redrive, Delete, Cancel, Purge, ForgetQueue;
-   Sweep, SaveToken, RevokeToken, NoteTokenUse, SaveSession, EndSessions, NoteSessionUse, SaveRedrive, ForgetRedrive,
-   StagePage, DiscardStage, EndStages, Publish, ForgetApp, OpenConsumer, SettleLease, LeaseMessages, DropPages,
-   ForgetConsumer, NoteConsumerUse, PurgeHistory, TrimHistory, TrimEvents, Compact, Optimize, Ping; held messages
-   (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became ready.
+9. The order within a batch: due messages; a step of rule 13; the commands, kind by kind, as `commands.COMMANDS` has
+   them: settings, sends, settlements, moves and removals, sweeps, tokens and sessions, tasks over dead letters, stages
+   and publications, the history, pipeline consumers, lifecycle events, maintenance; held messages (rule 8); claims, by
+   name of the queue, in queues with claims in this batch or in which a message became ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.

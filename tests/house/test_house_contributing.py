@@ -1,5 +1,6 @@
 """CONTRIBUTING.md names what is there, its recipes hold, and what editors and hooks read agrees with pyproject."""
 
+import ast
 import configparser
 import re
 import tomllib
@@ -7,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forq_trio.model import commands
-from forq_trio.model.commands import Command
+from forq_trio.model.commands import COMMANDS
 
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -73,12 +73,34 @@ def test_every_script_is_explained(page, root) -> None:
 def test_every_command_is_drawn_at_random(root) -> None:
     """Lint sees to it that what is imported there is used."""
     drawn = (root / "tests" / "conformance" / "random_commands.py").read_text(encoding="utf-8")
-    kinds = {
-        name
-        for name, value in vars(commands).items()
-        if isinstance(value, type) and issubclass(value, Command) and value is not Command
-    }
+    kinds = {kind.__name__ for kind in COMMANDS}
     assert kinds - set(re.findall(r"\w+", drawn)) == set()
+
+
+def test_the_files_of_an_operation_are_those_of_its_recipe(page, root) -> None:
+    """The example of the recipe is `extend`: the code names its command where the recipe says, and nowhere else."""
+    recipe = page.split("## Recipe: add an operation\n", 1)[1].split("\n## ", 1)[0]
+    assert "`extend` is a small example" in recipe
+    steps = re.findall(r"^\| (\d+)\. .+? \| (.+?) \| ", recipe, re.MULTILINE)
+    listed = {path for step, where in steps if step in "13456" for path in paths_named(where)}
+    decide = {"forq_trio/storage/rules.py", "tests/conformance/test_extend.py"}
+    found = {
+        str(path.relative_to(root))
+        for path in [
+            *(root / "forq_trio").rglob("*.py"),
+            root / "tests" / "conformance" / "random_commands.py",
+        ]
+        if names_extend(path)
+    }
+    assert found == {path for path in listed if path.endswith(".py")} - decide
+
+
+def names_extend(path: Path) -> bool:
+    """Whether the code of a file, not only its prose, names the command."""
+    return any(
+        "Extend" in (getattr(node, "id", ""), getattr(node, "attr", ""), getattr(node, "name", ""))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
 
 
 def test_the_readme_links_every_page(root) -> None:

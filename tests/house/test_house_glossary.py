@@ -6,9 +6,10 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from forq_trio.model import commands, messages
+from forq_trio.model import limits, messages
 from forq_trio.model.access import Scope
-from forq_trio.model.commands import Command, SweepKind
+from forq_trio.model.commands import COMMANDS, SweepKind
+from forq_trio.model.commands import Order as RunOrder
 from forq_trio.model.messages import Status
 from forq_trio.model.queue_settings import Order, Overflow
 from forq_trio.model.redrives import RedriveState
@@ -37,11 +38,7 @@ CLOSED_LISTS = {
     "States of a redrive": values(RedriveState),
     "Durability": {*get_args(get_type_hints(open_broker)["durability"]), NO_DURABILITY},
     "Subjects of log events": {event.value.partition(".")[0] for event in LogEvent},
-    "Commands": {
-        name
-        for name, value in vars(commands).items()
-        if isinstance(value, type) and issubclass(value, Command) and value is not Command
-    },
+    "Commands": {kind.__name__ for kind in COMMANDS},
 }
 
 
@@ -81,3 +78,15 @@ def test_every_word_of_a_closed_list_has_its_term(parts, name) -> None:
     linked = {cell: set(re.findall(r"\]\(#([\w-]+)\)", meaning)) for cell, meaning in rows}
     terms = {term.lower().replace(" ", "-") for term in entries(parts["Terms"])}
     assert {cell for cell, links in linked.items() if not links or not links <= terms} == set()
+
+
+def test_commands_are_listed_in_the_order_in_which_they_run(parts) -> None:
+    names = re.findall(r"^\| `(\w+)`", entries(parts["Words of closed lists"])["Commands"], re.MULTILINE)
+    order_of = {kind.__name__: kind.traits.order for kind in COMMANDS}
+    assert len(names) > 20
+    assert names == sorted(names, key=lambda name: list(RunOrder).index(order_of[name]))
+
+
+def test_a_page_of_a_lease_has_as_many_messages_as_it_says(parts) -> None:
+    entry = entries(parts["Terms"])["page of a lease"]
+    assert entry.startswith(f"Up to {limits.CONSUMER_PAGE_MESSAGES_MAX} messages")

@@ -18,8 +18,6 @@ GROUPS = {
     "oracle": {"oracle"},
     "actors": {
         "writer_actor",
-        "command_kinds",
-        "command_weights",
         "turns",
         "waiters",
         "inbox",

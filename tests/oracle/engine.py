@@ -33,7 +33,6 @@ def _nothing(tx: Transaction, command: Command[Any]) -> None:
     """Do nothing: there is no database to check or optimize."""
 
 
-# In the order in which a batch runs them; those of one kind keep their order.
 _OPERATIONS: dict[type[Command[Any]], Callable[[Transaction, Any], Any]] = {
     commands.Configure: memory_admin.configure,
     commands.Pause: memory_admin.pause,
@@ -84,7 +83,7 @@ _NAMING = (
     *(commands.Release, commands.Redrive, commands.Delete, commands.Cancel),
 )
 """Commands that name messages: each kind has an allowance."""
-_ORDER = {kind: index for index, kind in enumerate(_OPERATIONS)}
+_ORDER = {kind: index for index, kind in enumerate(commands.in_order(_OPERATIONS))}
 
 
 class MemoryEngine:

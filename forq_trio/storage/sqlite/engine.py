@@ -61,6 +61,7 @@ from forq_trio.model.commands import (
     Sweep,
     TrimEvents,
     TrimHistory,
+    in_order,
 )
 from forq_trio.model.errors import CommandRefused, ForqError, StorageLost
 from forq_trio.model.messages import Delivery
@@ -109,7 +110,6 @@ def _ping(tx: Transaction, commands: Sequence[Ping]) -> list[None]:
     return [None] * len(commands)
 
 
-# In the order in which a batch runs them.
 _OPERATIONS: dict[type[Command[Any]], Operation] = {
     Configure: queues.configure,
     Pause: queues.pause,
@@ -155,6 +155,7 @@ _OPERATIONS: dict[type[Command[Any]], Operation] = {
     Optimize: _optimize,
     Ping: _ping,
 }
+_ORDER = in_order(_OPERATIONS)
 
 
 class SqliteEngine:
@@ -288,7 +289,7 @@ class SqliteEngine:
             kinds.setdefault(type(command), []).append(index)
         claims = kinds.pop(Claim, [])
         run = _run_isolated if isolated else _run_together
-        for kind in _OPERATIONS if len(kinds) > 1 else kinds:
+        for kind in _ORDER if len(kinds) > 1 else kinds:
             if kind in kinds:
                 tx.allowances.renew(Step.EVICT)
                 commands = [batch.commands[index] for index in kinds[kind]]

@@ -1,0 +1,32 @@
+"""The commands that the writer actor executes. Every command names its outcome: `Command[Outcome]`.
+
+Commands are plain values that have already been validated (the broker does it); the storage engine executes them.
+All commands of one batch were sent before any of them was answered, so the engine may execute them in any order.
+It does, in that of `COMMANDS`. What there is to say of a command is said in its class, in one of these modules.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from forq_trio.model.commands.access import *
+from forq_trio.model.commands.base import *
+from forq_trio.model.commands.consumers import *
+from forq_trio.model.commands.publishing import *
+from forq_trio.model.commands.queues import *
+from forq_trio.model.commands.receiving import *
+from forq_trio.model.commands.sends import *
+from forq_trio.model.commands.upkeep import *
+
+_GROUPS: list[Order | None] = list(Order)
+COMMANDS: tuple[type[Command[Any]], ...] = tuple(
+    sorted(Command.__subclasses__(), key=lambda kind: _GROUPS.index(kind.traits.order))
+)
+"""All commands, in the order in which a batch runs them."""
+NOTED = frozenset(kind for kind in COMMANDS if kind.traits.noted is not None)
+
+
+def in_order(kinds: Collection[type[Command[Any]]]) -> tuple[type[Command[Any]], ...]:
+    """The commands that an engine has operations for, in order; TypeError unless they are all but Claim."""
+    if odd := {*COMMANDS} - {Claim} ^ {*kinds}:
+        raise TypeError(f"no operation, or no command: {sorted(kind.__name__ for kind in odd)}")
+    return tuple(kind for kind in COMMANDS if kind in kinds)

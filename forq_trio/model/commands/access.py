@@ -1,0 +1,55 @@
+"""Commands on access tokens, and on sessions of the admin UI."""
+
+from forq_trio.model.access import AccessToken
+from forq_trio.model.commands.base import Command, Effect, Noted, Order, Traits
+from forq_trio.model.sessions import UiSession
+
+
+class SaveToken(Command[None], frozen=True, gc=False):
+    """Store an access token. Fails with TokenExists for a name that is taken, with TooManyTokens past TOKENS_MAX."""
+
+    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
+
+    token: AccessToken
+
+
+class RevokeToken(Command[bool], frozen=True, gc=False):
+    """Remove the token of this name; False if there is none."""
+
+    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1, noted=Noted.TOKENS)
+
+    name: str
+
+
+class NoteTokenUse(Command[None], frozen=True, gc=False):
+    """Store when tokens were last used: epoch ms by name; names of revoked tokens are ignored."""
+
+    traits = Traits(Order.ACCESS, Effect.REPEATS, weighs=1, noted=Noted.TOKENS)
+
+    used: dict[str, int]
+
+
+class SaveSession(Command[None], frozen=True, gc=False):
+    """Store a session of the admin UI. Those that have expired are removed, and the one that was used longest ago
+    where there are SESSIONS_MAX.
+    """
+
+    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1)
+
+    session: UiSession
+
+
+class EndSessions(Command[int], frozen=True, gc=False):
+    """Remove the sessions with these digests; None: all. Outcome: how many there were."""
+
+    traits = Traits(Order.ACCESS, Effect.LASTS, weighs=1)
+
+    digests: tuple[str, ...] | None
+
+
+class NoteSessionUse(Command[None], frozen=True, gc=False):
+    """Store when sessions were last used: epoch ms by digest; those of ended sessions are ignored."""
+
+    traits = Traits(Order.ACCESS, Effect.REPEATS, weighs=1)
+
+    used: dict[str, int]

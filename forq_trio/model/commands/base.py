@@ -1,0 +1,96 @@
+"""What a command is, and what every command says about itself: its `Traits`.
+
+The writer, its inbox and both engines ask a command's traits, and have no lists of commands of their own. A class of
+commands without traits cannot be defined.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from msgspec import Struct
+
+OutcomeT = TypeVar("OutcomeT")
+
+
+class Order(Enum):
+    """When a command runs within its batch: in this order, and within one member as they are declared."""
+
+    SETTINGS = "settings"
+    SEND = "sends"
+    SETTLE = "settlements"
+    MOVE = "moves and removals"
+    SWEEP = "sweeps"
+    ACCESS = "tokens and sessions"
+    TASKS = "tasks over dead letters"
+    PUBLISH = "stages and publications"
+    HISTORY = "the history"
+    CONSUMERS = "pipeline consumers"
+    EVENTS = "lifecycle events"
+    UPKEEP = "maintenance"
+    CLAIM = "claims"
+
+
+class Effect(Enum):
+    """What a command leaves in the database."""
+
+    GROWS = "it makes the database grow, and has to last: refused while the disk is full, too"
+    LASTS = "it has to last: refused while a file of the database is lost"
+    REPEATS = "at worst a message is delivered once more, a time of use is older, or a job does it again: never refused"
+
+
+GROWING = frozenset({Effect.GROWS})
+LASTING = frozenset({Effect.GROWS, Effect.LASTS})
+
+
+class Work(Enum):
+    """How long a command takes, and for whom; turns.py goes by it."""
+
+    SHORT = "somebody waits for it"
+    PIPELINE = "it begins or ends long work: nobody else waits for it"
+    LONG = "a large step, of which there are many one after the other; nobody waits for a single one"
+
+
+class Noted(Enum):
+    """What the writer notes once a command of this kind is committed."""
+
+    TOKENS = "that access tokens may have changed"
+    NACKS = "reasons of nacks"
+    PUBLICATIONS = "publications"
+
+
+class Traits(Struct, frozen=True, gc=False):
+    """What is known of all commands of a class.
+
+    order: None for one that the writer takes for itself, which is in no batch. weighs: how many messages it can change;
+    stores: how many bytes of content it stores; at the most, as a number or a function of the command. Their sums bound
+    a batch (inbox.py).
+    """
+
+    order: Order | None
+    effect: Effect
+    weighs: int | Callable[[Any], int]
+    stores: int | Callable[[Any], int] = 0
+    work: Work = Work.SHORT
+    noted: Noted | None = None
+
+
+class Command(Struct, Generic[OutcomeT], frozen=True, gc=False):
+    """Base of all commands; OutcomeT is what its caller gets back. Each class sets its `traits`."""
+
+    traits: ClassVar[Traits]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "traits" not in vars(cls):
+            raise TypeError(f"{cls.__name__} does not say its traits")
+
+    def message_count(self) -> int:
+        """How many messages it can change."""
+        weighs = self.traits.weighs
+        return weighs if isinstance(weighs, int) else weighs(self)
+
+    def content_bytes(self) -> int:
+        """How many bytes of content it stores, at the most."""
+        stores = self.traits.stores
+        return stores if isinstance(stores, int) else stores(self)

@@ -1,0 +1,95 @@
+"""Commands on pipeline consumers and their numbered leases."""
+
+from forq_trio.model import limits
+from forq_trio.model.access import SECRET, Key
+from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.consumers import Consumer, Settling
+
+
+class OpenConsumer(Command[Consumer], frozen=True, gc=False):
+    """Open a consumer, which is made if there is none: its generation grows, and older ones are fenced.
+
+    idle_ms: None for what it had, or the default. key: whose share a new one counts to. Fails with TooManyConsumers.
+    """
+
+    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
+
+    queue: str
+    name: str
+    idle_ms: int | None = None
+    key: Key = SECRET
+
+
+class SettleLease(Command[Consumer], frozen=True, gc=False):
+    """Settle the next pages of the open lease, and drop some pages that are no longer to be read.
+
+    An acknowledgement is of lease `number`, and may have been made before; to give back what is not the open lease (any
+    more) does nothing. What began in one way ends in it. generation: None for whatever it is; a release that begins so
+    raises it, which fences whoever has the consumer open. EXPIRE: only if the consumer was not used for as long as it
+    may. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
+    """
+
+    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=limits.CONSUMER_STEP_MESSAGES_MAX, work=Work.LONG)
+
+    queue: str
+    name: str
+    generation: int | None
+    number: int
+    how: Settling
+
+
+class LeaseMessages(Command[Consumer], frozen=True, gc=False):
+    """Make the next pages of lease `number`, of up to CONSUMER_STEP_MESSAGES_MAX messages in claim order.
+
+    A page has up to CONSUMER_PAGE_MESSAGES_MAX of them. The lease is complete once it has `max_messages` messages,
+    `max_bytes` bytes of lines, or all that were ready; a complete one is left as it is. A lease without messages is not
+    made. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone, LeasesFull.
+    """
+
+    traits = Traits(
+        Order.CONSUMERS,
+        Effect.GROWS,
+        weighs=limits.CONSUMER_STEP_MESSAGES_MAX,
+        stores=limits.CONSUMER_STEP_BYTES_MAX,
+        work=Work.LONG,
+    )
+
+    queue: str
+    name: str
+    generation: int
+    number: int
+    max_messages: int
+    max_bytes: int
+
+
+class DropPages(Command[Consumer | None], frozen=True, gc=False):
+    """Delete some pages that are no longer to be read; of an idle consumer none is. Outcome: the consumer, or None."""
+
+    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.LONG)
+
+    queue: str
+    name: str
+
+
+class ForgetConsumer(Command[Consumer | None], frozen=True, gc=False):
+    """Delete some pages of a consumer, and with the last of them the consumer, unless it has an open lease.
+
+    generation: the first command has None, which raises it, so that nobody goes on with the consumer; those that follow
+    have the raised one, and fail with ConsumerFenced if it was opened again. Outcome: the consumer while it is there,
+    None when it is gone.
+    """
+
+    traits = Traits(Order.CONSUMERS, Effect.LASTS, weighs=1, work=Work.PIPELINE)
+
+    queue: str
+    name: str
+    generation: int | None = None
+
+
+class NoteConsumerUse(Command[None], frozen=True, gc=False):
+    """Store that a consumer is used now; one that is not known is ignored."""
+
+    traits = Traits(Order.CONSUMERS, Effect.REPEATS, weighs=1, work=Work.PIPELINE)
+
+    queue: str
+    name: str

@@ -1,0 +1,122 @@
+"""Commands on queues, on messages in them that are named by id, and on tasks over dead letters."""
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.messages import Status
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.model.redrives import RedriveStep, RedriveTask
+
+
+def _named(command: "Redrive | Delete") -> int:
+    return len(command.message_ids)
+
+
+class Configure(Command[QueueSettings], frozen=True, gc=False):
+    """Change the settings of a queue; outcome: its settings now. change: None removes all but the pause.
+
+    Fails with InvalidSetting where dead letters would go round in a circle.
+    """
+
+    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
+
+    queue: str
+    change: SettingsChange | None
+
+
+class Pause(Command[None], frozen=True, gc=False):
+    """Stop delivering the messages of a queue, or (paused False) go on and serve parked receivers. Sends go on."""
+
+    traits = Traits(Order.SETTINGS, Effect.LASTS, weighs=1)
+
+    queue: str
+    paused: bool
+
+
+class Redrive(Command[tuple[bool, ...]], frozen=True, gc=False):
+    """Move messages to `target`, or (None) each to the queue it came from: attempts, due time, TTL and reason reset.
+
+    They keep their id, sequence, position and failures. Outcome per id: False for one that is not in `queue`, is
+    processing, or has no queue to go to. Bounds of the target are ignored. step: the progress of the task that asks.
+    """
+
+    traits = Traits(Order.MOVE, Effect.LASTS, weighs=_named)
+
+    queue: str
+    message_ids: tuple[str, ...]
+    target: str | None = None
+    step: RedriveStep | None = None
+
+
+class Delete(Command[tuple[bool, ...]], frozen=True, gc=False):
+    """Remove messages for good. Outcome per id: False for one that is not in `queue`, or is processing.
+
+    step: the progress of the task that asks.
+    """
+
+    traits = Traits(Order.MOVE, Effect.LASTS, weighs=_named)
+
+    queue: str
+    message_ids: tuple[str, ...]
+    step: RedriveStep | None = None
+
+
+class Cancel(Command[Status | None], frozen=True, gc=False):
+    """Remove a message that nobody has received: ready, delayed, held, or failed and about to be moved.
+
+    Outcome: its status until now. PROCESSING: it is in flight, and stays. None: it is not in `queue`.
+    """
+
+    traits = Traits(Order.MOVE, Effect.LASTS, weighs=1)
+
+    queue: str
+    message_id: str
+
+
+class Purged(Struct, frozen=True, gc=False):
+    """One step of a purge. count: how many messages were removed; up_to: of the next `Purge`, None at the end."""
+
+    count: int
+    up_to: int | None
+
+
+class Purge(Command[Purged], frozen=True, gc=False):
+    """Remove up to PURGE_BATCH_MAX messages of a queue, in whatever status.
+
+    up_to: only messages with a sequence up to this one; None begins a purge of the messages sent before this batch.
+    The outcome has the `up_to` of the next step, so that messages that are sent meanwhile stay.
+    """
+
+    traits = Traits(Order.MOVE, Effect.LASTS, weighs=limits.PURGE_BATCH_MAX, work=Work.LONG)
+
+    queue: str
+    up_to: int | None = None
+
+
+class ForgetQueue(Command[bool], frozen=True, gc=False):
+    """Forget an empty queue and its settings. False if it has messages: nothing is changed then."""
+
+    traits = Traits(Order.MOVE, Effect.LASTS, weighs=1)
+
+    queue: str
+
+
+class SaveRedrive(Command[None], frozen=True, gc=False):
+    """Store a task over dead letters, in the place of the one of this id if there is one.
+
+    A new one that would be more than REDRIVES_REMEMBERED_MAX takes the place of the one that ended and was stored
+    first; it fails with TooManyRedrives if none has ended.
+    """
+
+    traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
+
+    task: RedriveTask
+
+
+class ForgetRedrive(Command[bool], frozen=True, gc=False):
+    """Forget the task of this id; False if there is none."""
+
+    traits = Traits(Order.TASKS, Effect.LASTS, weighs=1)
+
+    task_id: str

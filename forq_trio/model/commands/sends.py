@@ -1,0 +1,89 @@
+"""Commands that send messages."""
+
+from forq_trio.model import limits
+from forq_trio.model.commands.base import Command, Effect, Order, Traits
+from forq_trio.model.errors import ServiceError
+from forq_trio.model.messages import NewMessage, Produced
+
+_CHARACTER_BYTES_MAX = 4
+_ATTRIBUTES_BYTES_MAX = (
+    limits.ATTRIBUTES_MAX
+    * _CHARACTER_BYTES_MAX
+    * (limits.ATTRIBUTE_KEY_LENGTH_MAX + limits.ATTRIBUTE_VALUE_LENGTH_MAX)
+)
+
+
+def _bytes_max(message: NewMessage) -> int:
+    content = message.content
+    size = len(content) if content.isascii() else len(content) * _CHARACTER_BYTES_MAX
+    return size if message.attributes is None else size + _ATTRIBUTES_BYTES_MAX
+
+
+def _bytes_of_one(command: "Produce") -> int:
+    return _bytes_max(command.message)
+
+
+def _bytes_of_all(command: "ProduceMany") -> int:
+    return sum(map(_bytes_max, command.messages))
+
+
+def _bytes_of_each(command: "ProduceEach") -> int:
+    return sum([_bytes_max(message) for _, message in command.messages])
+
+
+def _copied_bytes(command: "Resubmit") -> int:
+    return (
+        limits.CONTENT_BYTES_MAX if command.content is None else len(command.content) * _CHARACTER_BYTES_MAX
+    )
+
+
+def _count(command: "ProduceMany | ProduceEach") -> int:
+    return len(command.messages)
+
+
+class Produce(Command[Produced], frozen=True, gc=False):
+    """Store one message, or fail with QueueFull."""
+
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=1, stores=_bytes_of_one)
+
+    queue: str
+    message: NewMessage
+
+
+class ProduceMany(Command[tuple[Produced, ...]], frozen=True, gc=False):
+    """Store several messages of one queue, all or none (QueueFull); outcomes in the order of the messages."""
+
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_all)
+
+    queue: str
+    messages: tuple[NewMessage, ...]
+
+
+class ProduceEach(Command[tuple[Produced | ServiceError, ...]], frozen=True, gc=False):
+    """Store messages of several queues, each alone: the outcome of a refused one is its error, the others are stored.
+
+    messages_max: a bound on the messages of each queue that has none of its own: beyond it a send is refused with
+    QueueFull. None for no other bound than the rules'.
+    """
+
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=_count, stores=_bytes_of_each)
+
+    messages: tuple[tuple[str, NewMessage], ...]
+    messages_max: int | None = None
+
+
+class Resubmit(Command[Produced | None], frozen=True, gc=False):
+    """Send a copy of a message to `target` (None: where it came from), edited, and remove the original if asked.
+
+    content, attributes: None keeps the original's. The copy keeps priority, group, TTL, max_attempts and dead-letter
+    queue. Outcome: None if the message is not in `queue`, has no queue to go to, or (with remove) is processing.
+    """
+
+    traits = Traits(Order.SEND, Effect.GROWS, weighs=1, stores=_copied_bytes)
+
+    queue: str
+    message_id: str
+    content: str | None = None
+    attributes: dict[str, str] | None = None
+    target: str | None = None
+    remove: bool = False

@@ -1,0 +1,101 @@
+"""Commands of the periodic jobs: sweeps, retention, maintenance of the database, the health check."""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from forq_trio.model import limits
+from forq_trio.model.commands.base import Command, Effect, Order, Traits, Work
+from forq_trio.model.commands.queues import Purged
+
+
+class SweepKind(Enum):
+    """The periodic clean-ups of contract F13. Each is a safety net: the due timer does the same on time."""
+
+    EXPIRED = "expired"
+    EXPIRED_DLQ = "expired_dlq"
+    FAILED = "failed"
+    FAILED_DLQ = "failed_dlq"
+    STALE = "stale"
+
+
+class Removed(Struct, frozen=True, gc=False):
+    """How many messages or events a step dealt with, and whether its bound may have left more."""
+
+    count: int
+    more: bool
+
+
+class Sweep(Command[Removed], frozen=True, gc=False):
+    """Run one clean-up on at most SWEEP_BATCH_MAX messages."""
+
+    traits = Traits(Order.SWEEP, Effect.REPEATS, weighs=limits.SWEEP_BATCH_MAX)
+
+    kind: SweepKind
+
+
+class PurgeHistory(Command[Purged], frozen=True, gc=False):
+    """Remove the oldest finished messages of a queue from the history, as many as one step takes.
+
+    up_to: only those with a history id up to this one; None begins with all that ended before this command. The outcome
+    has the `up_to` of the next step.
+    """
+
+    traits = Traits(Order.HISTORY, Effect.LASTS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
+
+    queue: str
+    up_to: int | None = None
+
+
+class TrimHistory(Command[Removed], frozen=True, gc=False):
+    """Remove the oldest finished messages, as many as `rules.retention_steps` take: those that ended before
+    `finished_before` (epoch ms), and those beyond `bytes_max` bytes of content and attributes in all.
+    """
+
+    traits = Traits(Order.HISTORY, Effect.REPEATS, weighs=limits.HISTORY_STEP_MESSAGES, work=Work.LONG)
+
+    finished_before: int
+    bytes_max: int
+
+
+class TrimEvents(Command[Removed], frozen=True, gc=False):
+    """Remove the oldest lifecycle events, `rules.retention_steps` times EVENTS_TRIMMED_MAX, and never the newest one.
+
+    Those that happened before `before_ms` (epoch ms), and as many as are more than `bytes_max` bytes. Only a beginning
+    of the log is removed: it ends at the first event that is to stay.
+    """
+
+    traits = Traits(Order.EVENTS, Effect.REPEATS, weighs=1, work=Work.LONG)
+
+    before_ms: int
+    bytes_max: int
+
+
+class Compacted(Struct, frozen=True, gc=False):
+    """What a step gave back. pages: so many; free_pages: so many the file still has."""
+
+    pages: int
+    free_pages: int
+
+
+class Compact(Command[Compacted], frozen=True, gc=False):
+    """Give free pages of the database back to the disk: so many, or fewer, as far as one step goes.
+
+    None for an engine without pages, and for a file that cannot.
+    """
+
+    traits = Traits(Order.UPKEEP, Effect.REPEATS, weighs=1, work=Work.LONG)
+
+    pages: int
+
+
+class Optimize(Command[None], frozen=True, gc=False):
+    """Let the database refresh its statistics (SQLite: PRAGMA optimize)."""
+
+    traits = Traits(Order.UPKEEP, Effect.REPEATS, weighs=1)
+
+
+class Ping(Command[None], frozen=True, gc=False):
+    """A real operation on the write connection that changes nothing: the health check."""
+
+    traits = Traits(Order.UPKEEP, Effect.LASTS, weighs=1)
