@@ -84,13 +84,12 @@ def test_the_files_of_an_operation_are_those_of_its_recipe(page, root) -> None:
     steps = re.findall(r"^\| (\d+)\. .+? \| (.+?) \| ", recipe, re.MULTILINE)
     listed = {path for step, where in steps if step in "13456" for path in paths_named(where)}
     decide = {"forq_trio/storage/rules.py", "tests/conformance/test_extend.py"}
+    places = ("forq_trio", "tests/oracle", "tests/conformance")
     found = {
         str(path.relative_to(root))
-        for path in [
-            *(root / "forq_trio").rglob("*.py"),
-            root / "tests" / "conformance" / "random_commands.py",
-        ]
-        if names_extend(path)
+        for place in places
+        for path in (root / place).rglob("*.py")
+        if names_extend(path) and not path.name.startswith("test_")
     }
     assert found == {path for path in listed if path.endswith(".py")} - decide
 
