@@ -201,10 +201,9 @@ def _retention_jobs(
     history, events = history or HistoryRetention(), events or EventRetention()
     of_history = history_job(broker, clock, history)
     of_events = event_retention_job(broker, clock, events)
-    housekeeping.retention = [
-        BytesWatch(of_history, lambda: writer.snapshot().history_bytes, history.mib_max * limits.MIB),
-        BytesWatch(of_events, lambda: writer.snapshot().event_log.bytes, events.mib_max * limits.MIB),
-    ]
+    housekeeping.retention = BytesWatch(
+        writer.snapshot, of_history, history.mib_max, of_events, events.mib_max
+    )
     return [of_history, of_events]
 
 

@@ -16,15 +16,15 @@ class Housekeeping(WriterListener):
         self.checkpointer: Checkpointer | None = None
         self.disk_guard: DiskGuard | None = None
         self.failed_sweeps: Sequence[Periodic] = ()
-        self.retention: Sequence[BytesWatch] = ()
+        self.retention: BytesWatch | None = None
 
     def committed(self) -> None:
         if self.disk_guard is not None:
             self.disk_guard.note_commit()
         if self.checkpointer is not None:
             self.checkpointer.note_commit()
-        for watch in self.retention:
-            watch.look()
+        if self.retention is not None:
+            self.retention.look()
 
     def failed_queued(self) -> None:
         for sweep in self.failed_sweeps:

@@ -6,7 +6,6 @@ them step by step, between which others are served; the further they are above t
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -16,6 +15,7 @@ from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Removed
+from forq_trio.storage.engine import Snapshot
 
 
 class HistoryRetention(Struct, frozen=True):
@@ -32,17 +32,35 @@ class EventRetention(Struct, frozen=True):
     mib_max: int = limits.EVENTS_MIB_DEFAULT
 
 
-@dataclass(frozen=True)
 class BytesWatch:
-    """Nudges a job when there are more bytes than its bound by some; so few are never worth a commit."""
+    """Nudges the jobs that trim history and events when there are more bytes than their bounds by some.
 
-    job: Periodic
-    kept_bytes: Callable[[], int]
-    bytes_max: int
+    So few bytes above a bound are never worth a commit. It is called after each commit, so it does little.
+    """
+
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        history: Periodic,
+        history_mib: int,
+        events: Periodic,
+        events_mib: int,
+    ) -> None:
+        self._snapshot = snapshot
+        self._history, self._history_bytes_max = history, _with_slack(history_mib)
+        self._events, self._event_bytes_max = events, _with_slack(events_mib)
 
     def look(self) -> None:
-        if self.kept_bytes() > self.bytes_max + self.bytes_max // limits.RETENTION_SLACK_SHARE:
-            self.job.nudge()
+        snapshot = self._snapshot()
+        if snapshot.history_bytes > self._history_bytes_max:
+            self._history.nudge()
+        if snapshot.event_log.bytes > self._event_bytes_max:
+            self._events.nudge()
+
+
+def _with_slack(mib_max: int) -> int:
+    bytes_max = mib_max * limits.MIB
+    return bytes_max + bytes_max // limits.RETENTION_SLACK_SHARE
 
 
 def history_job(broker: Broker, clock: Clock, retention: HistoryRetention) -> Periodic:

@@ -43,11 +43,11 @@ class Budget:
     def change(self, holder: Holder, by: int) -> bool:
         """Add an amount, or subtract it with a negative number; False when more is in use than allowed."""
         held = self._add(holder, by)
-        kind = holder.kind
         if by <= 0:
             return True
         if self.used > self.size:
             return self.refuse(Share.ALL)
+        kind = holder.kind
         if kind is Kind.OWNER:
             return True
         if kind is Kind.ADDRESS:
@@ -63,8 +63,10 @@ class Budget:
         return False
 
     def _add(self, holder: Holder, by: int) -> int:
-        """Add an amount without a check, and return how much the holder uses."""
+        """Add an amount without a check, and return how much the holder uses; 0 for the owner, who has no share."""
         self.used += by
+        if holder.kind is Kind.OWNER:
+            return 0
         held = self._by_holder.get(holder, 0) + by
         if held:
             self._by_holder[holder] = held

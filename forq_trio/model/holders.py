@@ -1,14 +1,14 @@
 """The holder of a share of a budget that all clients use: a key, or, without a right key, an address."""
 
 from contextvars import ContextVar
-from enum import Enum
+from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 _NETWORK_BITS = 64  # of an IPv6 address
 
 
-class Kind(Enum):
+class Kind(StrEnum):
     """OWNER: the server's own secret. TOKEN: an access token. OPEN: let in without a key, where none is asked for.
     ADDRESS: no key was presented yet, or a wrong one.
     """

@@ -159,16 +159,17 @@ class Http1Connection:
         received_bytes = self._parser.body_bytes_received
         change_bytes = received_bytes - self._counted_body_bytes
         self._counted_body_bytes = received_bytes
-        if services.body_budget.change(request.holder, change_bytes):
+        if not change_bytes or services.body_budget.change(request.holder, change_bytes):
             return None
         return services.refuse(503, request.method, request.path)
 
     def _uncount_body(self) -> None:
         """The request that was admitted is answered or refused."""
         if self._admitted is not None:
-            self._services.body_budget.change(self._admitted.holder, -self._counted_body_bytes)
+            if self._counted_body_bytes:
+                self._services.body_budget.change(self._admitted.holder, -self._counted_body_bytes)
+                self._counted_body_bytes = 0
             self._admitted = None
-            self._counted_body_bytes = 0
 
     def _first_portion(self, data: bytes, portion_bytes: int) -> bytes:
         """The part of `data` that has at most as many requests as may be parsed ahead; the rest goes to `_unparsed`."""
