@@ -18,9 +18,9 @@ from forq_trio.model.messages import (
     Produced,
     check_message_id,
     check_queue_name,
-    is_dead_letter_queue,
     json_name,
 )
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.wire.dead_letters import DeadLetterFilter, DeadLetterPage, MoveResult
 from forq_trio.wire.messages import MessageInfo
 

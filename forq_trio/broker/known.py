@@ -4,7 +4,8 @@ Sends and settings make a queue. Receives and peeks find an unknown one empty, f
 """
 
 from forq_trio.model.errors import QueueNotFound
-from forq_trio.model.messages import DLQ_SUFFIX, check_queue_name, is_dead_letter_queue
+from forq_trio.model.messages import check_queue_name
+from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
 from forq_trio.writer_actor import WriterActor
 
 

@@ -21,8 +21,8 @@ from forq_trio.model.messages import (
     StoredQueue,
     check_message_id,
     check_queue_name,
-    is_dead_letter_queue,
 )
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.messages import MessageInfo
 from forq_trio.wire.queues import QueueInfo

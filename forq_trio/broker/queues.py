@@ -15,13 +15,8 @@ from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import commands
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
-from forq_trio.model.queue_settings import (
-    QueueSettings,
-    SettingsChange,
-    SettingsOptions,
-    check_change,
-    read_change,
-)
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange, SettingsOptions
+from forq_trio.model.setting_checks import check_change, read_change
 from forq_trio.wire.queues import QueueConfiguration
 from forq_trio.writer_actor import WriterActor
 

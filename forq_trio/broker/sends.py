@@ -21,8 +21,8 @@ from forq_trio.model.messages import (
     Status,
     check_message_id,
     check_queue_name,
-    is_dead_letter_queue,
 )
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.writer_actor import WriterActor
 
 

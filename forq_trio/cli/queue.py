@@ -10,9 +10,10 @@ from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, members, print_json
-from forq_trio.cli.queue_options import SETTINGS, setting_options
+from forq_trio.cli.queue_options import FORMS, setting_options
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
+from forq_trio.model.queue_settings import SETTINGS
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -36,9 +37,10 @@ def show(queue: str, as_json: bool, url: str) -> int:
         print_json({"queue": queue, **shown})
         return Exit.OK
     rows = []
-    for setting in SETTINGS:
-        source = "default" if getattr(found.settings, setting.member) is None else "set"
-        rows.append((setting.name, setting.text(getattr(found.effective, setting.member)), source))
+    for name, setting in SETTINGS.items():
+        source = "default" if getattr(found.settings, name) is None else "set"
+        value = FORMS[setting.kind].text(getattr(found.effective, name))
+        rows.append((setting.option, value, source))
     print_table((Column("setting"), Column("value"), Column("source")), rows)
     if found.effective.paused:
         click.echo(f"{queue} is paused: `forq queue resume {queue}` goes on.", err=True)
@@ -51,7 +53,7 @@ def show(queue: str, as_json: bool, url: str) -> int:
 @click.option(
     "--unset",
     "unset",
-    type=click.Choice([setting.name for setting in SETTINGS]),
+    type=click.Choice([setting.option for setting in SETTINGS.values()]),
     multiple=True,
     metavar="SETTING",
     help="Reset this setting to the default; may be repeated.",
@@ -63,11 +65,11 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
     Order, delay and time to live apply to messages that are sent from now on. It makes a queue that is not known.
     """
     changes = {member: value for member, value in values.items() if value is not None}
-    for setting in SETTINGS:
-        if setting.name in unset:
-            if setting.member in changes:
-                raise click.UsageError(f"--{setting.name} and --unset {setting.name} exclude each other")
-            changes[setting.member] = None
+    for name, setting in SETTINGS.items():
+        if setting.option in unset:
+            if name in changes:
+                raise click.UsageError(f"--{setting.option} and --unset {setting.option} exclude each other")
+            changes[name] = None
     if not changes:
         raise click.UsageError("there is nothing to set; --help lists the settings")
     with connect(url) as client:

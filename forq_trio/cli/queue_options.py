@@ -12,6 +12,7 @@ import click
 from forq_trio.cli.options import CommandT, duration_ms
 from forq_trio.cli.output import duration_text
 from forq_trio.client.types import BackOff, ExponentialBackOff
+from forq_trio.model.queue_settings import SETTINGS, Kind, Setting
 
 _UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
 _NO_BOUND = "no limit"
@@ -81,112 +82,39 @@ def _word_text(word: str) -> str:
     return word.replace("_", "-")
 
 
-class Setting(NamedTuple):
-    """An option: its name without dashes, the member it sets, its type and help, and how its value is printed."""
+class Form(NamedTuple):
+    """How a kind of setting is typed and printed. hint: behind its meaning, what is typed."""
 
-    name: str
-    member: str
-    type: Any
-    metavar: str
-    help: str
+    type: Callable[[Setting], Any]
+    metavar: str | None
     text: Callable[[Any], str]
+    hint: str = ""
 
 
-_AT_LEAST_1 = click.IntRange(min=1)
-SETTINGS = (
-    Setting(
-        "lease",
-        "lease_ms",
-        duration_ms,
-        "DURATION",
-        "How long a lease is if the receive names no length.",
-        duration_text,
-    ),
-    Setting(
-        "delay",
-        "delay_ms",
-        duration_ms,
-        "DURATION",
-        "How long a message is delayed.",
-        duration_text,
-    ),
-    Setting(
-        "ttl", "ttl_ms", duration_ms, "DURATION", "How long a message lives once it is due.", duration_text
-    ),
-    Setting(
-        "max-attempts", "max_attempts", _AT_LEAST_1, "INTEGER", "Deliveries before a message fails.", str
-    ),
-    Setting(
-        "back-off",
-        "back_off",
-        back_off,
+FORMS = {
+    Kind.DURATION: Form(lambda setting: duration_ms, "DURATION", duration_text),
+    Kind.COUNT: Form(lambda setting: click.IntRange(min=setting.low), "INTEGER", _number_text),
+    Kind.BYTES: Form(lambda setting: size_bytes, "SIZE", _size_text),
+    Kind.WORD: Form(lambda setting: _Word([_word_text(word) for word in setting.words]), None, _word_text),
+    Kind.QUEUE: Form(lambda setting: str, "NAME", lambda name: name or "(none)"),
+    Kind.BACK_OFF: Form(
+        lambda setting: back_off,
         "DELAYS",
-        "Delays after failed attempts: 1s,5s,1m or initial=1s,factor=2,max=1h,jitter=0.2.",
         _back_off_text,
+        " As 1s,5s,1m or initial=1s,factor=2,max=1h,jitter=0.2.",
     ),
-    Setting(
-        "dead-letter-queue",
-        "dead_letter_queue",
-        str,
-        "NAME",
-        "Where messages go that fail or expire; '' deletes them.",
-        lambda name: name or "(none)",
-    ),
-    Setting(
-        "dedup-window",
-        "deduplication_window_ms",
-        duration_ms,
-        "DURATION",
-        "How long a deduplication id is remembered.",
-        duration_text,
-    ),
-    Setting(
-        "max-messages",
-        "max_messages",
-        _AT_LEAST_1,
-        "INTEGER",
-        "How many messages the queue takes.",
-        _number_text,
-    ),
-    Setting(
-        "max-bytes",
-        "max_bytes",
-        size_bytes,
-        "SIZE",
-        "How many bytes of content and attributes the queue takes.",
-        _size_text,
-    ),
-    Setting(
-        "overflow",
-        "overflow",
-        _Word(["reject", "drop-oldest", "dead-letter"]),
-        "POLICY",
-        "What a send to a full queue does: reject, drop-oldest or dead-letter.",
-        _word_text,
-    ),
-    Setting(
-        "order",
-        "order",
-        _Word(["fifo", "lifo"]),
-        "ORDER",
-        "Oldest first (fifo) or newest (lifo).",
-        _word_text,
-    ),
-    Setting(
-        "group-in-flight-max",
-        "group_in_flight_max",
-        _AT_LEAST_1,
-        "INTEGER",
-        "How many messages of one group may be processing at once.",
-        _number_text,
-    ),
-)
+}
 
 
 def setting_options(command: CommandT) -> CommandT:
     """An option for each setting, None where it is not given."""
-    for setting in reversed(SETTINGS):
+    for setting in reversed(SETTINGS.values()):
+        form = FORMS[setting.kind]
         command = click.option(
-            f"--{setting.name}", setting.member, type=setting.type, metavar=setting.metavar, help=setting.help
+            f"--{setting.option}",
+            setting.name,
+            type=form.type(setting),
+            metavar=form.metavar,
+            help=setting.meaning + form.hint,
         )(command)
     return command

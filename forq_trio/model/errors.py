@@ -8,6 +8,8 @@ No HTTP in here: each dialect has a table of statuses, and may have codes of its
 from collections.abc import Mapping
 from typing import ClassVar
 
+from forq_trio.model.queue_settings import SETTINGS, Kind
+
 
 class ForqError(Exception):
     """Base of every error this package raises on purpose. Raised without a message, its docstring is its message.
@@ -120,25 +122,15 @@ class InvalidAttributes(CallerError):
     code = "bad_request.body.attributes.invalid"
 
 
-_SETTINGS = (
-    "leaseMs",
-    "delayMs",
-    "ttlMs",
-    "maxAttempts",
-    "backOff",
-    "deadLetterQueue",
-    "deduplicationWindowMs",
-    "maxMessages",
-    "maxBytes",
-    "groupInFlightMax",
-)
-
-
 class InvalidSetting(CallerError):
     """A setting of a queue is not valid; the field names it"""
 
     code = "bad_request.body.invalid"
-    field_codes: ClassVar = {name: f"bad_request.settings.{name}" for name in _SETTINGS}
+    field_codes: ClassVar = {
+        setting.json_name: f"bad_request.settings.{setting.json_name}"
+        for setting in SETTINGS.values()
+        if setting.kind is not Kind.WORD
+    }
 
 
 class QueueNotEmpty(CallerError):

@@ -14,11 +14,9 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
 
-DLQ_SUFFIX = "-dlq"
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
 REASON_OVERFLOW = "queue_full"
-LIFO_SUFFIX = "_lifo"
 LEASE_ENDED = "lease ended"
 """The reason of a failed attempt whose lease ended."""
 
@@ -73,16 +71,6 @@ def check_message_id(text: str) -> str:
     if not is_message_id(text):
         raise MalformedMessageId(field="messageId")
     return text.lower()
-
-
-def is_dead_letter_queue(name: str) -> bool:
-    """True for a name that ends in -dlq: Forq's convention, there is no other mark."""
-    return name.endswith(DLQ_SUFFIX)
-
-
-def is_lifo_queue(name: str) -> bool:
-    """True for a name that ends in _lifo: within a priority its newest message comes first (Sasquatch)."""
-    return name.endswith(LIFO_SUFFIX)
 
 
 def token_of_forq(receipt: str) -> int | None:

@@ -1,21 +1,111 @@
-"""The settings of one queue, and the rules that follow from them.
+"""The settings of one queue, each declared once.
+
+A setting is an annotated type (`LeaseMs`): its range, default and meaning are in its `Setting`, and a member of that
+type in each of the four classes below makes it known. What is valid (`setting_checks`), the API's document, the options
+of `forq queue set`, the form and the words of the admin UI and the table of docs/queues.md follow from `SETTINGS`.
 
 `QueueSettings` has what was set (None: the default), `SettingsChange` changes some of them, and `QueueRules` are the
 settings with the defaults filled in. A queue without settings has rules, too, and nothing is stored for it.
 """
 
-from enum import StrEnum
-from typing import Annotated, Any, Literal, TypedDict, cast
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum, auto
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from forq_trio.model import limits
-from forq_trio.model.errors import InvalidQueueName, InvalidRequest, InvalidSetting
-from forq_trio.model.messages import check_queue_name, json_name
+from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
 
 NO_DEAD_LETTERS = ""
 """The name of a dead-letter queue that says that there is none: failed and expired messages are deleted."""
+
+
+class Kind(Enum):
+    """What the value of a setting is, hence how it is typed and shown."""
+
+    DURATION = auto()
+    COUNT = auto()
+    BYTES = auto()
+    WORD = auto()
+    QUEUE = auto()
+    BACK_OFF = auto()
+
+
+class Section(StrEnum):
+    """Where a setting is in the form of the admin UI."""
+
+    DELIVERY = "Delivery"
+    SENDS = "Messages that are sent from now on"
+    BOUNDS = "Bounds and dead letters"
+
+
+class Defaults(Struct, frozen=True, gc=False):
+    """The server-wide defaults of rules; all times in milliseconds."""
+
+    queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
+    dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
+    attempts_max: int = limits.ATTEMPTS_MAX_DEFAULT
+    backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """All that is known about a setting.
+
+    name: of the member of `QueueSettings`, json_name: in JSON, option: of `forq queue set`, where it is not the name;
+    label: in the admin UI; meaning: a sentence. low, high: the range of a number, both ends included. words: the values
+    of a WORD, each with what the admin UI says. default: by the queue's name; default_text: the default in words, None
+    where all queues have the same. phrase: the default in the sentence of the admin UI about all defaults, with {} for
+    the value; None: it is not mentioned.
+    """
+
+    label: str
+    meaning: str
+    kind: Kind
+    section: Section
+    default: Callable[[str, Defaults], Any]
+    default_text: str | None = None
+    low: int = 0
+    high: int = 0
+    words: Mapping[str, str] = {}
+    phrase: str | None = None
+    option: str = ""
+    name: str = ""
+    json_name: str = ""
+
+
+def _fixed(value: Any) -> Callable[[str, Defaults], Any]:
+    """The default that all queues have."""
+    return lambda queue, defaults: value
+
+
+def _none(queue: str, defaults: Defaults) -> None:
+    """No bound."""
+
+
+def _ttl_ms(queue: str, defaults: Defaults) -> int:
+    return defaults.dlq_ttl_ms if is_dead_letter_queue(queue) else defaults.queue_ttl_ms
+
+
+def _dead_letter_queue(queue: str, defaults: Defaults) -> str:
+    return NO_DEAD_LETTERS if is_dead_letter_queue(queue) else queue + DLQ_SUFFIX
+
+
+def _declared(setting: Setting) -> Meta:
+    """For the type of a setting. What a schema says of a number is enforced by `check_change`, which names the code."""
+    extra = {"setting": setting}
+    if setting.kind is Kind.WORD or setting.kind is Kind.BACK_OFF:
+        return Meta(extra=extra)  # their types say what they are
+    if not setting.high:
+        return Meta(description=setting.meaning, extra=extra)
+    bounds = {"minimum": setting.low, "maximum": setting.high}
+    return Meta(description=setting.meaning, extra_json_schema=bounds, extra=extra)
+
+
+def _from_to(low: float, high: float, meaning: str) -> Any:
+    """Documents a number and its range, both ends included; `check_change` enforces it."""
+    return Meta(description=meaning, extra_json_schema={"minimum": low, "maximum": high})
 
 
 class Overflow(StrEnum):
@@ -31,11 +121,6 @@ class Order(StrEnum):
 
     FIFO = "fifo"
     LIFO = "lifo"
-
-
-def _from_to(low: float, high: float, meaning: str) -> Any:
-    """Documents a number and its range, both ends included; `check_change` enforces it."""
-    return Meta(description=meaning, extra_json_schema={"minimum": low, "maximum": high})
 
 
 class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -55,27 +140,179 @@ BackOff = tuple[int, ...] | ExponentialBackOff
 """Delays in ms by attempt, the last one for all later attempts; or a formula."""
 
 LeaseMs = Annotated[
-    int, _from_to(0, limits.LEASE_MS_MAX, "How long a lease is if the receive names no length.")
+    int,
+    _declared(
+        Setting(
+            label="Lease",
+            meaning="How long a lease is if the receive names no length.",
+            kind=Kind.DURATION,
+            high=limits.LEASE_MS_MAX,
+            default=_fixed(limits.LEASE_MS_DEFAULT),
+            section=Section.DELIVERY,
+            phrase="lease {}",
+        )
+    ),
 ]
 DelayMs = Annotated[
-    int, _from_to(0, limits.DELAY_MS_MAX, "How long a message waits before it can be received.")
+    int,
+    _declared(
+        Setting(
+            label="Delay",
+            meaning="How long a message waits before it can be received.",
+            kind=Kind.DURATION,
+            high=limits.DELAY_MS_MAX,
+            default=_fixed(0),
+            section=Section.SENDS,
+            phrase="no delay",
+        )
+    ),
 ]
-TtlMs = Annotated[int, _from_to(1, limits.TTL_MS_MAX, "How long a message lives from when it falls due.")]
-MaxAttempts = Annotated[int, _from_to(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before a message fails.")]
+TtlMs = Annotated[
+    int,
+    _declared(
+        Setting(
+            label="Time to live",
+            meaning="How long a message lives from when it falls due.",
+            kind=Kind.DURATION,
+            low=1,
+            high=limits.TTL_MS_MAX,
+            default=_ttl_ms,
+            default_text="`FORQ_QUEUE_TTL_HOURS`; of a dead-letter queue `FORQ_DLQ_TTL_HOURS`",
+            section=Section.SENDS,
+            phrase="time to live {}",
+        )
+    ),
+]
+MaxAttempts = Annotated[
+    int,
+    _declared(
+        Setting(
+            label="Attempts",
+            meaning="Deliveries before a message fails.",
+            kind=Kind.COUNT,
+            low=1,
+            high=limits.MAX_ATTEMPTS_MAX,
+            default=lambda queue, defaults: defaults.attempts_max,
+            section=Section.DELIVERY,
+            phrase="{} attempts",
+        )
+    ),
+]
+BackOffOrNone = Annotated[
+    BackOff | UnsetType | None,
+    _declared(
+        Setting(
+            label="Back-off",
+            meaning="How long a message waits after a failed attempt.",
+            kind=Kind.BACK_OFF,
+            default=lambda queue, defaults: defaults.backoff_ms,
+            section=Section.DELIVERY,
+            phrase="back-off {}",
+        )
+    ),
+]
 DeadLetterQueue = Annotated[
-    str, Meta(description="Where messages go that fail or expire; empty: they are deleted.")
+    str,
+    _declared(
+        Setting(
+            label="Dead letters to",
+            meaning="Where messages go that fail or expire; empty: they are deleted.",
+            kind=Kind.QUEUE,
+            default=_dead_letter_queue,
+            default_text="the queue's name with `-dlq`; of a dead-letter queue none",
+            section=Section.BOUNDS,
+            phrase="dead letters to {}",
+        )
+    ),
 ]
 WindowMs = Annotated[
-    int, _from_to(1, limits.DEDUPLICATION_WINDOW_MS_MAX, "How long a deduplication id is remembered.")
+    int,
+    _declared(
+        Setting(
+            label="Deduplication",
+            meaning="How long a deduplication id is remembered.",
+            kind=Kind.DURATION,
+            low=1,
+            high=limits.DEDUPLICATION_WINDOW_MS_MAX,
+            default=_fixed(limits.DEDUPLICATION_WINDOW_MS_DEFAULT),
+            section=Section.SENDS,
+            option="dedup-window",
+        )
+    ),
 ]
 MaxMessages = Annotated[
-    int, _from_to(1, limits.QUEUE_MESSAGES_MAX, "How many messages the queue takes, in whatever state.")
+    int,
+    _declared(
+        Setting(
+            label="Most messages",
+            meaning="How many messages the queue takes, in whatever state.",
+            kind=Kind.COUNT,
+            low=1,
+            high=limits.QUEUE_MESSAGES_MAX,
+            default=_none,
+            section=Section.BOUNDS,
+        )
+    ),
 ]
 MaxBytes = Annotated[
-    int, _from_to(1, limits.QUEUE_BYTES_MAX, "How many bytes of content and attributes the queue takes.")
+    int,
+    _declared(
+        Setting(
+            label="Most bytes",
+            meaning="How many bytes of content and attributes the queue takes.",
+            kind=Kind.BYTES,
+            low=1,
+            high=limits.QUEUE_BYTES_MAX,
+            default=_none,
+            section=Section.BOUNDS,
+        )
+    ),
 ]
-GroupInFlight = Annotated[
-    int, _from_to(1, limits.GROUP_IN_FLIGHT_MAX, "How many messages of one group may be in process at once.")
+WhenFull = Annotated[
+    Overflow,
+    _declared(
+        Setting(
+            label="When it is full",
+            meaning="What a send to a full queue does.",
+            kind=Kind.WORD,
+            words={
+                Overflow.REJECT: "refuse sends",
+                Overflow.DROP_OLDEST: "delete the oldest",
+                Overflow.DEAD_LETTER: "move the oldest to the dead letters",
+            },
+            default=_fixed(Overflow.REJECT),
+            section=Section.BOUNDS,
+        )
+    ),
+]
+InOrder = Annotated[
+    Order,
+    _declared(
+        Setting(
+            label="Order",
+            meaning="Which message of a priority comes first: the oldest (fifo) or the newest (lifo).",
+            kind=Kind.WORD,
+            words={Order.FIFO: "first in, first out", Order.LIFO: "last in, first out"},
+            default=lambda queue, defaults: Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
+            default_text="`fifo`; of a queue whose name ends in `_lifo`, `lifo`",
+            section=Section.SENDS,
+            phrase="order {}",
+        )
+    ),
+]
+GroupInFlightMax = Annotated[
+    int,
+    _declared(
+        Setting(
+            label="In flight, a group",
+            meaning="How many messages of one group may be in process at once.",
+            kind=Kind.COUNT,
+            low=1,
+            high=limits.GROUP_IN_FLIGHT_MAX,
+            default=_none,
+            section=Section.DELIVERY,
+        )
+    ),
 ]
 
 
@@ -113,14 +350,14 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     delay_ms: DelayMs | UnsetType | None = UNSET
     ttl_ms: TtlMs | UnsetType | None = UNSET
     max_attempts: MaxAttempts | UnsetType | None = UNSET
-    back_off: BackOff | UnsetType | None = UNSET
+    back_off: BackOffOrNone = UNSET
     dead_letter_queue: DeadLetterQueue | UnsetType | None = UNSET
     deduplication_window_ms: WindowMs | UnsetType | None = UNSET
     max_messages: MaxMessages | UnsetType | None = UNSET
     max_bytes: MaxBytes | UnsetType | None = UNSET
-    overflow: Overflow | UnsetType | None = UNSET
-    order: Order | UnsetType | None = UNSET
-    group_in_flight_max: GroupInFlight | UnsetType | None = UNSET
+    overflow: WhenFull | UnsetType | None = UNSET
+    order: InOrder | UnsetType | None = UNSET
+    group_in_flight_max: GroupInFlightMax | UnsetType | None = UNSET
 
 
 class SettingsOptions(TypedDict, total=False):
@@ -161,66 +398,30 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     paused: bool
 
 
-_RANGES: dict[str, tuple[int, int]] = {
-    "lease_ms": (0, limits.LEASE_MS_MAX),
-    "delay_ms": (0, limits.DELAY_MS_MAX),
-    "ttl_ms": (1, limits.TTL_MS_MAX),
-    "max_attempts": (1, limits.MAX_ATTEMPTS_MAX),
-    "deduplication_window_ms": (1, limits.DEDUPLICATION_WINDOW_MS_MAX),
-    "max_messages": (1, limits.QUEUE_MESSAGES_MAX),
-    "max_bytes": (1, limits.QUEUE_BYTES_MAX),
-    "group_in_flight_max": (1, limits.GROUP_IN_FLIGHT_MAX),
-}
+def _setting_of(field: msgspec.inspect.Field) -> Setting:
+    """The declaration in the type of a member."""
+    types = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
+    for each in types:
+        if isinstance(each, msgspec.inspect.Metadata) and each.extra is not None:
+            setting: Setting = each.extra["setting"]
+            option = setting.option or field.name.removesuffix("_ms").replace("_", "-")
+            return msgspec.structs.replace(
+                setting, name=field.name, json_name=field.encode_name, option=option
+            )
+    raise TypeError(f"{field.name} is not declared")
 
 
-def read_change(changes: SettingsOptions) -> SettingsChange:
-    """The change that these keywords name.
-
-    Raises InvalidRequest for a value of another type than its setting's, and TypeError for a name that is no setting.
-    """
-    given = SettingsChange(**cast("Any", changes))
-    try:
-        return msgspec.convert(msgspec.to_builtins(given), SettingsChange)
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error)) from None
+_CHANGE = msgspec.inspect.type_info(SettingsChange)
+assert isinstance(_CHANGE, msgspec.inspect.StructType)
+SETTINGS = {field.name: _setting_of(field) for field in _CHANGE.fields}
+"""All settings by name, in the order in which people see them."""
 
 
-def invalid_setting(member: str, problem: str) -> InvalidSetting:
-    """The error about one setting, by its name in JSON."""
-    return InvalidSetting(f"{member}: {problem}", field=member)
-
-
-def check_change(queue: str, change: SettingsChange) -> SettingsChange:
-    """Return `change`, or raise InvalidSetting naming the member that is out of range, by its name in JSON."""
-    for name, (low, high) in _RANGES.items():
-        value = getattr(change, name)
-        if value is not UNSET and value is not None:
-            _check(name, value, low, high)
-    if change.back_off is not UNSET and change.back_off is not None:
-        _check_back_off(change.back_off)
-    target = change.dead_letter_queue
-    if target is not UNSET and target:
-        try:
-            check_queue_name(target)
-        except InvalidQueueName as error:
-            raise invalid_setting("deadLetterQueue", str(error)) from None
-        if target == queue:
-            raise invalid_setting("deadLetterQueue", "it must be another queue")
-    return change
-
-
-def _check_back_off(back_off: BackOff) -> None:
-    if isinstance(back_off, tuple):
-        _check("backOff", len(back_off), 1, limits.BACKOFF_STEPS_MAX, "its length")
-        for step_ms in back_off:
-            _check("backOff", step_ms, 0, limits.NACK_DELAY_MS_MAX, "each delay")
-        return
-    _check("backOff", back_off.initial_ms, 1, limits.NACK_DELAY_MS_MAX, "initialMs")
-    _check("backOff", back_off.factor, 1, limits.BACKOFF_FACTOR_MAX, "factor")
-    _check("backOff", back_off.max_ms, back_off.initial_ms, limits.NACK_DELAY_MS_MAX, "maxMs")
-    _check("backOff", back_off.jitter, 0, 1, "jitter")
-
-
-def _check(name: str, value: float, low: float, high: float, what: str = "it") -> None:
-    if not low <= value <= high:
-        raise invalid_setting(json_name(name), f"{what} must be between {low} and {high}, not {value}")
+def rules_of(queue: str, settings: QueueSettings | None, defaults: Defaults) -> QueueRules:
+    """The rules of `queue`. settings: None for none."""
+    filled = {name: setting.default(queue, defaults) for name, setting in SETTINGS.items()}
+    filled["paused"] = False
+    if settings is not None:
+        given = msgspec.structs.asdict(settings)
+        filled.update({name: value for name, value in given.items() if value is not None})
+    return QueueRules(**filled)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.messages import is_dead_letter_queue
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.health import FactGatherer, Holding
 from forq_trio.monitor.history import History

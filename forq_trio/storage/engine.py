@@ -64,7 +64,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.consumers import Consumer
@@ -79,21 +78,15 @@ from forq_trio.model.messages import (
     QueueCounts,
 )
 from forq_trio.model.publishing import Staging
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.queue_settings import Defaults, QueueRules, QueueSettings
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.reader import Reader
 
 
-class EngineSettings(Struct, frozen=True, gc=False):
-    """The server-wide defaults of rules; all times in milliseconds. history: keep finished messages; events: lifecycle
-    events.
-    """
+class EngineSettings(Defaults, frozen=True, gc=False):
+    """The server-wide defaults of rules. history: keep finished messages; events: lifecycle events."""
 
-    queue_ttl_ms: int = limits.QUEUE_TTL_HOURS_DEFAULT * limits.HOUR_MS
-    dlq_ttl_ms: int = limits.DLQ_TTL_HOURS_DEFAULT * limits.HOUR_MS
-    attempts_max: int = limits.ATTEMPTS_MAX_DEFAULT
-    backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
     history: bool = False
     events: bool = False
 

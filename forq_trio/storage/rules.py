@@ -9,7 +9,7 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -17,28 +17,17 @@ from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import Overloaded, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
-from forq_trio.model.messages import (
-    DLQ_SUFFIX,
-    Failure,
-    NewMessage,
-    Status,
-    StoredMessage,
-    is_dead_letter_queue,
-    is_lifo_queue,
-)
+from forq_trio.model.messages import Failure, NewMessage, Status, StoredMessage
 from forq_trio.model.queue_settings import (
     NO_DEAD_LETTERS,
     BackOff,
     ExponentialBackOff,
     Order,
-    Overflow,
     QueueRules,
-    QueueSettings,
-    invalid_setting,
 )
 from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
-from forq_trio.storage.engine import EngineSettings
+from forq_trio.model.setting_checks import invalid_setting
 
 NO_GROUP = ""
 """The stored group of messages without a group in a grouped queue: they take turns like one more group."""
@@ -86,30 +75,6 @@ class Returned(NamedTuple):
 
     status: Status
     process_after: int | None
-
-
-def rules_of(queue: str, settings: QueueSettings | None, defaults: EngineSettings) -> QueueRules:
-    """The rules of `queue`. settings: None for none."""
-    is_dlq = is_dead_letter_queue(queue)
-    filled: dict[str, Any] = {
-        "lease_ms": limits.LEASE_MS_DEFAULT,
-        "delay_ms": 0,
-        "ttl_ms": defaults.dlq_ttl_ms if is_dlq else defaults.queue_ttl_ms,
-        "max_attempts": defaults.attempts_max,
-        "back_off": defaults.backoff_ms,
-        "dead_letter_queue": NO_DEAD_LETTERS if is_dlq else queue + DLQ_SUFFIX,
-        "deduplication_window_ms": limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
-        "max_messages": None,
-        "max_bytes": None,
-        "overflow": Overflow.REJECT,
-        "order": Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
-        "group_in_flight_max": None,
-        "paused": False,
-    }
-    if settings is not None:
-        given = msgspec.structs.asdict(settings)
-        filled.update({name: value for name, value in given.items() if value is not None})
-    return QueueRules(**filled)
 
 
 def group_position(seq: int, next_round: int | None, last_of_group: int | None) -> int:

@@ -13,7 +13,8 @@ from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
-from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series

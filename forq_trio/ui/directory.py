@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.model.messages import QueueCounts, is_dead_letter_queue
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.ui.turns import Turns
 from forq_trio.ui.viewer import Viewer
 

@@ -1,7 +1,7 @@
 """The form of a queue's settings: what stands in its fields, and what was typed as a change. Plain functions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -10,48 +10,26 @@ from forq_trio.config.settings import Config
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError
-from forq_trio.model.messages import (
-    DLQ_SUFFIX,
-    QueueCounts,
-    is_dead_letter_queue,
-    is_lifo_queue,
-    python_name,
-)
+from forq_trio.model.messages import QueueCounts, python_name
 from forq_trio.model.queue_settings import (
     NO_DEAD_LETTERS,
+    SETTINGS,
     BackOff,
+    Defaults,
     ExponentialBackOff,
-    Order,
+    Kind,
     Overflow,
     QueueRules,
     QueueSettings,
+    Section,
+    Setting,
     SettingsChange,
-    check_change,
+    rules_of,
 )
+from forq_trio.model.setting_checks import check_change
 from forq_trio.ui.durations import parse_count, parse_duration, parse_durations, parse_size
 
-OVERFLOWS = {
-    Overflow.REJECT: "refuse sends",
-    Overflow.DROP_OLDEST: "delete the oldest",
-    Overflow.DEAD_LETTER: "move the oldest to the dead letters",
-}
-ORDERS = {Order.FIFO: "first in, first out", Order.LIFO: "last in, first out"}
 BACK_OFFS = {"": "Default", "list": "A list of delays", "exponential": "Growing"}
-
-
-class Field(Struct, frozen=True):
-    """A field with text. parse: raises ValueError with a sentence; show: the text for a value."""
-
-    name: str
-    label: str
-    help: str
-    parse: Callable[[str], Any]
-    show: Callable[[Any], str]
-
-
-class Section(Struct, frozen=True):
-    title: str
-    fields: tuple[Field, ...]
 
 
 def _size_text(number: int) -> str:
@@ -62,104 +40,65 @@ def _size_text(number: int) -> str:
     return f"{number:,} B"
 
 
-def _duration(name: str, label: str, help: str) -> Field:
-    return Field(name, label, help, parse_duration, format.setting)
+def _range_words(setting: Setting) -> str:
+    """ "Up to 12 h", "1 to 1,000", "no bound" for what has none unless it is set."""
+    if setting.default("", Defaults()) is None:
+        return "Empty: no bound."
+    show = _TYPED[setting.kind].show
+    low = f"{show(setting.low)} to" if setting.low else "Up to"
+    return f"{low} {show(setting.high)}."
 
 
-DELIVERY = Section(
-    "Delivery",
-    (
-        _duration(
-            "lease_ms",
-            "Lease",
-            "How long a consumer has for a message before it is delivered again. Up to 12 h.",
-        ),
-        Field(
-            "max_attempts",
-            "Attempts",
-            "Deliveries before a message fails. 1 to 1,000.",
-            parse_count,
-            format.whole,
-        ),
-        Field(
-            "group_in_flight_max",
-            "In flight, a group",
-            "How many messages of one group may be in flight at once. Empty: any number.",
-            parse_count,
-            format.whole,
-        ),
-    ),
+class Typed(NamedTuple):
+    """How values of a kind are typed. parse: raises ValueError with a sentence; show: the text for a value."""
+
+    parse: Callable[[str], Any]
+    show: Callable[[Any], str]
+
+
+_TYPED = {
+    Kind.DURATION: Typed(parse_duration, format.setting),
+    Kind.COUNT: Typed(parse_count, format.whole),
+    Kind.BYTES: Typed(parse_size, _size_text),
+}
+
+
+class Field(Struct, frozen=True):
+    """A field of the form. kind: by its name."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    words: Mapping[str, str]
+
+
+def _field(setting: Setting) -> Field:
+    help = f"{setting.meaning} {_range_words(setting)}" if setting.kind in _TYPED else setting.meaning
+    return Field(setting.name, setting.label, help, setting.kind.name, setting.words)
+
+
+SECTIONS = {
+    section.value: [_field(setting) for setting in SETTINGS.values() if setting.section is section]
+    for section in Section
+}
+"""The fields of the form by the title of their section."""
+_PARTS = {
+    Kind.BACK_OFF: ("_list", "_initial", "_factor", "_max", "_jitter"),
+    Kind.QUEUE: ("_none",),
+}
+"""The endings of further fields that a setting of this kind has."""
+NAMES = tuple(
+    setting.name + part for setting in SETTINGS.values() for part in ("", *_PARTS.get(setting.kind, ()))
 )
-SENDS = Section(
-    "Messages that are sent from now on",
-    (
-        _duration("delay_ms", "Delay", "How long a message waits before it can be received."),
-        _duration(
-            "ttl_ms",
-            "Time to live",
-            "How long a message lives from when it falls due. Then it is a dead letter.",
-        ),
-        _duration(
-            "deduplication_window_ms",
-            "Deduplication",
-            "How long a deduplication id is remembered. Up to 12 h.",
-        ),
-    ),
-)
-BOUNDS = Section(
-    "Bounds and dead letters",
-    (
-        Field(
-            "max_messages",
-            "Most messages",
-            "In whatever state. Empty: no bound.",
-            parse_count,
-            format.whole,
-        ),
-        Field(
-            "max_bytes",
-            "Most bytes",
-            "Of content and attributes, as 2 GiB. Empty: no bound.",
-            parse_size,
-            _size_text,
-        ),
-    ),
-)
-SECTIONS = (DELIVERY, SENDS, BOUNDS)
-_TEXTS = {field.name: field for section in SECTIONS for field in section.fields}
-_OTHERS = (
-    "back_off",
-    "back_off_list",
-    "back_off_initial",
-    "back_off_factor",
-    "back_off_max",
-    "back_off_jitter",
-    "dead_letter_queue",
-    "no_dead_letters",
-    "overflow",
-    "order",
-)
-NAMES = (*_TEXTS, *_OTHERS)
 
 
 def default_rules(queue: str, config: Config) -> QueueRules:
     """The rules of a queue for which nothing was set."""
-    is_dlq = is_dead_letter_queue(queue)
-    return QueueRules(
-        lease_ms=limits.LEASE_MS_DEFAULT,
-        delay_ms=0,
-        ttl_ms=(config.dlq_ttl_hours if is_dlq else config.queue_ttl_hours) * limits.HOUR_MS,
-        max_attempts=limits.ATTEMPTS_MAX_DEFAULT,
-        back_off=limits.BACKOFF_MS,
-        dead_letter_queue=NO_DEAD_LETTERS if is_dlq else queue + DLQ_SUFFIX,
-        deduplication_window_ms=limits.DEDUPLICATION_WINDOW_MS_DEFAULT,
-        max_messages=None,
-        max_bytes=None,
-        overflow=Overflow.REJECT,
-        order=Order.LIFO if is_lifo_queue(queue) else Order.FIFO,
-        group_in_flight_max=None,
-        paused=False,
+    defaults = Defaults(
+        queue_ttl_ms=config.queue_ttl_hours * limits.HOUR_MS, dlq_ttl_ms=config.dlq_ttl_hours * limits.HOUR_MS
     )
+    return rules_of(queue, None, defaults)
 
 
 def back_off_words(back_off: BackOff) -> str:
@@ -175,27 +114,32 @@ def back_off_words(back_off: BackOff) -> str:
     return ", ".join(format.setting(ms) for ms in back_off)
 
 
+def value_words(setting: Setting, value: Any) -> str:
+    """The value of a rule in words."""
+    if value is None:
+        return "no bound"
+    if setting.kind is Kind.WORD:
+        return setting.words[value]
+    if setting.kind is Kind.QUEUE:
+        return value or "none"
+    if setting.kind is Kind.BACK_OFF:
+        return back_off_words(value)
+    return _TYPED[setting.kind].show(value)
+
+
 def placeholders(rules: QueueRules) -> dict[str, str]:
     """What the empty fields say: the defaults, `rules`."""
-    texts = {name: "no bound" for name in _TEXTS}
-    for name, field in _TEXTS.items():
-        value = getattr(rules, name)
-        if value is not None:
-            texts[name] = field.show(value)
-    texts["dead_letter_queue"] = rules.dead_letter_queue or "none"
-    texts["back_off"] = back_off_words(rules.back_off)
-    texts["overflow"] = OVERFLOWS[rules.overflow]
-    texts["order"] = ORDERS[rules.order]
-    return texts
+    return {name: value_words(setting, getattr(rules, name)) for name, setting in SETTINGS.items()}
 
 
 def texts_of(settings: QueueSettings) -> dict[str, str]:
     """What stands in the fields for these settings; "" where nothing was set."""
     texts = dict.fromkeys(NAMES, "")
-    for name, field in _TEXTS.items():
+    for name, setting in SETTINGS.items():
         value = getattr(settings, name)
         if value is not None:
-            texts[name] = field.show(value)
+            typed = _TYPED.get(setting.kind)
+            texts[name] = value if typed is None else typed.show(value)
     back_off = settings.back_off
     if isinstance(back_off, ExponentialBackOff):
         texts["back_off"] = "exponential"
@@ -206,10 +150,7 @@ def texts_of(settings: QueueSettings) -> dict[str, str]:
     elif back_off is not None:
         texts["back_off"] = "list"
         texts["back_off_list"] = ", ".join(format.setting(ms).replace(",", "") for ms in back_off)
-    texts["dead_letter_queue"] = settings.dead_letter_queue or ""
-    texts["no_dead_letters"] = "1" if settings.dead_letter_queue == NO_DEAD_LETTERS else ""
-    texts["overflow"] = settings.overflow or ""
-    texts["order"] = settings.order or ""
+    texts["dead_letter_queue_none"] = "1" if settings.dead_letter_queue == NO_DEAD_LETTERS else ""
     return texts
 
 
@@ -234,13 +175,15 @@ def read(queue: str, form: Mapping[str, str]) -> Read:
             errors[name] = str(error)
             return None
 
-    for name, field in _TEXTS.items():
-        values[name] = parsed(name, field.parse, texts[name]) if texts[name] else None
-    values["overflow"] = parsed("overflow", lambda text: _choice(Overflow, text), texts["overflow"])
-    values["order"] = parsed("order", lambda text: _choice(Order, text), texts["order"])
+    for name, setting in SETTINGS.items():
+        parse = _choice(setting) if setting.kind is Kind.WORD else None
+        if setting.kind in _TYPED:
+            parse = _TYPED[setting.kind].parse
+        if parse is not None:
+            values[name] = parsed(name, parse, texts[name]) if texts[name] else None
     values["back_off"] = _back_off(texts, parsed)
     values["dead_letter_queue"] = (
-        NO_DEAD_LETTERS if texts["no_dead_letters"] else texts["dead_letter_queue"] or None
+        NO_DEAD_LETTERS if texts["dead_letter_queue_none"] else texts["dead_letter_queue"] or None
     )
     for name, sentence in _out_of_range(queue, texts, values):
         errors.setdefault(name, sentence)
@@ -265,12 +208,16 @@ def _out_of_range(
             yield error_of(error, texts)
 
 
-def _choice(kind: type[Overflow] | type[Order], text: str) -> Overflow | Order | None:
-    if not text:
-        return None
-    if text not in list(kind):
-        raise ValueError("Choose one of these.")
-    return kind(text)
+def _choice(setting: Setting) -> Callable[[str], str]:
+    """The reader of one of the setting's words."""
+    words = {str(word): word for word in setting.words}
+
+    def read_choice(text: str) -> str:
+        if text not in words:
+            raise ValueError("Choose one of these.")
+        return words[text]
+
+    return read_choice
 
 
 def _back_off(

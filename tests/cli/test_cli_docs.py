@@ -10,6 +10,7 @@ import pytest
 from forq_trio.cli.commands import forq
 from forq_trio.cli.exits import Exit
 from forq_trio.config.settings import SETTINGS
+from forq_trio.model import queue_settings
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 ROOT = click.Context(forq, info_name="forq", **forq.context_settings)
@@ -30,6 +31,12 @@ def commands_of(context: click.Context, prefix: str = "") -> Iterator[tuple[str,
 
 COMMANDS = dict(commands_of(ROOT))
 SETTING_OPTIONS = {setting.option for setting in SETTINGS.values() if setting.option}
+ELSEWHERE = {
+    "serve": SETTING_OPTIONS,
+    "config": SETTING_OPTIONS,
+    "queue set": {f"--{setting.option}" for setting in queue_settings.SETTINGS.values()},
+}
+"""Options that another page explains, which has a test of its own."""
 
 
 def section(name: str) -> str:
@@ -50,7 +57,7 @@ def test_usage_and_options_are_documented_as_they_are(name: str):
     text = section(f"forq {name}")
     usage = " ".join(["forq", name, *context.command.collect_usage_pieces(context)])
     assert f"```\n{usage}\n```" in text
-    elsewhere = SETTING_OPTIONS if name in ("serve", "config") else set()
+    elsewhere = ELSEWHERE.get(name, set())
     own = [
         each
         for each in context.command.params

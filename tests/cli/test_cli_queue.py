@@ -7,39 +7,15 @@ import pytest
 
 from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
 from forq_trio.cli.output import duration_text
-from forq_trio.cli.queue_options import SETTINGS, back_off, size_bytes
+from forq_trio.cli.queue_options import back_off, size_bytes
+from forq_trio.model.queue_settings import SETTINGS
+from support.settings import EXAMPLES
 
 from .conftest import NOWHERE, Forq
 
-DEFAULTS = """\
-setting\tvalue\tsource
-lease\t5m\tdefault
-delay\t0s\tdefault
-ttl\t1d\tdefault
-max-attempts\t5\tdefault
-back-off\t1s,5s,15s,30s,1m\tdefault
-dead-letter-queue\t{queue}-dlq\tdefault
-dedup-window\t5m\tdefault
-max-messages\tno limit\tdefault
-max-bytes\tno limit\tdefault
-overflow\treject\tdefault
-order\tfifo\tdefault
-group-in-flight-max\tno limit\tdefault
-"""
-EVERYTHING = {
-    "lease": ("90s", 90_000),
-    "delay": ("1500ms", 1_500),
-    "ttl": ("7d", 604_800_000),
-    "max-attempts": ("10", 10),
-    "back-off": ("1s,5s,1m", (1_000, 5_000, 60_000)),
-    "dead-letter-queue": ("failed", "failed"),
-    "dedup-window": ("12h", 43_200_000),
-    "max-messages": ("100000", 100_000),
-    "max-bytes": ("10MiB", 10_485_760),
-    "overflow": ("drop-oldest", "drop_oldest"),
-    "order": ("lifo", "lifo"),
-    "group-in-flight-max": ("5", 5),
-}
+DEFAULTS = "setting\tvalue\tsource\n" + "".join(
+    f"{SETTINGS[name].option}\t{example.default}\tdefault\n" for name, example in EXAMPLES.items()
+)
 
 
 def rows(text: str) -> dict[str, tuple[str, str]]:
@@ -55,16 +31,18 @@ def test_the_defaults_of_a_queue_without_settings(connected: Forq, client: ForqC
 
 
 def test_every_setting_is_set_and_shown_in_the_same_words(connected: Forq, client: ForqClient, queue: str):
-    options = [word for name, (text, _) in EVERYTHING.items() for word in (f"--{name}", text)]
+    options = [
+        word for name, example in EXAMPLES.items() for word in (f"--{SETTINGS[name].option}", example.typed)
+    ]
     outcome = connected("queue", "set", queue, *options)
-    assert (outcome.code, outcome.out, outcome.err) == (0, f"{queue} is a new queue, with 12 settings\n", "")
+    made = f"{queue} is a new queue, with {len(EXAMPLES)} settings\n"
+    assert (outcome.code, outcome.out, outcome.err) == (0, made, "")
     *values, paused = map(msgspec.to_builtins, msgspec.structs.astuple(client.settings(queue).settings))
-    assert values == [value for _, value in EVERYTHING.values()]
+    assert values == [msgspec.to_builtins(example.value) for example in EXAMPLES.values()]
     assert paused is False
     assert rows(connected("queue", "show", queue).out) == {
-        name: (text, "set") for name, (text, _) in EVERYTHING.items()
+        SETTINGS[name].option: (example.typed, "set") for name, example in EXAMPLES.items()
     }
-    assert [setting.member for setting in SETTINGS] == list(QueueSettings.__struct_fields__[:-1])
 
 
 def test_only_what_is_named_is_changed(connected: Forq, client: ForqClient, queue: str):

@@ -66,10 +66,11 @@ from forq_trio.model.messages import (
     Status,
 )
 from forq_trio.model.publishing import Stage, StagedPart
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, SettingsChange
+from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.rules import message_bytes
+from support.settings import EXAMPLES
 
 SENT_TO = ("a", "a", "b", "c_lifo")
 QUEUES = ("a", "b", "c_lifo", "x", "a-dlq", "b-dlq", "c_lifo-dlq", "x-dlq")
@@ -112,20 +113,7 @@ policy = maybe(
 claims = st.builds(Claim, queues, st.integers(1, 5), st.one_of(st.none(), leases_ms), redrive_policy=policy)
 changes = st.fixed_dictionaries(
     {},
-    optional={
-        "lease_ms": st.sampled_from((None, 0, 1_000)),
-        "delay_ms": st.sampled_from((None, 0, 1_000)),
-        "ttl_ms": st.sampled_from((None, 1_000, 50_000)),
-        "max_attempts": st.sampled_from((None, 1, 2)),
-        "back_off": st.sampled_from((None, (1, 1_000), ExponentialBackOff(10, 3.0, 500, 0.5))),
-        "dead_letter_queue": st.sampled_from((None, "", "x", "a", "a-dlq")),
-        "deduplication_window_ms": st.sampled_from((None, 1)),
-        "max_messages": st.sampled_from((None, 2, 4)),
-        "max_bytes": st.sampled_from((None, 6, 30)),
-        "overflow": st.sampled_from((None, *Overflow)),
-        "order": st.sampled_from((None, None, *Order)),
-        "group_in_flight_max": st.sampled_from((None, 1, 1, 2)),
-    },
+    optional={name: st.sampled_from(example.drawn) for name, example in EXAMPLES.items()},
 ).map(lambda members: SettingsChange(**members))
 tokens = st.builds(
     AccessToken,

@@ -2,26 +2,15 @@
 
 from forq_trio.model.commands import Configure, Produce
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import (
+    QueueSettings,
+    SettingsChange,
+    rules_of,
+)
 from forq_trio.storage.engine import Batch, EngineSettings
-from forq_trio.storage.rules import rules_of
+from support.settings import EVERYTHING
 
 from .script import T0, claim, configure, do, pause, receive, receive_one, run, send
-
-EVERYTHING = {
-    "lease_ms": 1,
-    "delay_ms": 2,
-    "ttl_ms": 3,
-    "max_attempts": 4,
-    "back_off": ExponentialBackOff(initial_ms=5, factor=1.5, max_ms=60, jitter=0.25),
-    "dead_letter_queue": "elsewhere",
-    "deduplication_window_ms": 6,
-    "max_messages": 7,
-    "max_bytes": 8,
-    "overflow": Overflow.DEAD_LETTER,
-    "order": Order.LIFO,
-    "group_in_flight_max": 9,
-}
 
 
 def test_every_setting_is_kept_and_in_force(engine):

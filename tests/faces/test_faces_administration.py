@@ -7,6 +7,7 @@ from forq_trio import NewMessage
 from forq_trio.client.types import QueueSettings
 from forq_trio.model import limits
 from forq_trio.model.messages import QueueCounts
+from support.settings import EVERYTHING
 
 from .face import NOBODY, NOT_EMPTY, QUEUE_INVALID, SETTING_INVALID
 from .running import open_face
@@ -14,20 +15,6 @@ from .waiter import park, park_poll
 from .words import SECOND, code_of, contents
 
 NOTHING_SET = {name: None for name in QueueSettings.__struct_fields__} | {"paused": False}
-EVERYTHING = {
-    "lease_ms": 1,
-    "delay_ms": 2,
-    "ttl_ms": 3,
-    "max_attempts": 4,
-    "back_off": (5, 6),
-    "dead_letter_queue": "elsewhere",
-    "deduplication_window_ms": 7,
-    "max_messages": 8,
-    "max_bytes": 9,
-    "overflow": "drop_oldest",
-    "order": "lifo",
-    "group_in_flight_max": 10,
-}
 SHOWN = {**EVERYTHING, "paused": False}
 
 

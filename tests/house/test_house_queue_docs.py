@@ -2,11 +2,23 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from forq_trio.model.messages import NewMessage
-from forq_trio.model.queue_settings import Order, Overflow, SettingsChange
+from forq_trio.model.queue_settings import (
+    SETTINGS,
+    Defaults,
+    Kind,
+    QueueRules,
+    QueueSettings,
+    Setting,
+    SettingsOptions,
+    rules_of,
+)
+from forq_trio.ui.settings_form import value_words
+from support.settings import EVERYTHING, EXAMPLES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "queues.md").read_text(encoding="utf-8")
 
@@ -28,11 +40,36 @@ def test_every_member_of_a_message_is_documented() -> None:
     assert rows_below("What a message can say") == members | {"processAfter"}
 
 
-def test_every_setting_is_documented() -> None:
-    members = {field.encode_name for field in msgspec.structs.fields(SettingsChange)}
-    assert rows_below("What can be set for a queue") == members
+def value_text(setting: Setting, value: Any) -> str:
+    if setting.kind is Kind.WORD or setting.kind is Kind.QUEUE:
+        return f"`{value}`"
+    return value_words(setting, value)
 
 
-def test_every_word_of_a_setting_is_documented() -> None:
-    for word in [*Overflow, *Order]:
-        assert f"`{word.value}`" in PAGE
+def range_text(setting: Setting) -> str:
+    if setting.kind is Kind.WORD:
+        return ", ".join(f"`{word}`" for word in setting.words)
+    if setting.high:
+        return f"{value_text(setting, setting.low)} to {value_text(setting, setting.high)}"
+    return {Kind.BACK_OFF: "see below", Kind.QUEUE: "a queue's name, no circles"}[setting.kind]
+
+
+def row_of(setting: Setting) -> str:
+    default = setting.default_text or value_text(setting, setting.default("q", Defaults()))
+    cells = f"`{setting.json_name}`", f"`--{setting.option}`", setting.meaning, range_text(setting), default
+    return f"| {' | '.join(cells)} |"
+
+
+def test_every_setting_is_documented_as_it_is_declared() -> None:
+    rows = "\n".join(row_of(setting) for setting in SETTINGS.values())
+    table = "| setting | option | meaning | range | default |\n|---|---|---|---|---|\n"
+    assert f"{table}{rows}\n\n" in PAGE
+
+
+def test_every_setting_is_in_all_classes_and_among_the_examples() -> None:
+    for members in (SettingsOptions.__annotations__, EXAMPLES):
+        assert list(members) == list(SETTINGS)
+    for kind in (QueueSettings, QueueRules):
+        assert list(kind.__struct_fields__) == [*SETTINGS, "paused"]
+    defaults = rules_of("q", None, Defaults())
+    assert [name for name, value in EVERYTHING.items() if value == getattr(defaults, name)] == []

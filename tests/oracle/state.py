@@ -13,23 +13,16 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
-from forq_trio.model.messages import (
-    Failure,
-    MessageRow,
-    QueueCounts,
-    Status,
-    StoredMessage,
-    StoredQueue,
-    is_dead_letter_queue,
-)
+from forq_trio.model.messages import Failure, MessageRow, QueueCounts, Status, StoredMessage, StoredQueue
 from forq_trio.model.publishing import PublishedVersion, Staging
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.lifecycle import LoggedEvent
 from forq_trio.storage.preview import preview_of
-from forq_trio.storage.rules import NO_GROUP, message_bytes, rules_of
+from forq_trio.storage.rules import NO_GROUP, message_bytes
 from oracle.stages import StoredStage, staging_of
 
 

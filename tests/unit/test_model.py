@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from forq_trio.model import messages as model
 from forq_trio.model.errors import InvalidQueueName, MalformedReceipt
 from forq_trio.model.messages import Receipt
+from forq_trio.model.queue_names import is_dead_letter_queue
 
 SEQS = st.integers(1, 2**47 - 1)
 TOKENS = st.integers(0, 2**62 - 1)
@@ -30,9 +31,9 @@ def test_f2_bad_queue_names(name):
 
 
 def test_f7_a_dead_letter_queue_is_known_by_its_name():
-    assert model.is_dead_letter_queue("mail-dlq")
-    assert not model.is_dead_letter_queue("mail")
-    assert not model.is_dead_letter_queue("mail-dlq-2")
+    assert is_dead_letter_queue("mail-dlq")
+    assert not is_dead_letter_queue("mail")
+    assert not is_dead_letter_queue("mail-dlq-2")
 
 
 @given(SEQS, TOKENS)

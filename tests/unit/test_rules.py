@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.messages import Failure, NewMessage, Status
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, rules_of
 from forq_trio.storage import rules
 from forq_trio.storage.engine import EngineSettings
 
 NOW = 1_000_000
 DEFAULTS = EngineSettings()
-RULES = rules.rules_of("q", None, DEFAULTS)
+RULES = rules_of("q", None, DEFAULTS)
 
 
 def with_settings(**settings):
-    return rules.rules_of("q", QueueSettings(**settings), DEFAULTS)
+    return rules_of("q", QueueSettings(**settings), DEFAULTS)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_f7_without_settings_a_queue_has_the_defaults():
 
 
 def test_f7_a_dead_letter_queue_has_none_itself_and_another_ttl():
-    found = rules.rules_of("q-dlq", None, DEFAULTS)
+    found = rules_of("q-dlq", None, DEFAULTS)
     assert (found.dead_letter_queue, found.ttl_ms) == ("", DEFAULTS.dlq_ttl_ms)
 
 
 def test_s6_a_name_that_ends_in_lifo_is_an_order_unless_another_is_set():
-    assert rules.rules_of("q_lifo", None, DEFAULTS).order is Order.LIFO
-    assert rules.rules_of("q_lifo", QueueSettings(order=Order.FIFO), DEFAULTS).order is Order.FIFO
-    assert rules.rules_of("q_lifo-dlq", None, DEFAULTS).order is Order.FIFO
+    assert rules_of("q_lifo", None, DEFAULTS).order is Order.LIFO
+    assert rules_of("q_lifo", QueueSettings(order=Order.FIFO), DEFAULTS).order is Order.FIFO
+    assert rules_of("q_lifo-dlq", None, DEFAULTS).order is Order.FIFO
 
 
 def test_what_is_set_holds_and_the_rest_are_defaults():

@@ -14,11 +14,10 @@ from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts, HistoryEnds
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import Staging
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.rules import rules_of
 
 Round = tuple[str, int]
 """Queue and priority."""

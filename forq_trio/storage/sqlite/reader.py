@@ -28,10 +28,10 @@ from forq_trio.model.messages import (
     Status,
     StoredMessage,
     StoredQueue,
-    is_dead_letter_queue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last

@@ -18,12 +18,12 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.errors import Overloaded
 from forq_trio.model.messages import Status
-from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import EVENT_KINDS, REQUEUED, Event
-from forq_trio.storage.rules import check_queues, rules_of
+from forq_trio.storage.rules import check_queues
 from forq_trio.storage.sqlite.cache import Cache, Group, Round
 from forq_trio.storage.sqlite.changes import Changes
 from forq_trio.storage.sqlite.counts import Counts

@@ -11,7 +11,8 @@ from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueNotFound
-from forq_trio.model.messages import QueueCounts, check_queue_name, is_dead_letter_queue
+from forq_trio.model.messages import QueueCounts, check_queue_name
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.monitor.history import Range, Series
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl

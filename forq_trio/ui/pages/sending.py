@@ -5,7 +5,8 @@ from quart import Blueprint, Response, request
 from forq_trio.drawing import format
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, Forbidden, InvalidQueueName, ProduceToDeadLetterQueue
-from forq_trio.model.messages import Produced, check_queue_name, is_dead_letter_queue
+from forq_trio.model.messages import Produced, check_queue_name
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.ui import send_form
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.send_form import Read

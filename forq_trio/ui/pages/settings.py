@@ -28,8 +28,6 @@ def settings_routes(site: Site) -> Blueprint:
             texts=texts,
             placeholders=settings_form.placeholders(defaults),
             sections=settings_form.SECTIONS,
-            overflows=settings_form.OVERFLOWS,
-            orders=settings_form.ORDERS,
             back_offs=settings_form.BACK_OFFS,
             **values,
         )

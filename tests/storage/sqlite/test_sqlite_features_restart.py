@@ -29,29 +29,15 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.errors import TokenExists
 from forq_trio.model.messages import Failure, NewMessage, QueueCounts
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
 from support.actors import T0
 from support.batches import do, run
+from support.settings import EVERYTHING
 from support.words import ack, claim, contents, receipts, send
-
-EVERYTHING = SettingsChange(
-    lease_ms=1,
-    delay_ms=2,
-    ttl_ms=3,
-    max_attempts=4,
-    back_off=ExponentialBackOff(initial_ms=5, factor=1.5, max_ms=60, jitter=0.25),
-    dead_letter_queue="graveyard",
-    deduplication_window_ms=6,
-    max_messages=7,
-    max_bytes=8,
-    overflow=Overflow.DEAD_LETTER,
-    order=Order.LIFO,
-    group_in_flight_max=9,
-)
 
 
 class Restarts:
@@ -83,7 +69,7 @@ def contents_in_order(engine: SqliteEngine, queue: str = "q") -> list[str]:
 
 
 def test_every_setting_survives(place) -> None:
-    set_now = do(place.engine, Configure("q", EVERYTHING))
+    set_now = do(place.engine, Configure("q", SettingsChange(**EVERYTHING)))
     do(place.engine, Pause("q", True))
     do(place.engine, Configure("other", SettingsChange(back_off=(1, 2, 3))))
     rules = place.engine.snapshot().rules("q"), place.engine.snapshot().rules("other")

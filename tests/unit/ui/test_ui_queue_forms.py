@@ -5,34 +5,20 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.messages import MessageFilter, QueueCounts, Status
 from forq_trio.model.queue_settings import (
-    ExponentialBackOff,
-    Order,
     Overflow,
     QueueRules,
     QueueSettings,
+    rules_of,
 )
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.rules import rules_of
 from forq_trio.ui import curl, send_form, settings_form
 from forq_trio.ui.pages.emptying import is_about
 from forq_trio.ui.pages.jump import NAMES_MAX, names_with
 from forq_trio.ui.pages.message_list import Listed, marked, read_listed, read_query
 from forq_trio.ui.settings_words import default_ones, set_ones
+from support.settings import EVERYTHING
 
-EVERYTHING = QueueSettings(
-    lease_ms=90_000,
-    delay_ms=0,
-    ttl_ms=172_800_000,
-    max_attempts=7,
-    back_off=ExponentialBackOff(initial_ms=1_500, factor=1.5, max_ms=60_000, jitter=0.25),
-    dead_letter_queue="graveyard",
-    deduplication_window_ms=3_600_000,
-    max_messages=100_000,
-    max_bytes=3 * 2**30,
-    overflow=Overflow.DROP_OLDEST,
-    order=Order.LIFO,
-    group_in_flight_max=8,
-)
+ALL = QueueSettings(**EVERYTHING)
 
 
 class Config:
@@ -53,7 +39,7 @@ def test_the_defaults_of_the_form_are_those_of_the_queue(queue) -> None:
     "settings",
     [
         QueueSettings(),
-        EVERYTHING,
+        ALL,
         QueueSettings(back_off=(0, 500, 1_000, 4_000_000), dead_letter_queue="", max_bytes=1_000),
     ],
 )
@@ -66,7 +52,7 @@ def test_what_the_form_shows_is_read_as_the_settings_that_are(settings) -> None:
 
 def test_an_empty_form_sets_everything_back() -> None:
     read = settings_form.read("orders", {})
-    assert EVERYTHING.changed(read.change) == QueueSettings()
+    assert ALL.changed(read.change) == QueueSettings()
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -140,10 +126,10 @@ def test_settings_that_drop_messages_say_how_many() -> None:
 
 
 def test_settings_in_words() -> None:
-    words = dict(row[:2] for row in set_ones(EVERYTHING, rules(settings=EVERYTHING)))
+    words = dict(row[:2] for row in set_ones(ALL, rules(settings=ALL)))
     assert words["Back-off"] == "1,500 ms × 1.5, at most 1 min, 25 % at random"
     assert words["Most messages"] == "100,000, then delete the oldest"
-    assert default_ones(EVERYTHING, rules(settings=EVERYTHING)) == ""
+    assert default_ones(ALL, rules(settings=ALL)) == ""
     assert set_ones(QueueSettings(), rules()) == []
     assert default_ones(QueueSettings(), rules()).startswith(
         "Lease 5 min, 5 attempts, back-off 1, 5, 15, 30, 60 s,"

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from forq_trio.model.messages import Status, is_dead_letter_queue
+from forq_trio.model.messages import Status
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.rules import dead_letter_target, moved_position

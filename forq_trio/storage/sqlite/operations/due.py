@@ -9,13 +9,8 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, Sweep, SweepKind
-from forq_trio.model.messages import (
-    LEASE_ENDED,
-    REASON_EXPIRED,
-    REASON_MAX_ATTEMPTS,
-    Status,
-    is_dead_letter_queue,
-)
+from forq_trio.model.messages import LEASE_ENDED, REASON_EXPIRED, REASON_MAX_ATTEMPTS, Status
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.rules import after_lease_end

@@ -7,7 +7,8 @@ from typing import Any
 
 from forq_trio.model.commands import Produce, ProduceEach, ProduceMany
 from forq_trio.model.errors import QueueFull, ServiceError
-from forq_trio.model.messages import NewMessage, Produced, Status, is_dead_letter_queue
+from forq_trio.model.messages import NewMessage, Produced, Status
+from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
 from forq_trio.storage.rules import message_bytes
