@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import QueueSettings as QueueSettings
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
     from forq_trio.system import open_broker as open_broker
+    from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
     from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
     from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
     from forq_trio.wire.consumers import LeasePage as LeasePage
@@ -166,6 +167,7 @@ _NAMES = {
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
     ),
     "system": "open_broker",
+    "wire.compaction": "CompactionInfo",
     "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
     "wire.export": "ExportedMessage",

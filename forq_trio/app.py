@@ -264,7 +264,6 @@ def _build_handler(config: Config, system: System) -> tuple[Admit, Handler]:
             access,
             system.monitor,
             backups=system.backups,
-            compaction=system.compaction,
             require_receipt=config.require_receipt,
         ),
         *HealthCheck(system.broker, about).routes(),

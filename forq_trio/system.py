@@ -129,15 +129,15 @@ async def open_system(
         size=reader_pool_size or 2 * (os.cpu_count() or 1) + 1,
         on_rejected=counters.record_rejection,
     )
-    broker = Broker(writer, readers, clock)
+    guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
+    checkpointer = housekeeping.checkpointer
+    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
+    broker = Broker(writer, readers, clock, compaction)
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
     periodic += _retention_jobs(writer, broker, clock, history, events, housekeeping)
-    guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
-    checkpointer = housekeeping.checkpointer
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
-    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
     system = System(
         *(engine, writer, broker, counters, board, backups, clock, clock.now_ms()),

@@ -11,6 +11,7 @@ messages back with the attempt uncounted. To repeat a send safely, give it a `de
 import msgspec
 import trio
 
+from forq_trio.broker.compactions import Compactions, CompactionTask
 from forq_trio.broker.events import Events
 from forq_trio.broker.history import History
 from forq_trio.broker.lists import Lists
@@ -33,16 +34,21 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions, Quotas):
+class Broker(
+    Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions, Quotas, Compactions
+):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.
     """
 
-    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
+    def __init__(
+        self, writer: WriterActor, readers: ReaderPool, clock: Clock, compaction: CompactionTask
+    ) -> None:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+        self._compaction = compaction
         self._known_tokens = KnownTokens(writer, clock)
         self._known_sessions = KnownSessions(writer, clock)
         self.redrive_tasks = Redrives(self, writer, clock)

@@ -12,6 +12,7 @@ from forq_trio.client import protocol
 from forq_trio.client.aio_pipelines import AsyncPipelines
 from forq_trio.client.protocol import Results
 from forq_trio.client.types import (
+    CompactionInfo,
     CreatedToken,
     DeadLetterFilter,
     DeadLetterPage,
@@ -382,6 +383,28 @@ class AsyncForqClient(AsyncPipelines):
     async def revoke_token(self, name: str) -> None:
         """Revoke a token, at once and for good."""
         await self._request("DELETE", protocol.token_path(name))
+
+    async def compaction_info(self) -> CompactionInfo:
+        """The compaction of the server that runs, or ended last since its start, and how much of its file is free.
+
+        For the holder of the secret, or of a token with the scope admin for all queues; so are the three below.
+        """
+        return await self._ask("GET", protocol.COMPACTION, CompactionInfo)
+
+    async def start_compaction(self) -> CompactionInfo:
+        """Begin to give all free pages of the server's file back to its disk, or let a paused compaction go on.
+
+        It goes on in the server after this call; one that runs is unchanged.
+        """
+        return await self._ask("POST", protocol.COMPACTION, CompactionInfo)
+
+    async def pause_compaction(self) -> CompactionInfo:
+        """Pause the compaction until it is started again; one that does not run is unchanged."""
+        return await self._ask("POST", f"{protocol.COMPACTION}/pause", CompactionInfo)
+
+    async def stop_compaction(self) -> CompactionInfo:
+        """End the compaction for good; what it gave back stays given back."""
+        return await self._ask("POST", f"{protocol.COMPACTION}/stop", CompactionInfo)
 
     async def healthcheck(self) -> None:
         """Return if the server and its database work."""

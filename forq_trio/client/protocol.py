@@ -55,6 +55,7 @@ CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 
 _LINES = msgspec.json.Decoder(ExportedMessage)
 TOKENS = "/api/v1/tokens"
+COMPACTION = "/api/v1/admin/compaction"
 PUBLICATIONS = "/api/v1/publications"
 HISTORY = "/api/v1/history"
 _decode_exported = msgspec.json.Decoder(ExportedMessage).decode_lines

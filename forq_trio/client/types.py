@@ -15,6 +15,7 @@ from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBack
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
 from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
 from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
 from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
 from forq_trio.wire.consumers import LeasePage as LeasePage

@@ -372,3 +372,14 @@ def test_the_history(call: Call, queue: str):
     assert call("purge_history", queue) == 1
     with pytest.raises(MessageNotFound):
         call("finished_message", queue, sent.id)
+
+
+def test_a_compaction(call: Call, queue: str):
+    call("produce", queue, "x" * 200_000)
+    call("purge", queue)
+    assert call("start_compaction").started_by is None
+    while (ended := call("compaction_info")).state == "running":
+        pass
+    assert (ended.state, ended.possible, ended.error) == ("done", True, None)
+    assert ended.given_back_bytes >= 196_608
+    assert call("pause_compaction").state == call("stop_compaction").state == "done"

@@ -104,7 +104,7 @@ class Api:
     ) -> None:
         self.backups = Backups(engine, writer, counters, clock, backups)
         self.compaction = Compaction(writer, clock, engine.facts)
-        self.broker = Broker(writer, readers, clock)
+        self.broker = Broker(writer, readers, clock, self.compaction)
         self.writer = writer
         self.readers = readers
         self.clock = clock
@@ -126,7 +126,6 @@ class Api:
                 access,
                 self.monitor,
                 backups=self.backups,
-                compaction=self.compaction,
                 require_receipt=require_receipt,
             ),
             *HealthCheck(self.broker, ABOUT, self.seconds).routes(),

@@ -89,6 +89,7 @@ MORE_PARAMETERS = {
     },
     ("start_deletion", "above_sequence"): "the bound of what somebody looked at",
     ("start_deletion", "started_by"): "over HTTP the token says it",
+    ("start_compaction", "started_by"): "the same",
 }
 WIDER = {
     ("ack", "queue"): "None: Sasquatch settles by receipts alone",

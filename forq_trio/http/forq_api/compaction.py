@@ -2,11 +2,11 @@
 
 import msgspec
 
+from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
-from forq_trio.jobs.compaction import Compaction
 from forq_trio.model.access import Scope
 from forq_trio.wire.compaction import CompactionInfo
 
@@ -44,33 +44,34 @@ STOP = _operation("stopCompaction", "End the compaction; what it gave back stays
 class CompactionEndpoints:
     """For the holder of the secret, or of a token with the scope admin for all queues."""
 
-    def __init__(self, compaction: Compaction) -> None:
-        self._compaction = compaction
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
 
     async def show(self, request: Request) -> Response:
         """Its progress, and how much of the file is free."""
-        return Response(200, _encode(self._compaction.state()))
+        return Response(200, _encode(await self._broker.compaction_info()))
 
     async def start(self, request: Request) -> Response:
         """The compaction, which runs on in the server."""
         read_nothing(request.body)
         token = request.principal.token
-        return Response(200, _encode(self._compaction.start(None if token is None else token.name)))
+        started = await self._broker.start_compaction(started_by=None if token is None else token.name)
+        return Response(200, _encode(started))
 
     async def pause(self, request: Request) -> Response:
         """Between two steps."""
         read_nothing(request.body)
-        return Response(200, _encode(self._compaction.pause()))
+        return Response(200, _encode(await self._broker.pause_compaction()))
 
     async def stop(self, request: Request) -> Response:
         """Between two steps, for good."""
         read_nothing(request.body)
-        return Response(200, _encode(self._compaction.stop()))
+        return Response(200, _encode(await self._broker.stop_compaction()))
 
 
-def compaction_routes(route: MakeRoute, compaction: Compaction) -> list[Route]:
+def compaction_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes below /admin/compaction. route: makes one of method, path, endpoint, operation, scope."""
-    endpoints = CompactionEndpoints(compaction)
+    endpoints = CompactionEndpoints(broker)
     return [
         route("GET", "/admin/compaction", endpoints.show, SHOW, Scope.ADMIN),
         route("POST", "/admin/compaction", endpoints.start, START, Scope.ADMIN),

@@ -20,7 +20,6 @@ from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, MakeRoute, Operation, Parameter, Route
 from forq_trio.jobs.backup import Backups
-from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.monitor.monitor import Monitor
@@ -281,6 +280,7 @@ _PARTS = (
     consumer_routes,
     event_routes,
     token_routes,
+    compaction_routes,
 )
 """Parts of the API, each with its routes: made of what makes one, and the broker."""
 
@@ -291,12 +291,11 @@ def forq_routes(
     monitor: Monitor,
     *,
     backups: Backups | None = None,
-    compaction: Compaction | None = None,
     require_receipt: bool = False,
 ) -> list[Route]:
     """All routes under /api/v1, each behind a gate of `access`.
 
-    backups, compaction: None where there are none over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
+    backups: None where there are none over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
     """
 
     def route(
@@ -350,7 +349,6 @@ def forq_routes(
         route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
         *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),
-        *([] if compaction is None else compaction_routes(route, compaction)),
     ]
 
 

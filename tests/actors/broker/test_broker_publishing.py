@@ -3,6 +3,7 @@
 import pytest
 
 from forq_trio.broker.broker import Broker
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.errors import PublicationUnfinished, StorageFull
 from forq_trio.model.messages import NewMessage
@@ -18,7 +19,9 @@ STAGES = [Stage("q", "s", 1)]
 async def test_while_nothing_can_be_stored_a_publication_says_so_and_a_repeated_one_waits_on(autojump_clock):
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
     async with running_writer(engine) as writer:
-        broker = Broker(writer, ReaderPool(engine.open_reader, size=1), TrioClock())
+        clock = TrioClock()
+        readers = ReaderPool(engine.open_reader, size=1)
+        broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
         await broker.stage("q", "s", 0, [NewMessage("x")])
 
         def fill_the_disk() -> None:

@@ -175,3 +175,18 @@ async def test_opening_and_closing_leaves_nothing_behind(tmp_path) -> None:
     assert open_files() <= before
     assert threading.active_count() < 20
     assert sorted(os.listdir(tmp_path)) == ["forq.db", "forq.db.lock"]
+
+
+async def test_free_pages_are_given_back(broker) -> None:
+    await broker.produce("q", "x" * 200_000)
+    await broker.purge("q")
+    assert (await broker.start_compaction(started_by="ops")).state == "running"
+    assert (await broker.pause_compaction()).state == "paused"
+    assert (await broker.start_compaction()).state == "running"
+    with trio.fail_after(60):
+        while (ended := await broker.compaction_info()).state == "running":
+            pass
+    assert (ended.state, ended.started_by) == ("done", "ops")
+    assert ended.given_back_bytes >= 196_608
+    await broker.start_compaction()
+    assert (await broker.stop_compaction()).state == "stopped"

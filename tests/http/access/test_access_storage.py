@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from forq_trio.broker.broker import Broker
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.access import Scope, digest
 from forq_trio.model.commands import Command, NoteTokenUse
@@ -146,7 +147,9 @@ async def test_revoking_holds_also_for_one_who_left_before_it_was_done():
     """Cancelled after the writer took it, a command is carried out, and the token has to be worthless then."""
     engine = ObservedEngine(MemoryEngine(EngineSettings()))
     async with running_writer(engine, policy=in_a_thread()) as writer:
-        broker = Broker(writer, ReaderPool(engine.open_reader, size=1), TrioClock())
+        clock = TrioClock()
+        readers = ReaderPool(engine.open_reader, size=1)
+        broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
         text = (await broker.create_token("a", [Scope.CONSUME])).token
         assert broker.use_token(text) is not None
         commit = SlowCommit(engine)

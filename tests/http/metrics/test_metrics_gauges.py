@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from forq_trio.broker.broker import Broker
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
@@ -87,7 +88,7 @@ async def open_queues(engine) -> AsyncIterator[Queues]:
     clock, counters = SetClock(), Counters()
     writer = WriterActor(Store(engine, on_the_loop()), clock, counters)
     readers = CountedReads(engine.open_reader, size=2)
-    broker = Broker(writer, readers, clock)
+    broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         gauges = QueueGauges(broker, Ages(broker, readers, counters, clock), counters)

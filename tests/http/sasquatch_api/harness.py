@@ -15,6 +15,7 @@ from forq_trio.http.router import Router
 from forq_trio.http.sasquatch_api import SasquatchOptions, sasquatch_routes
 from forq_trio.http.sasquatch_api.errors import answer
 from forq_trio.http.throttle import Throttle
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.engine import Engine
 from forq_trio.store import Store
@@ -132,6 +133,6 @@ async def open_api(engine: Engine) -> AsyncIterator[Api]:
     readers = ReaderPool(engine.open_reader, size=2)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        yield Api(Broker(writer, readers, clock), writer, clock)
+        yield Api(Broker(writer, readers, clock, Compaction(writer, clock, engine.facts)), writer, clock)
         readers.close()
         writer.stop()

@@ -26,6 +26,7 @@ from forq_trio.http.transport.http2.block_encoder import BlockEncoder
 from forq_trio.http.transport.response_bytes import ResponseEncoder
 from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.model.budget import Budget
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.messages import NewMessage
@@ -61,7 +62,7 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
     counters = Counters()
     writer = WriterActor(Store(engine), clock, counters)
     readers = ReaderPool(engine.open_reader, size=1, deadline_seconds=math.inf)
-    broker = Broker(writer, readers, clock)
+    broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
     async with trio.open_nursery() as nursery:

@@ -16,6 +16,7 @@ import trio
 from trio.testing import MockClock
 
 from forq_trio.broker.broker import Broker
+from forq_trio.jobs.compaction import Compaction
 from forq_trio.model import limits
 from forq_trio.model.errors import OutcomeUnknown, QueueNotFound, ServiceError
 from forq_trio.model.messages import Delivery, NewMessage
@@ -92,7 +93,7 @@ class Trial:
         readers = InlineReaders(engine.open_reader, 1)
         async with trio.open_nursery() as nursery:
             await nursery.start(writer.run)
-            yield engine, Broker(writer, readers, clock)
+            yield engine, Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
             writer.stop()
 
     async def _live(self) -> None:

@@ -1,0 +1,49 @@
+"""Giving free pages of the file back, as callers ask for it. A part of `Broker`."""
+
+from typing import Protocol
+
+import trio
+
+from forq_trio.wire.compaction import CompactionInfo
+
+
+class CompactionTask(Protocol):
+    """The job that does it, of which there is one."""
+
+    def state(self) -> CompactionInfo: ...
+
+    def start(self, started_by: str | None = None) -> CompactionInfo: ...
+
+    def pause(self) -> CompactionInfo: ...
+
+    def stop(self) -> CompactionInfo: ...
+
+
+class Compactions:
+    """Each method returns the compaction as it is then; if a call is cancelled, nothing happens."""
+
+    _compaction: CompactionTask
+
+    async def compaction_info(self) -> CompactionInfo:
+        """The compaction that runs, or ended last since the start, and how much of the file is free."""
+        await trio.lowlevel.checkpoint()
+        return self._compaction.state()
+
+    async def start_compaction(self, *, started_by: str | None = None) -> CompactionInfo:
+        """Begin to give all free pages back to the disk, or let a paused compaction go on; one that runs is unchanged.
+
+        It works in small steps beside everything else, and goes on after this call. started_by: the name of an access
+        token, None for the holder of the server's secret. Raises CompactionImpossible, Stopping.
+        """
+        await trio.lowlevel.checkpoint()
+        return self._compaction.start(started_by)
+
+    async def pause_compaction(self) -> CompactionInfo:
+        """Pause the compaction until it is started again; one that does not run is unchanged."""
+        await trio.lowlevel.checkpoint()
+        return self._compaction.pause()
+
+    async def stop_compaction(self) -> CompactionInfo:
+        """End the compaction for good; what it gave back stays given back."""
+        await trio.lowlevel.checkpoint()
+        return self._compaction.stop()
