@@ -88,8 +88,10 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import TooManyTokens as TooManyTokens
     from forq_trio.model.errors import TooManyWrongKeys as TooManyWrongKeys
     from forq_trio.model.errors import WrongKey as WrongKey
+    from forq_trio.model.messages import DeadLetterPage as DeadLetterPage
     from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.messages import Failure as Failure
+    from forq_trio.model.messages import MessageInfo as MessageInfo
     from forq_trio.model.messages import MessageOptions as MessageOptions
     from forq_trio.model.messages import NewMessage as NewMessage
     from forq_trio.model.messages import Produced as Produced
@@ -110,7 +112,6 @@ if TYPE_CHECKING:
     from forq_trio.wire.consumers import LeasePage as LeasePage
     from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
     from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
-    from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
     from forq_trio.wire.events import EventPage as EventPage
@@ -122,7 +123,6 @@ if TYPE_CHECKING:
     from forq_trio.wire.history import HistoryFilter as HistoryFilter
     from forq_trio.wire.history import HistoryPage as HistoryPage
     from forq_trio.wire.history import HistoryRange as HistoryRange
-    from forq_trio.wire.messages import MessageInfo as MessageInfo
     from forq_trio.wire.publishing import AppPage as AppPage
     from forq_trio.wire.publishing import ExportPage as ExportPage
     from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
@@ -161,7 +161,7 @@ _NAMES = {
         "AppInUse MessageInFlight PublicationUnfinished TooManyApps "
         "TooManyTokens TooManyWrongKeys WrongKey"
     ),
-    "model.messages": "Delivery Failure MessageOptions NewMessage Produced",
+    "model.messages": "DeadLetterPage Delivery Failure MessageInfo MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
@@ -169,11 +169,10 @@ _NAMES = {
     "system": "open_broker",
     "wire.compaction": "CompactionInfo",
     "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",
-    "wire.dead_letters": "AppliedFilter DeadLetterFilter DeadLetterPage MoveResult RedriveInfo",
+    "wire.dead_letters": "AppliedFilter DeadLetterFilter MoveResult RedriveInfo",
     "wire.export": "ExportedMessage",
     "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",
     "wire.events": "EventPage EventRange MessageEvent",
-    "wire.messages": "MessageInfo",
     "wire.publishing": "AppPage ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ManyReceipts ReceiptResult",

@@ -7,22 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from forq_trio.broker.looks import Looks
 from forq_trio.broker.parts import execute_in_parts
-from forq_trio.broker.views import message_info
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_range, check_text
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import CallerError, DeadLettersOnly, MalformedMessageId, MessageNotFound
 from forq_trio.model.messages import (
-    Found,
+    DeadLetterPage,
     MessageFilter,
+    MessageInfo,
     Produced,
     check_message_id,
     check_queue_name,
     json_name,
 )
 from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.wire.dead_letters import DeadLetterFilter, DeadLetterPage, MoveResult
-from forq_trio.wire.messages import MessageInfo
+from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
 
 
 class DeadLetters(Looks):
@@ -54,7 +53,7 @@ class DeadLetters(Looks):
         before_sequence: int | None = None,
         limit: int = limits.SEARCH_PAGE_DEFAULT,
         scan_max: int = limits.SEARCH_SCAN_MAX,
-    ) -> Found:
+    ) -> DeadLetterPage:
         """The messages of any queue that match, newest first, 1-100 a page; reads `scan_max` at most.
 
         Raises InvalidQueueName, what `check_filter` raises, and what reads raise.
@@ -84,8 +83,7 @@ class DeadLetters(Looks):
         found = await self.search(queue, self._times_of(wanted), before_sequence=before_sequence, limit=limit)
         if not found.total:
             self.check_known(queue)
-        messages = [message_info(message) for message in found.messages]
-        return DeadLetterPage(messages, found.searched, found.total, found.next_before)
+        return found
 
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
         """One dead letter, with where it came from and how it failed. Raises like `message`, and DeadLettersOnly."""

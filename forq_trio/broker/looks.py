@@ -8,23 +8,21 @@ from collections.abc import Mapping, Sequence
 import trio
 
 from forq_trio.broker.known import Known
-from forq_trio.broker.views import message_info
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import (
+    MessageInfo,
     QueueCounts,
     Receipt,
-    StoredMessage,
     StoredQueue,
     check_message_id,
     check_queue_name,
 )
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.wire.messages import MessageInfo
 from forq_trio.wire.queues import QueueInfo
 from forq_trio.writer_actor import WriterActor
 
@@ -98,7 +96,7 @@ class Looks(Known):
         found = await self._readers.run(lambda reader: reader.message(queue, wanted))
         if found is None:
             raise MessageNotFound
-        return message_info(found)
+        return found
 
     async def peek(
         self, queue: str, *, limit: int = 1, shuffle: bool = False, wait_ms: int = 0
@@ -116,11 +114,11 @@ class Looks(Known):
                 ready = watch.event
                 found = await self._peek(queue, limit, shuffle)
                 if found or trio.current_time() >= deadline or self._writer.watches.closed:
-                    return [message_info(message) for message in found]
+                    return found
                 with trio.move_on_at(deadline):
                     await ready.wait()
 
-    async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[StoredMessage]:
+    async def _peek(self, queue: str, limit: int, shuffle: bool) -> list[MessageInfo]:
         if shuffle:
             return await self._readers.run(lambda reader: reader.peek_shuffled(queue, limit))
         return await self._readers.run(lambda reader: reader.peek(queue, limit))
@@ -147,5 +145,4 @@ class Looks(Known):
         """Messages newest first, those below `before_sequence` (None: from the newest), 1-100 a page."""
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
-        found = await self._readers.run(lambda reader: reader.browse(queue, before_sequence, limit))
-        return [message_info(message) for message in found]
+        return await self._readers.run(lambda reader: reader.browse(queue, before_sequence, limit))

@@ -19,7 +19,7 @@ from forq_trio.broker.redrive_pace import Pace
 from forq_trio.model import limits
 from forq_trio.model.commands import Command, Delete, Redrive, SaveRedrive
 from forq_trio.model.errors import CommandRefused, Overloaded, ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model.messages import Found, MessageFilter, Status, StoredMessage
+from forq_trio.model.messages import DeadLetterPage, MessageFilter, MessageInfo
 from forq_trio.model.redrives import RedriveAction, RedriveStep, RedriveTask
 from forq_trio.writer_actor import WriterActor
 
@@ -54,11 +54,11 @@ class Walk:
             pace.charge(await self._step(found))
             more = found.next_before is not None
 
-    async def _search(self, wanted: MessageFilter, limit: int) -> Found:
+    async def _search(self, wanted: MessageFilter, limit: int) -> DeadLetterPage:
         before = self.task.before_sequence
         return await self._letters.search(self.task.queue, wanted, before_sequence=before, limit=limit)
 
-    async def _step(self, found: Found) -> int:
+    async def _step(self, found: DeadLetterPage) -> int:
         """Move what can be moved of a page, and note it; returns how many messages were."""
         task = self.task
         movable = tuple(message.id for message in found.messages if _can_change(message, task))
@@ -92,18 +92,18 @@ def _bounded(task: RedriveTask) -> MessageFilter:
     return msgspec.structs.replace(task.wanted, until_ms=until_ms)
 
 
-def _above(found: Found, sequence: int | None) -> Found:
+def _above(found: DeadLetterPage, sequence: int | None) -> DeadLetterPage:
     """The part of a page above a sequence; it is the last one where it comes to it."""
     if sequence is None:
         return found
     messages = [message for message in found.messages if message.sequence > sequence]
     ends = found.next_before is None or found.next_before <= sequence + 1
-    return Found(messages, found.searched, found.total, None if ends else found.next_before)
+    return DeadLetterPage(messages, found.searched, found.total, None if ends else found.next_before)
 
 
-def _can_change(message: StoredMessage, task: RedriveTask) -> bool:
+def _can_change(message: MessageInfo, task: RedriveTask) -> bool:
     """True if the engine would move (or delete) this message now."""
-    if message.status is Status.PROCESSING:
+    if message.status == "processing":
         return False
     if task.action is RedriveAction.DELETE:
         return True

@@ -3,19 +3,9 @@
 from msgspec.structs import asdict
 
 from forq_trio.model.access import AccessToken
-from forq_trio.model.messages import StoredMessage
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.wire.dead_letters import AppliedFilter, RedriveInfo
-from forq_trio.wire.messages import MessageInfo
 from forq_trio.wire.tokens import TokenInfo
-
-
-def message_info(message: StoredMessage) -> MessageInfo:
-    """A stored message, its status as a word."""
-    members = asdict(message)
-    members["status"] = message.status.name.lower()
-    members["attributes"] = message.attributes or {}
-    return MessageInfo(**members)
 
 
 def redrive_info(task: RedriveTask) -> RedriveInfo:

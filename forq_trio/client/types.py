@@ -5,8 +5,10 @@ Times are milliseconds since the Unix epoch, durations milliseconds.
 
 from forq_trio.model.access import Scope as Scope
 from forq_trio.model.events import EventKind as EventKind
+from forq_trio.model.messages import DeadLetterPage as DeadLetterPage
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
+from forq_trio.model.messages import MessageInfo as MessageInfo
 from forq_trio.model.messages import MessageOptions as MessageOptions
 from forq_trio.model.messages import NewMessage as NewMessage
 from forq_trio.model.messages import Produced as Produced
@@ -21,7 +23,6 @@ from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
 from forq_trio.wire.consumers import LeasePage as LeasePage
 from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
 from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
-from forq_trio.wire.dead_letters import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
 from forq_trio.wire.events import EventPage as EventPage
@@ -33,7 +34,6 @@ from forq_trio.wire.history import FinishedPage as FinishedPage
 from forq_trio.wire.history import HistoryFilter as HistoryFilter
 from forq_trio.wire.history import HistoryPage as HistoryPage
 from forq_trio.wire.history import HistoryRange as HistoryRange
-from forq_trio.wire.messages import MessageInfo as MessageInfo
 from forq_trio.wire.publishing import AppPage as AppPage
 from forq_trio.wire.publishing import ExportPage as ExportPage
 from forq_trio.wire.publishing import ExportPartitions as ExportPartitions

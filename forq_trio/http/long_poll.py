@@ -12,8 +12,7 @@ from forq_trio.http.message import Request
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
 from forq_trio.model.events import EventLines
-from forq_trio.model.messages import Delivery
-from forq_trio.wire.messages import MessageInfo
+from forq_trio.model.messages import Delivery, MessageInfo
 
 FoundT = TypeVar("FoundT")
 

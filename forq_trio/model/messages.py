@@ -7,12 +7,14 @@ the Unix epoch. The columns that Forq has, too, mean what they mean there (contr
 import json
 import re
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
+from forq_trio.model.values import Count, EpochMs
 
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
@@ -244,40 +246,44 @@ class StoredQueue(Struct, frozen=True, gc=False):
     bytes: int = 0
 
 
-class StoredMessage(Struct, frozen=True, gc=False):
+StatusName = Literal["ready", "processing", "failed", "delayed", "held"]
+STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
+"""What callers see of a `Status`, by its number."""
+
+
+class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
     """A stored message, read without changing it.
 
-    bytes: of content and attributes. failures: its latest failed attempts, also those before it was moved here.
-    source_queue, source_attempts, dead_lettered_at, failure_reason: of a dead letter, where it came from, after how
-    many attempts, when and why.
+    failures: its latest failed attempts. failureReason, sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter,
+    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes.
     """
 
     id: str
     queue: str
     sequence: int
-    status: Status
+    status: StatusName
     content: str
-    attempts: int
+    attempts: Count
     priority: int
-    received_at: int
-    process_after: int
-    updated_at: int
-    expires_after: int
-    processing_started_at: int | None = None
-    lease_until: int | None = None
+    received_at: EpochMs
+    process_after: EpochMs
+    updated_at: EpochMs
+    expires_after: EpochMs
+    processing_started_at: EpochMs | None = None
+    lease_until: EpochMs | None = None
     failure_reason: str | None = None
     source_queue: str | None = None
     last_error: str | None = None
-    attributes: dict[str, str] | None = None
+    attributes: dict[str, str] = {}
     group: str | None = None
-    first_received_at: int | None = None
+    first_received_at: EpochMs | None = None
     max_attempts: int | None = None
     ttl_ms: int | None = None
     dead_letter_queue: str | None = None
-    dead_lettered_at: int | None = None
-    source_attempts: int | None = None
+    dead_lettered_at: EpochMs | None = None
+    source_attempts: Count | None = None
     failures: tuple[Failure, ...] = ()
-    bytes: int = 0
+    bytes: Count = 0
 
 
 class MessageFilter(Struct, frozen=True, gc=False):
@@ -301,20 +307,20 @@ class MessageFilter(Struct, frozen=True, gc=False):
     above_sequence: int | None = None
 
 
-class Found(Struct, frozen=True, gc=False):
-    """A page of a search, newest first. searched: how many messages were looked at, of `total` in the queue.
+class DeadLetterPage(Struct, frozen=True, rename="camel"):
+    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` messages.
 
-    next_before: the sequence below which the next page begins; None when the queue was searched to its end.
+    nextBefore: the `before` of the next page; null when the queue was searched to its end.
     """
 
-    messages: list[StoredMessage]
-    searched: int
-    total: int
+    messages: list[MessageInfo]
+    searched: Count
+    total: Count
     next_before: int | None
 
 
 class MessageRow(Struct, frozen=True, gc=False):
-    """A message in a list: what `StoredMessage` says, without the content, attributes and failures.
+    """A message in a list: what `MessageInfo` says, without the content, attributes and failures.
 
     preview: at most PREVIEW_LENGTH_MAX characters of the content (storage/preview.py).
     """
@@ -322,7 +328,7 @@ class MessageRow(Struct, frozen=True, gc=False):
     id: str
     queue: str
     sequence: int
-    status: Status
+    status: StatusName
     preview: str
     attempts: int
     priority: int
@@ -341,6 +347,12 @@ class MessageRow(Struct, frozen=True, gc=False):
     source_attempts: int | None = None
     bytes: int = 0
 
+    @classmethod
+    def of(cls, message: MessageInfo, preview: str) -> Self:
+        """The row of a message that was read whole."""
+        members = asdict(message) | {"preview": preview}
+        return cls(**{name: members[name] for name in cls.__struct_fields__})
+
 
 ListedState = Literal["all", "ready", "delayed", "processing", "held", "failed"]
 """Which messages of a queue a list shows."""
@@ -354,7 +366,10 @@ class MessagePage(Struct, frozen=True, gc=False):
 
 
 class FoundRows(Struct, frozen=True, gc=False):
-    """`Found`, with rows. oldest_at: when the oldest message that was looked at was dead-lettered, else received."""
+    """`DeadLetterPage` with rows, of any queue.
+
+    oldest_at: when the oldest message that was looked at was dead-lettered, else received.
+    """
 
     rows: list[MessageRow]
     searched: int
@@ -402,7 +417,7 @@ class ErrorGroups(Struct, frozen=True, gc=False):
     """The groups of the messages that were looked at, the largest first, at most ERROR_GROUPS_MAX of them.
 
     others: what the further groups have together, by reason, whatever the errors (their `error` is None). searched,
-    total, next_before: as in `Found`.
+    total, next_before: as in `DeadLetterPage`.
     """
 
     groups: list[ErrorGroup]

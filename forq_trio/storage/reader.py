@@ -11,17 +11,17 @@ from forq_trio.model.history import (
     Outcome,
 )
 from forq_trio.model.messages import (
+    DeadLetterPage,
     ErrorGroups,
     ErrorTexts,
     ExportBounds,
     ExportRows,
-    Found,
     FoundRows,
     ListedState,
     MatchCount,
     MessageFilter,
+    MessageInfo,
     MessagePage,
-    StoredMessage,
     StoredQueue,
 )
 from forq_trio.model.publishing import PublishedVersion
@@ -42,23 +42,23 @@ class Reader(Protocol):
         """One queue with oldest_ready_at; a queue nobody ever used has zeros."""
         ...
 
-    def message(self, queue: str, message_id: str) -> StoredMessage | None: ...
+    def message(self, queue: str, message_id: str) -> MessageInfo | None: ...
 
-    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         """The next ready messages in claim order."""
         ...
 
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
+    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         """Messages newest first, those with a sequence below `before_sequence` (None: from the newest)."""
         ...
 
-    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
         """Random ready messages, none twice."""
         ...
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
-    ) -> Found:
+    ) -> DeadLetterPage:
         """The messages that match, newest first, below `before_sequence`; reads no more than `scan_max` messages."""
         ...
 

@@ -17,7 +17,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import Overloaded, TooManyRedrives
 from forq_trio.model.history import FinishedMessage
-from forq_trio.model.messages import Failure, NewMessage, Status, StoredMessage
+from forq_trio.model.messages import Failure, MessageInfo, NewMessage, Status
 from forq_trio.model.queue_settings import (
     NO_DEAD_LETTERS,
     BackOff,
@@ -59,7 +59,7 @@ class PageBytes:
     def __init__(self) -> None:
         self._bytes = 0
 
-    def take(self, message: StoredMessage | FinishedMessage) -> bool:
+    def take(self, message: MessageInfo | FinishedMessage) -> bool:
         """Whether the next message belongs to the page: the first one does, the rest up to BROWSE_PAGE_BYTES_MAX."""
         return self.take_bytes(message.bytes + sum(len(failure.reason or "") for failure in message.failures))
 

@@ -15,8 +15,8 @@ from forq_trio.model.messages import (
     REASON_MAX_ATTEMPTS,
     REASON_OVERFLOW,
     Failure,
+    MessageInfo,
 )
-from forq_trio.wire.messages import MessageInfo
 
 ATTEMPTS_SHOWN_MAX = 4
 _ATTEMPTS_KEPT = 2

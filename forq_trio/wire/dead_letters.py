@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from forq_trio.model import limits
 from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 from forq_trio.wire.errors import Explanation
-from forq_trio.wire.messages import Attributes, Content, MessageInfo
+from forq_trio.wire.messages import Attributes, Content
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
 Target = Annotated[str, Meta(description="The queue to go to; without it, the one each message came from.")]
@@ -16,18 +16,6 @@ AgeMs = Annotated[
 ]
 Action = Literal["redrive", "delete"]
 Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
-
-
-class DeadLetterPage(Struct, frozen=True, rename="camel"):
-    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` messages.
-
-    nextBefore: the `before` of the next page; null when the queue was searched to its end.
-    """
-
-    messages: list[MessageInfo]
-    searched: Count
-    total: Count
-    next_before: int | None
 
 
 class MoveResult(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

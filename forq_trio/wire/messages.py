@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from forq_trio.model import limits
 from forq_trio.model import messages as model
 from forq_trio.model.messages import Delivery as Delivery
-from forq_trio.model.messages import Failure as Failure
+from forq_trio.model.messages import MessageInfo
 from forq_trio.model.messages import Produced as Produced
 from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
 from forq_trio.wire.errors import Explanation, Field
@@ -157,41 +157,6 @@ class LeasedMessages(Struct, frozen=True, rename="camel"):
     """ReceivedMessages, as the broker returns them."""
 
     messages: list[Delivery]
-
-
-class MessageInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """A stored message, read without changing it.
-
-    failures: its latest failed attempts. failureReason, sourceQueue, sourceAttempts, deadLetteredAt: of a dead letter,
-    why it is one, where it came from, after how many attempts and when. bytes: of content and attributes.
-    """
-
-    id: str
-    queue: str
-    sequence: int
-    status: Literal["ready", "processing", "failed", "delayed", "held"]
-    content: str
-    attempts: Count
-    priority: int
-    received_at: EpochMs
-    process_after: EpochMs
-    updated_at: EpochMs
-    expires_after: EpochMs
-    processing_started_at: EpochMs | None = None
-    lease_until: EpochMs | None = None
-    failure_reason: str | None = None
-    source_queue: str | None = None
-    last_error: str | None = None
-    attributes: dict[str, str] = {}
-    group: str | None = None
-    first_received_at: EpochMs | None = None
-    max_attempts: int | None = None
-    ttl_ms: int | None = None
-    dead_letter_queue: str | None = None
-    dead_lettered_at: EpochMs | None = None
-    source_attempts: Count | None = None
-    failures: tuple[Failure, ...] = ()
-    bytes: Count = 0
 
 
 class MessageList(Struct, frozen=True, rename="camel"):

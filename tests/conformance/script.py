@@ -20,12 +20,12 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages import (
     Delivery,
+    MessageInfo,
     NewMessage,
     NewMessageWithDefaultBound,
     Produced,
     QueueCounts,
     Receipt,
-    StoredMessage,
 )
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import BatchResult, Engine
@@ -79,7 +79,7 @@ def receipts(deliveries: Sequence[Delivery]) -> tuple[Receipt, ...]:
     return tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
 
 
-def contents(deliveries: Sequence[Delivery | StoredMessage]) -> list[str]:
+def contents(deliveries: Sequence[Delivery | MessageInfo]) -> list[str]:
     return [delivery.content for delivery in deliveries]
 
 
@@ -135,7 +135,7 @@ def sweep(engine: Engine, kind: SweepKind, now: int = T0) -> Removed:
     return do(engine, Sweep(kind), now)
 
 
-def look(engine: Engine, message_id: str, queue: str = "q") -> StoredMessage | None:
+def look(engine: Engine, message_id: str, queue: str = "q") -> MessageInfo | None:
     """The message as a reader sees it."""
     reader = engine.open_reader()
     try:

@@ -27,7 +27,7 @@ def test_s4_a_reader_shows_them(engine, reader):
 @pytest.mark.parametrize("attributes", [None, {}])
 def test_none_are_none(engine, attributes):
     produced = send(engine, attributes=attributes)
-    assert look(engine, produced.id).attributes is None
+    assert look(engine, produced.id).attributes == {}
     assert receive_one(engine)[0].attributes == {}
 
 

@@ -1,7 +1,7 @@
 """Claiming: contract F3."""
 
 from forq_trio.model.commands import Produce
-from forq_trio.model.messages import NewMessage, QueueCounts, Receipt, Status
+from forq_trio.model.messages import NewMessage, QueueCounts, Receipt
 
 from .script import (
     LEASE_MS,
@@ -36,7 +36,7 @@ def test_f3_the_claimed_message_is_in_process(engine):
     produced = send(engine)
     receive(engine, now=T0 + 10)
     message = look(engine, produced.id)
-    assert (message.status, message.attempts) == (Status.PROCESSING, 1)
+    assert (message.status, message.attempts) == ("processing", 1)
     assert message.processing_started_at == message.updated_at == T0 + 10
     assert message.lease_until == T0 + 10 + LEASE_MS
     assert message.received_at == message.process_after == T0

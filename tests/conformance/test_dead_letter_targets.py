@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model.commands import Configure, ForgetQueue, Removed, Sweep, SweepKind
 from forq_trio.model.errors import InvalidSetting
-from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts, Status
+from forq_trio.model.messages import REASON_EXPIRED, REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, Event
 
@@ -33,7 +33,7 @@ def test_f7_a_dead_letter_says_where_it_came_from(engine):
     message = look(engine, produced.id, "q-dlq")
     assert (message.source_queue, message.source_attempts, message.dead_lettered_at) == ("q", 5, T0 + 3)
     assert (message.failure_reason, message.last_error) == (REASON_MAX_ATTEMPTS, "broke")
-    assert (message.attempts, message.status, message.process_after) == (0, Status.READY, T0 + 3)
+    assert (message.attempts, message.status, message.process_after) == (0, "ready", T0 + 3)
     assert (message.sequence, message.received_at) == (produced.sequence, T0)
     assert (message.first_received_at, len(message.failures)) == (T0, 5)
     assert message.expires_after == T0 + 3 + 7 * DAY_MS

@@ -2,7 +2,7 @@
 
 from forq_trio.model.commands import Nack, ProduceMany
 from forq_trio.model.limits import DUE_BATCH_MAX
-from forq_trio.model.messages import NewMessage, QueueCounts, Status
+from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.storage.engine import STALE_RECOVERED, EngineSettings, Event
 
 from .script import (
@@ -26,7 +26,7 @@ def test_f3_a_delayed_message_is_ready_exactly_when_it_is_due(engine):
     assert has_no_message(engine, now=T0 + 99)
     run(engine, now=T0 + 100)
     message = look(engine, produced.id)
-    assert (message.status, message.attempts, message.process_after) == (Status.READY, 0, T0 + 100)
+    assert (message.status, message.attempts, message.process_after) == ("ready", 0, T0 + 100)
     assert counted(engine) == {"q": QueueCounts(ready=1)}
 
 
@@ -34,12 +34,12 @@ def test_f6_a_lease_that_ends_makes_ready_at_once(engine):
     produced = send(engine)
     receive_one(engine)
     run(engine, now=T0 + LEASE_MS - 1)
-    assert look(engine, produced.id).status is Status.PROCESSING
+    assert look(engine, produced.id).status == "processing"
     result = run(engine, now=T0 + LEASE_MS)
     assert result.events == [Event(STALE_RECOVERED, "q", 1)]
     assert not result.failed_queued
     message = look(engine, produced.id)
-    assert (message.status, message.attempts) == (Status.READY, 1)
+    assert (message.status, message.attempts) == ("ready", 1)
     assert message.process_after == message.updated_at == T0 + LEASE_MS
     assert (message.processing_started_at, message.lease_until) == (None, None)
 
@@ -52,7 +52,7 @@ def test_f6_a_lease_that_ends_at_the_last_attempt_fails(engine):
     assert result.failed_queued
     assert result.events == [Event(STALE_RECOVERED, "q", 1)]
     message = look(engine, produced.id)
-    assert (message.status, message.attempts) == (Status.FAILED, 5)
+    assert (message.status, message.attempts) == ("failed", 5)
     assert (message.processing_started_at, message.lease_until) == (None, None)
     assert counted(engine) == {"q": QueueCounts(failed=1)}
     assert not ack(engine, receipt, now=T0 + 50)
@@ -90,10 +90,10 @@ def test_f7_a_lease_that_ends_after_the_time_to_live_expires_in_the_same_batch(m
     produced = send(engine)
     receive_one(engine, lease_ms=200)
     run(engine, now=T0 + 199)
-    assert look(engine, produced.id).status is Status.PROCESSING
+    assert look(engine, produced.id).status == "processing"
     run(engine, now=T0 + 200)
     assert look(engine, produced.id) is None
-    assert look(engine, produced.id, "q-dlq").status is Status.READY
+    assert look(engine, produced.id, "q-dlq").status == "ready"
 
 
 def test_time_that_steps_backwards_undoes_nothing(engine):

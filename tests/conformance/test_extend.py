@@ -1,7 +1,7 @@
 """Moving the end of a lease."""
 
 from forq_trio.model.commands import Extend
-from forq_trio.model.messages import QueueCounts, Receipt, Status
+from forq_trio.model.messages import QueueCounts, Receipt
 from forq_trio.storage.engine import EngineSettings
 
 from .script import T0, ack, counted, do, has_no_message, look, receipts, receive, receive_one, run, send
@@ -16,7 +16,7 @@ def test_the_lease_ends_later(engine):
     _, receipt = receive_one(engine, lease_ms=10)
     assert extend(engine, receipt, 100, now=T0 + 5) == T0 + 105
     message = look(engine, produced.id)
-    assert (message.status, message.lease_until, message.attempts) == (Status.PROCESSING, T0 + 105, 1)
+    assert (message.status, message.lease_until, message.attempts) == ("processing", T0 + 105, 1)
     assert message.processing_started_at == T0
     assert has_no_message(engine, now=T0 + 104)
     assert receive_one(engine, now=T0 + 105)[0].attempts == 2
@@ -64,7 +64,7 @@ def test_zero_gives_the_message_back_at_once_with_the_attempt_counted(engine):
     _, receipt = receive_one(engine)
     assert extend(engine, receipt, 0, now=T0 + 5) == T0 + 5
     message = look(engine, produced.id)
-    assert (message.status, message.attempts, message.process_after) == (Status.READY, 1, T0 + 5)
+    assert (message.status, message.attempts, message.process_after) == ("ready", 1, T0 + 5)
     assert (message.processing_started_at, message.lease_until) == (None, None)
     assert receive_one(engine, now=T0 + 5)[0].attempts == 2
 
@@ -87,7 +87,7 @@ def test_zero_twice_and_then_a_lease_again(engine):
     outcomes = run(engine, Extend("q", (receipt, receipt), 0), Extend("q", (receipt,), 10)).outcomes
     assert outcomes == [(T0, T0), (T0 + 10,)]
     message = look(engine, produced.id)
-    assert (message.status, message.lease_until, message.attempts) == (Status.PROCESSING, T0 + 10, 1)
+    assert (message.status, message.lease_until, message.attempts) == ("processing", T0 + 10, 1)
     assert counted(engine) == {"q": QueueCounts(processing=1)}
 
 
@@ -98,5 +98,5 @@ def test_zero_at_the_last_attempt_fails(make_engine):
     result = run(engine, Extend("q", (receipt, receipt), 0))
     assert result.outcomes == [(T0, None)]
     assert result.failed_queued
-    assert look(engine, produced.id).status is Status.FAILED
+    assert look(engine, produced.id).status == "failed"
     assert not ack(engine, receipt)

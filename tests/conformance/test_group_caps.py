@@ -16,7 +16,7 @@ from forq_trio.model.commands import (
     RedrivePolicy,
     Release,
 )
-from forq_trio.model.messages import NewMessage, QueueCounts, Status
+from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import DEFERRED, MOVED_TO_DLQ, Event
 
@@ -67,7 +67,7 @@ def test_who_is_held_shows_it(capped):
     _, held = send_all(capped, "a1 a2")
     result = run(capped, claim(2), now=T0 + 7)
     message = look(capped, held.id)
-    assert (message.status, message.attempts, message.updated_at) == (Status.HELD, 0, T0 + 7)
+    assert (message.status, message.attempts, message.updated_at) == ("held", 0, T0 + 7)
     assert capped.open_reader().queue("q").held == 1
     assert result.next_due_ms > T0 + 7
 
@@ -200,7 +200,7 @@ def test_held_messages_go_in_claim_order(capped):
     order = []
     for _ in range(3):
         running = capped.open_reader().browse("q", None, 9)
-        claimed = next(message for message in running if message.status is Status.PROCESSING)
+        claimed = next(message for message in running if message.status == "processing")
         order += woken_by(capped, AckById("q", claimed.id))
     assert order == ["a3", "a4", "a2"]
 
@@ -221,7 +221,7 @@ def test_a_held_message_expires(capped):
     assert has_no_message(capped)
     result = run(capped, now=T0 + 10)
     assert result.events == [Event(MOVED_TO_DLQ, "q", 2, "expired")]
-    assert look(capped, late.id, "q-dlq").status is Status.READY
+    assert look(capped, late.id, "q-dlq").status == "ready"
 
 
 def test_a_held_message_can_be_redriven(capped, held):

@@ -24,7 +24,6 @@ from forq_trio.model.commands import (
 )
 from forq_trio.model.messages import (
     Delivery,
-    Status,
 )
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, EngineSettings
 from forq_trio.storage.lifecycle import event_bytes
@@ -72,11 +71,11 @@ SMALL_BOUNDS = {
 }
 _READY_AFTER = {"produced", "nacked", "released", "lease_expired", "dead_lettered", "requeued"}
 LAST_EVENTS = {
-    Status.READY: _READY_AFTER,
-    Status.HELD: _READY_AFTER,
-    Status.DELAYED: {"produced", "nacked", "released"},
-    Status.PROCESSING: {"delivered", "extended"},
-    Status.FAILED: {"nacked", "lease_expired"},
+    "ready": _READY_AFTER,
+    "held": _READY_AFTER,
+    "delayed": {"produced", "nacked", "released"},
+    "processing": {"delivered", "extended"},
+    "failed": {"nacked", "lease_expired"},
     None: {"acked", "expired", "deleted", "cancelled"},
 }
 """What the last event of a message may be, by its status; None: it is gone."""
@@ -134,7 +133,7 @@ class EnginesAgree(RuleBasedStateMachine):
         return Counter(
             (message.queue, message.group)
             for message in messages
-            if message.group is not None and message.status is Status.PROCESSING
+            if message.group is not None and message.status == "processing"
         )
 
     def check_bounds(self, said: Any, before: Counter[tuple[str, str]]) -> None:

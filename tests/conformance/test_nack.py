@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Nack, NackById, SweepKind
-from forq_trio.model.messages import QueueCounts, Receipt, Status
+from forq_trio.model.messages import QueueCounts, Receipt
 from forq_trio.storage.engine import EngineSettings
 
 from .script import (
@@ -31,7 +31,7 @@ def test_f5_the_back_off_grows_with_the_attempts(engine):
         assert delivery.attempts == attempts
         assert nack(engine, receipt, now=now)
         message = look(engine, produced.id)
-        assert (message.status, message.process_after) == (Status.DELAYED, now + delay_ms)
+        assert (message.status, message.process_after) == ("delayed", now + delay_ms)
         assert (message.processing_started_at, message.lease_until) == (None, None)
         assert has_no_message(engine, now=now + delay_ms - 1)
         now += delay_ms
@@ -46,7 +46,7 @@ def test_f5_the_fifth_attempt_fails(engine):
     assert result.outcomes == [(True,)]
     assert result.failed_queued
     message = look(engine, produced.id)
-    assert (message.status, message.attempts, message.queue) == (Status.FAILED, 5, "q")
+    assert (message.status, message.attempts, message.queue) == ("failed", 5, "q")
     assert (message.updated_at, message.process_after) == (T0 + 2, T0)
     assert counted(engine) == {"q": QueueCounts(failed=1)}
     assert has_no_message(engine, now=T0 + 3)
@@ -61,7 +61,7 @@ def test_f5_settings_may_bound_attempts_and_set_the_back_off(make_engine):
     assert run(engine, Nack("q", (receipt,), 0), now=T0 + 7).failed_queued
 
 
-@pytest.mark.parametrize(("delay_ms", "status"), [(0, Status.READY), (1, Status.DELAYED)])
+@pytest.mark.parametrize(("delay_ms", "status"), [(0, "ready"), (1, "delayed")])
 def test_a_delay_of_its_own(engine, delay_ms, status):
     produced = send(engine)
     assert nack(engine, receive_one(engine)[1], delay_ms, now=T0 + 3)
@@ -119,7 +119,7 @@ def test_f5_after_the_lease_ended_it_still_counts(engine):
     run(engine, now=T0 + 10)
     assert nack(engine, receipt, reason="slow", now=T0 + 11)
     message = look(engine, produced.id)
-    assert (message.status, message.process_after) == (Status.DELAYED, T0 + 1_011)
+    assert (message.status, message.process_after) == ("delayed", T0 + 1_011)
     assert message.last_error == "slow"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Configure, Nack, Pause, Produce, ProduceMany
-from forq_trio.model.messages import NewMessage, QueueCounts, Status
+from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 
 from .script import (
@@ -113,7 +113,7 @@ def test_the_settings_of_the_batch_that_resumes_hold(engine):
     change = Configure("q", SettingsChange(lease_ms=77))
     run(engine, Pause("q", paused=False), change, claim(lease_ms=None))
     message = look(engine, produced.id)
-    assert (message.status, message.lease_until) == (Status.PROCESSING, T0 + 77)
+    assert (message.status, message.lease_until) == ("processing", T0 + 77)
 
 
 def test_all_who_wait_are_served_as_far_as_it_goes(engine):

@@ -3,7 +3,7 @@
 import pytest
 
 from forq_trio.model.commands import Ack, Produce, Redrive
-from forq_trio.model.messages import NewMessage, QueueCounts, Status
+from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.storage.engine import REQUEUED, Event
 
 from .script import (
@@ -34,7 +34,7 @@ def test_f15_everything_but_the_message_is_reset(engine):
     assert result.events == [Event(REQUEUED, "q", 1)]
     assert result.woken == {"q"}
     message = look(engine, produced.id)
-    assert (message.status, message.attempts, message.sequence) == (Status.READY, 0, produced.sequence)
+    assert (message.status, message.attempts, message.sequence) == ("ready", 0, produced.sequence)
     assert (message.process_after, message.expires_after) == (LATER, LATER + DAY_MS)
     assert (message.failure_reason, message.source_queue, message.source_attempts) == (None, None, None)
     assert message.dead_lettered_at is None

@@ -4,7 +4,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Extend, RedrivePolicy, Resubmit, SweepKind
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts, Status
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, CONSUMED, DEFERRED, MOVED_TO_DLQ, Event
 
 from .script import (
@@ -48,7 +48,7 @@ def test_s4_delivered_up_to_the_bound_and_moved_then(engine):
     assert result.outcomes == [()]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
     message = look(engine, produced.id, "bad")
-    assert (message.attempts, message.source_attempts, message.status) == (0, 2, Status.READY)
+    assert (message.attempts, message.source_attempts, message.status) == (0, 2, "ready")
     assert (message.failure_reason, message.source_queue) == (REASON_MAX_ATTEMPTS, "q")
     assert (message.dead_lettered_at, message.expires_after) == (T0, T0 + DAY_MS)
 

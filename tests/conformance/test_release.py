@@ -1,7 +1,7 @@
 """Undoing a claim: what happens for a consumer that left before it got its messages."""
 
 from forq_trio.model.commands import Release
-from forq_trio.model.messages import QueueCounts, Receipt, Status
+from forq_trio.model.messages import QueueCounts, Receipt
 
 from .script import T0, counted, do, has_no_message, look, receipts, receive, receive_one, run, send
 
@@ -17,7 +17,7 @@ def test_the_attempt_is_uncounted_and_the_place_kept(engine):
     assert delivery.attempts == 1
     assert release(engine, receipt, now=T0 + 5)
     message = look(engine, first.id)
-    assert (message.status, message.attempts) == (Status.READY, 0)
+    assert (message.status, message.attempts) == ("ready", 0)
     assert (message.processing_started_at, message.lease_until) == (None, None)
     again, _ = receive_one(engine)
     assert (again.id, again.attempts) == (first.id, 1)
@@ -27,7 +27,7 @@ def test_after_a_delay(engine):
     produced = send(engine)
     assert release(engine, receive_one(engine)[1], 50)
     message = look(engine, produced.id)
-    assert (message.status, message.process_after) == (Status.DELAYED, T0 + 50)
+    assert (message.status, message.process_after) == ("delayed", T0 + 50)
     assert has_no_message(engine, now=T0 + 49)
     assert receive_one(engine, now=T0 + 50)[0].attempts == 1
 

@@ -49,7 +49,7 @@ def test_content_and_attributes_can_be_edited(engine):
     message = look(engine, edited.id)
     assert (message.content, message.attributes, message.bytes) == ("other", {"k": "w"}, 7)
     message = look(engine, emptied.id)
-    assert (message.content, message.attributes, message.bytes) == ("", None, 0)
+    assert (message.content, message.attributes, message.bytes) == ("", {}, 0)
     assert look(engine, original.id, "q-dlq").content == "text"
 
 

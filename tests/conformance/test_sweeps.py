@@ -5,7 +5,7 @@ import pytest
 
 from forq_trio.model import limits
 from forq_trio.model.commands import ProduceMany, Removed, Sweep, SweepKind
-from forq_trio.model.messages import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts, Status
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS, NewMessage, QueueCounts
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ, STALE_RECOVERED, EngineSettings, Event
 
 from .script import DAY_MS, T0, contents, counted, do, fail, look, receive, run, send, sweep
@@ -31,7 +31,7 @@ def test_f7_failed_messages_move_to_the_dead_letter_queue(engine):
     assert result.outcomes == [Removed(1, more=False)]
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed")]
     message = look(engine, produced.id, "q-dlq")
-    assert (message.status, message.attempts, message.content) == (Status.READY, 0, "body")
+    assert (message.status, message.attempts, message.content) == ("ready", 0, "body")
     assert (message.failure_reason, message.source_queue) == (REASON_MAX_ATTEMPTS, "q")
     assert (message.received_at, message.process_after) == (T0, T0 + 5)
     assert message.expires_after == T0 + 5 + 7 * DAY_MS

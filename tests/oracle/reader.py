@@ -13,19 +13,19 @@ from forq_trio.model.events import EventLines
 from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
+    DeadLetterPage,
     ErrorGroup,
     ErrorGroups,
     ErrorTexts,
     ExportBounds,
     ExportRows,
-    Found,
     FoundRows,
     ListedState,
     MatchCount,
     MessageFilter,
+    MessageInfo,
     MessagePage,
     Status,
-    StoredMessage,
     StoredQueue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
@@ -52,31 +52,33 @@ class MemoryReader:
         oldest = min((row.received_at for row in state.claimable(queue)), default=None)
         return msgspec.structs.replace(state.info(queue), oldest_ready_at=oldest)
 
-    def message(self, queue: str, message_id: str) -> StoredMessage | None:
+    def message(self, queue: str, message_id: str) -> MessageInfo | None:
         for row in self._committed().of_queue(queue):
             if row.id == message_id:
                 return row.info()
         return None
 
-    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         return _page(self._committed().claimable(queue)[:limit])
 
-    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
         ready = self._committed().claimable(queue)
         return _page(random.sample(ready, min(limit, len(ready))))
 
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
+    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         return _page(self._newest_first(queue, before_sequence)[:limit])
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
-    ) -> Found:
+    ) -> DeadLetterPage:
         page = PageBytes()
         looked = self._search(
             queue, wanted, before_sequence, limit, scan_max, lambda row: page.take(row.info())
         )
         found = [row.info() for row in looked.matches]
-        return Found(found, len(looked.rows), self._committed().counts(queue).total, looked.next_before)
+        return DeadLetterPage(
+            found, len(looked.rows), self._committed().counts(queue).total, looked.next_before
+        )
 
     def find_messages(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
@@ -240,7 +242,7 @@ class MemoryReader:
         """There is nothing to close."""
 
 
-def _page(rows: Sequence[Row]) -> list[StoredMessage]:
+def _page(rows: Sequence[Row]) -> list[MessageInfo]:
     """The messages of `rows` that one page has."""
     return list(takewhile(PageBytes().take, (row.info() for row in rows)))
 

@@ -13,7 +13,15 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.events import EventLog
 from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
-from forq_trio.model.messages import Failure, MessageRow, QueueCounts, Status, StoredMessage, StoredQueue
+from forq_trio.model.messages import (
+    STATUS_NAMES,
+    Failure,
+    MessageInfo,
+    MessageRow,
+    QueueCounts,
+    Status,
+    StoredQueue,
+)
 from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
@@ -88,15 +96,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def listed(self, text: str | None) -> MessageRow:
         """The message as lists show it. text: what was searched for in the content, None for nothing."""
-        members = msgspec.structs.asdict(self.info()) | {"preview": preview_of(self.content, text)}
-        return MessageRow(**{name: members[name] for name in MessageRow.__struct_fields__})
+        return MessageRow.of(self.info(), preview_of(self.content, text))
 
-    def info(self) -> StoredMessage:
-        return StoredMessage(
+    def info(self) -> MessageInfo:
+        return MessageInfo(
             id=self.id,
             queue=self.queue,
             sequence=self.seq,
-            status=self.status,
+            status=STATUS_NAMES[self.status],
             content=self.content,
             attempts=self.attempts,
             priority=self.priority,
@@ -109,7 +116,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             failure_reason=self.failure_reason,
             source_queue=self.source_queue,
             last_error=self.last_error,
-            attributes=self.attributes,
+            attributes=self.attributes or {},
             group=self.shown_group,
             first_received_at=self.first_received_at,
             max_attempts=self.max_attempts,

@@ -8,8 +8,8 @@ from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
+from forq_trio.model.messages import DeadLetterPage, MessageInfo, Produced
 from forq_trio.wire import dead_letters as wire
-from forq_trio.wire.messages import MessageInfo, Produced
 
 _TAG = "Dead letters"
 _HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
@@ -57,7 +57,7 @@ SEARCH = Operation(
     summary="Find dead letters, newest first",
     description="A page looks at 10,000 messages at most and says how far it came.",
     parameters=_SEARCH,
-    answers=(Answer(200, "Those that match, with their provenance.", wire.DeadLetterPage),),
+    answers=(Answer(200, "Those that match, with their provenance.", DeadLetterPage),),
     codes=(
         *_READER,
         codes.QUEUE_NOT_FOUND,

@@ -15,8 +15,7 @@ from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.model.commands import RedrivePolicy
-from forq_trio.model.messages import Delivery, check_queue_name
-from forq_trio.wire.messages import MessageInfo
+from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
 
 _encode = msgspec.json.Encoder().encode
 

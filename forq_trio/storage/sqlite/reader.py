@@ -13,20 +13,20 @@ from forq_trio.model.events import EventLines
 from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
 from forq_trio.model.messages import (
+    STATUS_NAMES,
+    DeadLetterPage,
     ErrorGroup,
     ErrorGroups,
     ErrorTexts,
     ExportBounds,
     ExportRows,
-    Found,
     FoundRows,
     ListedState,
     MatchCount,
     MessageFilter,
+    MessageInfo,
     MessagePage,
     MessageRow,
-    Status,
-    StoredMessage,
     StoredQueue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
@@ -71,21 +71,21 @@ class SqliteReader:
             oldest = self._query("oldest_ready", queue)[0][0] if counts[0] else None
         return _queue(queue, oldest, *counts)
 
-    def message(self, queue: str, message_id: str) -> StoredMessage | None:
+    def message(self, queue: str, message_id: str) -> MessageInfo | None:
         rows = self._query("message", queue, message_id)
         return _message(rows[0]) if rows else None
 
-    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         return self._page("peek", queue, limit)
 
-    def peek_shuffled(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
         with self._snapshot():
             rows = self._query("queue", queue)
             drawn = draw(self._query, queue, rows[0][0] if rows else 0, limit)
             messages = (_message(self._query("message_by_sequence", seq)[0]) for seq in drawn)
             return list(takewhile(PageBytes().take, messages))
 
-    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[StoredMessage]:
+    def browse(self, queue: str, before_sequence: int | None, limit: int) -> list[MessageInfo]:
         before = _NEWEST if before_sequence is None else before_sequence
         return self._page("browse", queue, before, limit)
 
@@ -119,9 +119,9 @@ class SqliteReader:
 
     def search(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
-    ) -> Found:
+    ) -> DeadLetterPage:
         span = Span.of(wanted, before_sequence, scan_max)
-        messages: list[StoredMessage] = []
+        messages: list[MessageInfo] = []
         page = PageBytes()
         with self._snapshot():
             matches = find(self._query, queue, wanted, span, limit)
@@ -134,7 +134,7 @@ class SqliteReader:
             else:
                 end = end_of_page(matches, limit, span)
             looked = look_back(self._query, queue, span, end)
-        return Found(messages, looked.searched, looked.total, looked.next_before)
+        return DeadLetterPage(messages, looked.searched, looked.total, looked.next_before)
 
     def find_messages(
         self, queue: str, wanted: MessageFilter, before_sequence: int | None, limit: int, scan_max: int
@@ -260,7 +260,7 @@ class SqliteReader:
         finally:
             self._connection.execute(_SQL["end_reading"])
 
-    def _page(self, name: str, *bindings: Any) -> list[StoredMessage]:
+    def _page(self, name: str, *bindings: Any) -> list[MessageInfo]:
         """The messages of a statement that one page has; the others are not read."""
         with closing(self._rows(name, *bindings)) as rows:
             return list(takewhile(PageBytes().take, map(_message, rows)))
@@ -292,19 +292,21 @@ def _queue(
     return StoredQueue(queue, is_dlq, ready, delayed, processing, failed, oldest_ready_at, held, size)
 
 
-def _message(row: Sequence[Any]) -> StoredMessage:
+def _message(row: Sequence[Any]) -> MessageInfo:
     values = list(row)
-    values[_STATUS] = Status(row[_STATUS])
-    values[_ATTRIBUTES] = shown(read_attributes, row[_ATTRIBUTES])
+    values[_STATUS] = STATUS_NAMES[row[_STATUS]]
+    values[_ATTRIBUTES] = shown(read_attributes, row[_ATTRIBUTES]) or {}
     values[_GROUP] = row[_GROUP] or None
     values[_FAILURES] = shown(read_failures, row[_FAILURES])
-    return StoredMessage(*values)
+    return MessageInfo(*values)
 
 
 def _message_row(row: Sequence[Any]) -> MessageRow:
     message_id, queue, seq, status, *members, match_at, excerpt = row
     members[_ROW_GROUP] = members[_ROW_GROUP] or None
-    return MessageRow(message_id, queue, seq, Status(status), preview_of_excerpt(excerpt, match_at), *members)
+    return MessageRow(
+        message_id, queue, seq, STATUS_NAMES[status], preview_of_excerpt(excerpt, match_at), *members
+    )
 
 
 _ROW_GROUP = MessageRow.__struct_fields__.index("group") - 5
@@ -316,5 +318,5 @@ _LISTS: dict[ListedState, str] = {
     "held": "list_held",
     "failed": "list_failed",
 }
-_MEMBERS = StoredMessage.__struct_fields__
+_MEMBERS = MessageInfo.__struct_fields__
 _STATUS, _ATTRIBUTES, _GROUP, _FAILURES = map(_MEMBERS.index, ("status", "attributes", "group", "failures"))

@@ -6,14 +6,17 @@ A file is a list of statements, each opened by `-- name: x` and one line that sa
     -- A read that proves the connection works.
     SELECT 1;
 
+A list of columns that several statements of a file have is opened by `-- columns: x` instead, and stands in them as $x.
 Comments before the first name are about the whole file. A file that breaks these rules is a programming
 error, refused when it is loaded, which is when the module that uses it is imported.
 """
 
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 
-_NAME = re.compile(r"^-- name: *(.*)$", re.MULTILINE)
+_NAME = re.compile(r"^-- (name|columns): *(.*)$", re.MULTILINE)
+_COLUMNS = re.compile(r"\$(\w+)")
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -35,14 +38,27 @@ def parse(text: str) -> dict[str, str]:
     if any(line.strip() and not line.startswith("--") for line in note.splitlines()):
         raise ValueError("SQL before the first name")
     statements: dict[str, str] = {}
-    for name, part in zip(parts[::2], parts[1::2], strict=True):
+    columns: dict[str, str] = {}
+    for kind, name, part in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         if _IDENTIFIER.fullmatch(name) is None:
             raise ValueError(f"{name!r} is not a name of a statement")
-        if name in statements:
+        if name in statements or name in columns:
             raise ValueError(f"{name} is named twice")
         description, _, statement = part.lstrip("\n").partition("\n")
         statement = statement.strip().removesuffix(";").rstrip()
         if not description.startswith("-- ") or not statement or statement.startswith("--"):
             raise ValueError(f"{name} needs one line of description, then its SQL")
-        statements[name] = statement
+        if kind == "columns":
+            columns[name] = statement
+        else:
+            statements[name] = _with_columns(name, statement, columns)
     return statements
+
+
+def _with_columns(name: str, statement: str, columns: Mapping[str, str]) -> str:
+    def listed(found: re.Match[str]) -> str:
+        if found[1] not in columns:
+            raise ValueError(f"{name} names columns {found[0]} that no list above it has")
+        return columns[found[1]]
+
+    return _COLUMNS.sub(listed, statement)

@@ -8,11 +8,10 @@ from quart import Blueprint, Response, request
 
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, Forbidden, InvalidAttributes, MessageNotFound
-from forq_trio.model.messages import NewMessage, Produced, check_queue_name
+from forq_trio.model.messages import MessageInfo, NewMessage, Produced, check_queue_name
 from forq_trio.ui import attributes as attribute_texts
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
-from forq_trio.wire.messages import MessageInfo
 
 HomeOf = Callable[[Site, MessageInfo], str | None]
 

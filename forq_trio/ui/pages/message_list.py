@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from markupsafe import Markup, escape
-from msgspec import Struct, structs
+from msgspec import Struct
 from quart import Blueprint, Response, request
 
 from forq_trio.drawing.unseen import visible
@@ -211,10 +211,7 @@ class MessageList:
         rows = []
         try:
             message = await self._site.broker.message(self._queue, wanted.id or "")
-            members: dict[str, Any] = structs.asdict(message)
-            members["preview"] = message.content[: limits.PREVIEW_LENGTH_MAX]
-            members["status"] = Status[message.status.upper()]
-            rows.append(MessageRow(**{name: members[name] for name in MessageRow.__struct_fields__}))
+            rows.append(MessageRow.of(message, message.content[: limits.PREVIEW_LENGTH_MAX]))
         except MessageNotFound:
             pass
         total = self._site.broker.counts_of(self._queue).total

@@ -10,7 +10,7 @@ import trio.testing
 from faces.running import real_deadline
 from forq_trio.broker.broker import Broker
 from forq_trio.model.commands import Redrive
-from forq_trio.model.messages import Delivery, MessageFilter, NewMessage, StoredMessage
+from forq_trio.model.messages import Delivery, MessageFilter, MessageInfo, NewMessage
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.open import open_engine
@@ -84,9 +84,9 @@ class Workbench:
         counts = self.broker.counts().get(queue)
         return 0 if counts is None else counts.total
 
-    async def all_of(self, queue: str, wanted: MessageFilter | None = None) -> list[StoredMessage]:
+    async def all_of(self, queue: str, wanted: MessageFilter | None = None) -> list[MessageInfo]:
         """Every message of a queue that matches, newest first, however many pages that takes."""
-        messages: list[StoredMessage] = []
+        messages: list[MessageInfo] = []
         before: int | None = None
         while True:
             page = await self.broker.search(queue, wanted, before_sequence=before, limit=100)

@@ -9,8 +9,6 @@ import trio.testing
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
 from forq_trio.model.access import EVERYBODY, AccessToken, Principal, Scope
-from forq_trio.model.messages import StoredMessage
-from forq_trio.wire.messages import MessageInfo
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, json_of
 
@@ -263,10 +261,6 @@ def test_a_page_looks_at_a_bounded_number_of_names(monkeypatch):
     assert page_of(names, EVERYBODY, "b", 2) == (["b-mine", "c"], "c")
     assert page_of(names, EVERYBODY, "d", 3) == (["e", "f", "g-mine"], None)
     assert page_of([], EVERYBODY, "d", 3) == ([], None)
-
-
-def test_the_view_has_every_field_of_a_message():
-    assert MessageInfo.__struct_fields__ == StoredMessage.__struct_fields__
 
 
 async def test_how_well_a_queue_is(api: Api):

@@ -24,7 +24,7 @@ from forq_trio.model.errors import (
     Stopping,
     StorageUnavailable,
 )
-from forq_trio.model.messages import NewMessage, StoredMessage
+from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.system import open_system
@@ -138,7 +138,7 @@ class StuckReader:
     def __init__(self) -> None:
         self._interrupted = threading.Event()
 
-    def peek(self, queue: str, limit: int) -> list[StoredMessage]:
+    def peek(self, queue: str, limit: int) -> list[MessageInfo]:
         assert self._interrupted.wait(timeout=120), "the read was never interrupted"
         raise ReadDeadlineExceeded
 

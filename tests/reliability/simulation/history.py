@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Delivery, Produced, QueueCounts, Status, StoredMessage
+from forq_trio.model.messages import Delivery, MessageInfo, Produced, QueueCounts
 from forq_trio.storage.engine import Batch, BatchResult, Engine
 from forq_trio.writer_actor import WriterActor
 from support.actors import ObservedEngine
@@ -179,7 +179,7 @@ class History:
         """When everybody is done: each message in process was really handed to somebody in this life."""
         received = {receipt for _, receipt, _ in self._receipts}
         for message in _stored(engine):
-            if message.status is Status.PROCESSING:
+            if message.status == "processing":
                 receipt = self.latest[message.content][1]
                 assert receipt in received or receipt not in self._leased, f"nobody holds {message}"
 
@@ -199,28 +199,26 @@ class History:
         self._check_counts(engine, stored)
         self._check_held(stored)
 
-    def _check_counts(self, engine: Engine, stored: Sequence[StoredMessage]) -> None:
+    def _check_counts(self, engine: Engine, stored: Sequence[MessageInfo]) -> None:
         counted = Counter((message.queue, message.status) for message in stored)
         for queue, counts in engine.snapshot().counts.items():
             in_table = QueueCounts(
-                counted[queue, Status.READY],
-                counted[queue, Status.PROCESSING],
-                counted[queue, Status.FAILED],
-                counted[queue, Status.DELAYED],
-                counted[queue, Status.HELD],
+                counted[queue, "ready"],
+                counted[queue, "processing"],
+                counted[queue, "failed"],
+                counted[queue, "delayed"],
+                counted[queue, "held"],
                 sum(message.bytes for message in stored if message.queue == queue),
             )
             assert counts == in_table, f"{queue}: counts {counts}, table {in_table}"
 
-    def _check_held(self, stored: Sequence[StoredMessage]) -> None:
+    def _check_held(self, stored: Sequence[MessageInfo]) -> None:
         """Somebody will let go who is held: one of its group is in process, or ready."""
         active = {
-            (message.queue, message.group)
-            for message in stored
-            if message.status in (Status.READY, Status.PROCESSING)
+            (message.queue, message.group) for message in stored if message.status in ("ready", "processing")
         }
         for message in stored:
-            if message.status is Status.HELD:
+            if message.status == "held":
                 assert (message.queue, message.group) in active, f"nobody will let go {message}"
 
     def _died(self, content: str) -> bool:
@@ -228,7 +226,7 @@ class History:
         return content in self.latest and self.latest[content][2] >= limits.ATTEMPTS_MAX_DEFAULT
 
 
-def _stored(engine: Engine) -> list[StoredMessage]:
+def _stored(engine: Engine) -> list[MessageInfo]:
     reader = engine.open_reader()
     try:
         stored = []

@@ -11,6 +11,11 @@ def test_statements_are_found_by_name() -> None:
     assert sql.parse(f"-- A note.\n\n{one}\n{two}") == {"one": "SELECT 1", "two": "SELECT 2 -- why\nFROM t"}
 
 
+def test_columns_have_a_name_too() -> None:
+    text = "-- columns: both\n-- Two.\na,\nb;\n-- name: one\n-- First.\nSELECT $both FROM t WHERE c = '{\"x$\"}';"
+    assert sql.parse(text) == {"one": "SELECT a,\nb FROM t WHERE c = '{\"x$\"}'"}
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -18,6 +23,8 @@ def test_statements_are_found_by_name() -> None:
         ("-- name: One\n-- First.\nSELECT 1;", "'One' is not a name"),
         ("-- name: one\n-- First.\nSELECT 1;\n-- name: one\n-- Again.\nSELECT 1;", "one is named twice"),
         ("-- name: one\nSELECT 1;", "one needs one line of description"),
+        ("-- name: one\n-- First.\nSELECT $both;", r"one names columns \$both"),
+        ("-- columns: one\n-- First.\na;\n-- name: one\n-- Again.\nSELECT 1;", "one is named twice"),
         ("-- name: one\n-- First.\n", "one needs one line of description"),
         ("-- name: one\n-- First.\n-- More.\nSELECT 1;", "one needs one line of description"),
     ],

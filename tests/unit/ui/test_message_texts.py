@@ -6,12 +6,11 @@ import shlex
 import pytest
 
 from forq_trio.model.errors import InvalidAttributes
-from forq_trio.model.messages import LEASE_ENDED, Failure
+from forq_trio.model.messages import LEASE_ENDED, Failure, MessageInfo
 from forq_trio.ui.attributes import from_text, to_text
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.pages.message_actions import can_edit, edited
 from forq_trio.ui.timeline import Step, timeline
-from forq_trio.wire.messages import MessageInfo
 
 NOW = 1_000_000
 

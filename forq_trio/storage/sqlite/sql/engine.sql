@@ -1,5 +1,15 @@
 -- The statements of the write connection. Each touches rows by a key or an index only (tests/storage/sqlite asserts it).
 
+-- columns: row
+-- The members of `Row`, in their order.
+seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
+failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at;
+
+-- columns: ready
+-- What a claim reads of a message.
+seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
+CAST(bytes AS INTEGER);
+
 -- name: begin
 -- Take the write lock at once: there is no second writer to wait for.
 BEGIN IMMEDIATE;
@@ -127,14 +137,12 @@ SELECT priority FROM messages WHERE queue = ? AND status = 0 AND priority > ? OR
 
 -- name: ready_newest_last
 -- The ready messages of a priority, by position.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position, seq;
 
 -- name: ready_newest_first
 -- The ready messages of a priority, by position backwards.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC;
 
 -- name: find_dedup
@@ -153,23 +161,20 @@ DELETE FROM dedup WHERE (queue, dedup_id) IN (
 
 -- name: select_ready
 -- The next messages of a queue in claim order.
-SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-       CAST(bytes AS INTEGER)
+SELECT $ready
 FROM messages
 WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: select_ready_but
 -- The next messages of a queue in claim order, but these.
-SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-       CAST(bytes AS INTEGER)
+SELECT $ready
 FROM messages
 WHERE queue = ? AND status = 0 AND seq NOT IN (SELECT value FROM json_each(?))
 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: select_drawn
 -- A ready message by its sequence, for a shuffle.
-SELECT seq, id, content, attempts, received_at, priority, first_received_at, attributes, group_id, process_after, position,
-       CAST(bytes AS INTEGER)
+SELECT $ready
 FROM messages WHERE seq = ? AND status = 0;
 
 -- name: count_in_process
@@ -211,16 +216,14 @@ UPDATE messages SET status = 1, attempts = ?, first_received_at = ?, processing_
 WHERE seq = ?;
 
 -- name: find_by_sequence
--- The columns of `Row`, of messages named by their receipts.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+-- Messages named by their receipts.
+SELECT $row
 FROM messages
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: find_one_by_sequence
 -- What find_by_sequence returns, of one message: faster than a list of one.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages WHERE seq = ?;
 
 -- name: find_default_max_receives
@@ -228,9 +231,8 @@ FROM messages WHERE seq = ?;
 SELECT default_max_receives FROM messages WHERE seq = ?;
 
 -- name: find_by_id
--- The columns of `Row`, of messages named by their ids.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+-- Messages named by their ids.
+SELECT $row
 FROM messages
 WHERE id IN (SELECT value FROM json_each(?));
 
@@ -272,15 +274,13 @@ ORDER BY due_at LIMIT ?;
 
 -- name: select_due
 -- Due messages: delayed ones to promote, leases that ended, messages that expired.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?;
 
 -- name: select_due_but
 -- Due messages, but these.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages
 WHERE due_at IS NOT NULL AND due_at <= ? AND seq NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, seq LIMIT ?;
 
@@ -290,14 +290,12 @@ UPDATE messages SET status = 0, updated_at = ? WHERE seq = ?;
 
 -- name: select_failed
 -- Failed messages of standard (0) or dead-letter (1) queues.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages WHERE status = 2 AND is_dlq = ? LIMIT ?;
 
 -- name: select_failed_but
 -- Failed messages of standard (0) or dead-letter (1) queues, but these.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages WHERE status = 2 AND is_dlq = ? AND seq NOT IN (SELECT value FROM json_each(?)) LIMIT ?;
 
 -- name: dead_letter
@@ -320,8 +318,7 @@ SELECT priority, default_max_receives, attributes, content FROM messages WHERE s
 
 -- name: select_purged
 -- The first messages of a queue, up to a sequence.
-SELECT seq, id, queue, status, receipt, attempts, max_attempts, expires_after, received_at, position, bytes, group_id,
-       failures, dead_letter_queue, source_queue, ttl_ms, processing_started_at
+SELECT $row
 FROM messages WHERE queue = ? AND seq <= ? ORDER BY seq LIMIT ?;
 
 -- name: ping

@@ -1,5 +1,11 @@
 -- The statements of the read-only connections.
 
+-- columns: message_info
+-- The members of `MessageInfo`, in their order.
+id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
+processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
+first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes;
+
 -- name: begin_reading
 -- Begin a snapshot: the next statements see one state.
 BEGIN;
@@ -37,23 +43,17 @@ SELECT min(received_at) FROM messages WHERE seq IN (
 
 -- name: message
 -- One message by its id.
-SELECT id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
-       processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
-       first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes
+SELECT $message_info
 FROM messages WHERE id = ?2 AND queue = ?1;
 
 -- name: peek
 -- The next ready messages in claim order.
-SELECT id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
-       processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
-       first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes
+SELECT $message_info
 FROM messages WHERE queue = ? AND status = 0 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: browse
 -- A page of one queue, newest first.
-SELECT id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
-       processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
-       first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes
+SELECT $message_info
 FROM messages WHERE queue = ? AND seq < ? ORDER BY seq DESC LIMIT ?;
 
 -- name: find
@@ -191,9 +191,7 @@ FROM (
 
 -- name: message_by_sequence
 -- One message by its sequence number.
-SELECT id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
-       processing_started_at, lease_until, failure_reason, source_queue, last_error, attributes, group_id,
-       first_received_at, max_attempts, ttl_ms, dead_letter_queue, dead_lettered_at, source_attempts, failures, bytes
+SELECT $message_info
 FROM messages WHERE seq = ?;
 
 -- name: queues_of
