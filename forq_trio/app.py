@@ -38,7 +38,7 @@ from forq_trio.http.transport.server import Server
 from forq_trio.http.transport.wire import open_listeners
 from forq_trio.jobs.backup import BackupSettings
 from forq_trio.jobs.cleanup import INTERVAL_SECONDS, intervals
-from forq_trio.jobs.retention import EventRetention, HistoryRetention
+from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
@@ -101,8 +101,8 @@ async def serve(config: Config, on_listening: OnListening | None = None) -> None
             disk_reserve_bytes=config.disk_reserve_mb * limits.MIB,
             backup=_backup_settings(config),
             monitored=True,
-            history=HistoryRetention(config.history_hours, config.history_max_mib),
-            events=EventRetention(config.events_hours, config.events_max_mib),
+            history=Retention(config.history_hours, config.history_max_mib),
+            events=Retention(config.events_hours, config.events_max_mib),
         ) as system:
             fit = allow_connections(with_ui=bool(ui_listeners))
             server = _build_server(config, system, listeners, fit.api)

@@ -31,13 +31,7 @@ from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
-from forq_trio.jobs.retention import (
-    BytesWatch,
-    EventRetention,
-    HistoryRetention,
-    event_retention_job,
-    history_job,
-)
+from forq_trio.jobs.retention import BytesWatch, Retention, retention_job
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
@@ -46,6 +40,7 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import SweepKind
+from forq_trio.model.logs import LogName
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
@@ -108,8 +103,8 @@ async def open_system(
     disk_reserve_bytes: int = 0,
     backup: BackupSettings | None = None,
     monitored: bool = False,
-    history: HistoryRetention | None = None,
-    events: EventRetention | None = None,
+    history: Retention | None = None,
+    events: Retention | None = None,
 ) -> AsyncIterator[System]:
     """Run the actors around `engine` (which is closed at the end) while the body runs.
 
@@ -193,18 +188,15 @@ def _retention_jobs(
     writer: WriterActor,
     broker: Broker,
     clock: Clock,
-    history: HistoryRetention | None,
-    events: EventRetention | None,
+    history: Retention | None,
+    events: Retention | None,
     housekeeping: Housekeeping,
 ) -> list[Periodic]:
     """The jobs that remove what was kept for long enough; `housekeeping` is to notice where it is too much."""
-    history, events = history or HistoryRetention(), events or EventRetention()
-    of_history = history_job(broker, clock, history)
-    of_events = event_retention_job(broker, clock, events)
-    housekeeping.retention = BytesWatch(
-        writer.snapshot, of_history, history.mib_max, of_events, events.mib_max
-    )
-    return [of_history, of_events]
+    retention: dict[LogName, Retention] = {"history": history or Retention(), "events": events or Retention()}
+    jobs = {log: (retention_job(broker, clock, log, each), each) for log, each in retention.items()}
+    housekeeping.retention = BytesWatch(writer.snapshot, jobs)
+    return [job for job, _ in jobs.values()]
 
 
 def _guards(
@@ -256,11 +248,11 @@ async def open_broker(
     dlq_ttl_hours: int = limits.DLQ_TTL_HOURS_DEFAULT,
     disk_reserve_mb: int = limits.DISK_RESERVE_MIB_DEFAULT,
     history: bool = False,
-    history_hours: int = limits.HISTORY_HOURS_DEFAULT,
-    history_max_mib: int = limits.HISTORY_MIB_DEFAULT,
+    history_hours: int = limits.RETENTION_HOURS_DEFAULT,
+    history_max_mib: int = limits.RETENTION_MIB_DEFAULT,
     events: bool = False,
-    events_hours: int = limits.EVENTS_HOURS_DEFAULT,
-    events_max_mib: int = limits.EVENTS_MIB_DEFAULT,
+    events_hours: int = limits.RETENTION_HOURS_DEFAULT,
+    events_max_mib: int = limits.RETENTION_MIB_DEFAULT,
     clock: Clock | None = None,
 ) -> AsyncIterator[Broker]:
     """A queue inside this process: `async with open_broker("sqlite:///queue.db") as broker: ...`. No HTTP.
@@ -287,13 +279,13 @@ async def open_broker(
         history=history,
         events=events,
     )
-    of_history = HistoryRetention(
+    of_history = Retention(
         check_range("history_hours", history_hours, 1, limits.TTL_HOURS_MAX),
-        check_range("history_max_mib", history_max_mib, 1, limits.HISTORY_MIB_MAX),
+        check_range("history_max_mib", history_max_mib, 1, limits.RETENTION_MIB_MAX),
     )
-    of_events = EventRetention(
+    of_events = Retention(
         check_range("events_hours", events_hours, 1, limits.EVENTS_HOURS_MAX),
-        check_range("events_max_mib", events_max_mib, 1, limits.EVENTS_MIB_MAX),
+        check_range("events_max_mib", events_max_mib, 1, limits.RETENTION_MIB_MAX),
     )
     reserve_mib = check_range("disk_reserve_mb", disk_reserve_mb, 0, limits.DISK_RESERVE_MIB_MAX)
     if reserve_mib:

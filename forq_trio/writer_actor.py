@@ -138,7 +138,7 @@ class WriterActor:
         self.budgets["parked"] = self.parked.budget
         self.watches = Watches()
         self.event_watches = Watches()
-        counters.event_log = lambda: store.snapshot().event_log
+        counters.event_log = lambda: store.snapshot().logs["events"]
         self.token_changes = 0
         self.sends_refused = self.space_short = False
         self.files_problem: str | None = None

@@ -12,9 +12,8 @@ import msgspec
 import trio
 
 from forq_trio.broker.compactions import Compactions, CompactionTask
-from forq_trio.broker.events import Events
-from forq_trio.broker.history import History
 from forq_trio.broker.lists import Lists
+from forq_trio.broker.logs import Logs
 from forq_trio.broker.publishing import Publishing
 from forq_trio.broker.queues import Administration
 from forq_trio.broker.quotas import Quotas
@@ -34,9 +33,7 @@ from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor
 
 
-class Broker(
-    Publishing, Receives, Administration, Events, History, Lists, Tokens, Sessions, Quotas, Compactions
-):
+class Broker(Publishing, Receives, Administration, Logs, Lists, Tokens, Sessions, Quotas, Compactions):
     """Send, receive and settle messages. Made by `open_broker`; safe to use from any number of trio tasks.
 
     redrive_tasks: the actor behind `start_redrive`.

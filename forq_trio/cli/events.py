@@ -11,7 +11,7 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import length_of_time, one_line, print_json, visible
 from forq_trio.client.types import EventKind, MessageEvent
-from forq_trio.model.limits import EVENTS_PAGE_DEFAULT, WAIT_MS_MAX
+from forq_trio.model.limits import LOG_PAGE_DEFAULT, WAIT_MS_MAX
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -68,7 +68,7 @@ def _read(
         after = newest if follow else 0
     until, wait_ms = (None, WAIT_MS_MAX) if follow else (newest, 0)
     while follow or after < newest:
-        page = client.events(after, until=until, limit=EVENTS_PAGE_DEFAULT, queue=queue, wait_ms=wait_ms)
+        page = client.events(after, until=until, limit=LOG_PAGE_DEFAULT, queue=queue, wait_ms=wait_ms)
         yield from page.events
         if not follow and page.next <= after:
             return

@@ -145,14 +145,14 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
     """
     from forq_trio.client.pages import get_page
     from forq_trio.client.protocol import history_path
-    from forq_trio.model.limits import HISTORY_PAGE_MAX
+    from forq_trio.model.limits import LOG_PAGE_MAX
 
     written, at = 0, after
     with connect(url) as client:
         until = client.history_range().last
         with nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream:
             while at < until:
-                page = get_page(client, history_path(at, until, HISTORY_PAGE_MAX, queue))
+                page = get_page(client, history_path(at, until, LOG_PAGE_MAX, queue))
                 stream.write(page.lines)
                 written += page.lines.count(b"\n")
                 assert page.next is not None

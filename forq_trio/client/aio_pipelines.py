@@ -32,9 +32,9 @@ from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseReques
 from forq_trio.wire.limits import (
     APPS_PAGE_MAX,
     CONSUMER_LEASE_MESSAGES_DEFAULT,
-    EVENTS_PAGE_DEFAULT,
     EXPORT_PAGE_MAX,
     EXPORT_PARTITIONS_DEFAULT,
+    LOG_PAGE_DEFAULT,
 )
 from forq_trio.wire.publishing import NamedStage, PublishRequest
 from forq_trio.wire.queues import Purged
@@ -232,7 +232,7 @@ class AsyncPipelines(AsyncConnection):
         after: int = 0,
         *,
         until: int | None = None,
-        limit: int = EVENTS_PAGE_DEFAULT,
+        limit: int = LOG_PAGE_DEFAULT,
         queue: str | None = None,
         wait_ms: int = 0,
     ) -> EventPage:

@@ -117,9 +117,9 @@ class Database(Section):
     """Backups that stay; the oldest are removed after a new one."""
     history: Literal["on", "off"] = "off"
     """Keep finished messages, with their contents and how they ended."""
-    history_hours: WholeNumber = Field(limits.HISTORY_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
+    history_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.TTL_HOURS_MAX)
     """Hours for which finished messages are kept, also after the history was turned off."""
-    history_max_mib: WholeNumber = Field(limits.HISTORY_MIB_DEFAULT, ge=1, le=limits.HISTORY_MIB_MAX)
+    history_max_mib: WholeNumber = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
     """MiB of finished messages in all; beyond that the oldest are removed."""
     reader_pool_size: WholeNumber = Field(
         default_factory=default_reader_pool_size,
@@ -133,9 +133,9 @@ class Database(Section):
 class Events(Section):
     events: Literal["on", "off"] = "off"
     """Keep what happens to messages as lifecycle events, in the database."""
-    events_hours: WholeNumber = Field(limits.EVENTS_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
+    events_hours: WholeNumber = Field(limits.RETENTION_HOURS_DEFAULT, ge=1, le=limits.EVENTS_HOURS_MAX)
     """Hours that events stay."""
-    events_max_mib: WholeNumber = Field(limits.EVENTS_MIB_DEFAULT, ge=1, le=limits.EVENTS_MIB_MAX)
+    events_max_mib: WholeNumber = Field(limits.RETENTION_MIB_DEFAULT, ge=1, le=limits.RETENTION_MIB_MAX)
     """MiB that events may take; beyond it the oldest are removed."""
 
 

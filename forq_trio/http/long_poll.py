@@ -11,7 +11,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.message import Request
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.errors import ForqError
-from forq_trio.model.events import EventLines
+from forq_trio.model.logs import LogLines
 from forq_trio.model.messages import Delivery, MessageInfo
 
 FoundT = TypeVar("FoundT")
@@ -77,7 +77,7 @@ async def wait_for_events(
     limit: int,
     queue: str | None,
     wait_ms: int,
-) -> EventLines:
+) -> LogLines:
     """A page of events, waiting for the first. Raises like `Broker.events`."""
     page = await broker.event_lines(after, until=until, limit=limit, queue=queue)
     if page.lines or not wait_ms:

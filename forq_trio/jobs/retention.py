@@ -5,7 +5,7 @@ them step by step, between which others are served; the further they are above t
 (`rules.retention_steps`), so that more go than come.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -14,48 +14,34 @@ from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.commands import Removed
+from forq_trio.model.logs import LogName
 from forq_trio.storage.engine import Snapshot
 
 
-class HistoryRetention(Struct, frozen=True):
-    """For how many hours finished messages stay, and how many MiB of them in all."""
+class Retention(Struct, frozen=True):
+    """For how many hours what is in a log stays, and how many MiB of it in all."""
 
-    hours: int = limits.HISTORY_HOURS_DEFAULT
-    mib_max: int = limits.HISTORY_MIB_DEFAULT
-
-
-class EventRetention(Struct, frozen=True):
-    """For how many hours events stay, and how many MiB of them."""
-
-    hours: int = limits.EVENTS_HOURS_DEFAULT
-    mib_max: int = limits.EVENTS_MIB_DEFAULT
+    hours: int = limits.RETENTION_HOURS_DEFAULT
+    mib_max: int = limits.RETENTION_MIB_DEFAULT
 
 
 class BytesWatch:
-    """Nudges the jobs that trim history and events when there are more bytes than their bounds by some.
+    """Nudges the jobs that trim the logs when there are more bytes than their bounds by some.
 
     So few bytes above a bound are never worth a commit. It is called after each commit, so it does little.
     """
 
     def __init__(
-        self,
-        snapshot: Callable[[], Snapshot],
-        history: Periodic,
-        history_mib: int,
-        events: Periodic,
-        events_mib: int,
+        self, snapshot: Callable[[], Snapshot], watched: Mapping[LogName, tuple[Periodic, Retention]]
     ) -> None:
         self._snapshot = snapshot
-        self._history, self._history_bytes_max = history, _with_slack(history_mib)
-        self._events, self._event_bytes_max = events, _with_slack(events_mib)
+        self._watched = [(log, job, _with_slack(each.mib_max)) for log, (job, each) in watched.items()]
 
     def look(self) -> None:
-        snapshot = self._snapshot()
-        if snapshot.history_bytes > self._history_bytes_max:
-            self._history.nudge()
-        if snapshot.event_log.bytes > self._event_bytes_max:
-            self._events.nudge()
+        logs = self._snapshot().logs
+        for log, job, bytes_max in self._watched:
+            if logs[log].bytes > bytes_max:
+                job.nudge()
 
 
 def _with_slack(mib_max: int) -> int:
@@ -63,35 +49,23 @@ def _with_slack(mib_max: int) -> int:
     return bytes_max + bytes_max // limits.RETENTION_SLACK_SHARE
 
 
-def history_job(broker: Broker, clock: Clock, retention: HistoryRetention) -> Periodic:
-    """The job that trims the history, also one that is no longer filled; it writes nothing where nothing is kept."""
-
-    async def trim() -> str | None:
-        if not broker.history_of(None).messages:
-            return None
-        count = await _trim(broker.trim_history, clock, retention)
-        return counted(count, "message removed", "messages removed")
-
-    return Periodic("history", limits.HISTORY_TRIM_SECONDS, trim, title="Trim the history", nudged=True)
+_JOBS: Mapping[LogName, tuple[str, str, float]] = {
+    "events": ("Remove old events", "event", limits.EVENTS_TRIM_SECONDS),
+    "history": ("Trim the history", "message", limits.HISTORY_TRIM_SECONDS),
+}
+"""The title of the job of each log, what it removes, and how often."""
 
 
-def event_retention_job(broker: Broker, clock: Clock, retention: EventRetention) -> Periodic:
-    """The job that removes events."""
+def retention_job(broker: Broker, clock: Clock, log: LogName, retention: Retention) -> Periodic:
+    """The job that trims a log, also one that is no longer filled; it writes nothing where nothing can go."""
+    title, item, seconds = _JOBS[log]
 
     async def trim() -> str:
-        count = await _trim(broker.trim_events, clock, retention)
-        return counted(count, "event removed", "events removed")
+        count, more = 0, True
+        while more:
+            before_ms = clock.now_ms() - retention.hours * limits.HOUR_MS
+            removed = await broker.trim_log(log, before_ms, retention.mib_max * limits.MIB)
+            count, more = count + removed.count, removed.more
+        return counted(count, f"{item} removed", f"{item}s removed")
 
-    return Periodic("events", limits.EVENTS_TRIM_SECONDS, trim, title="Remove old events")
-
-
-async def _trim(
-    step: Callable[[int, int], Awaitable[Removed]], clock: Clock, retention: HistoryRetention | EventRetention
-) -> int:
-    """Remove what is to go, one commit a step, between which other calls are served; returns how many that were."""
-    count, more = 0, True
-    while more:
-        before_ms = clock.now_ms() - retention.hours * limits.HOUR_MS
-        removed = await step(before_ms, retention.mib_max * limits.MIB)
-        count, more = count + removed.count, removed.more
-    return count
+    return Periodic(log, seconds, trim, title=title, nudged=True)

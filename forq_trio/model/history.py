@@ -43,29 +43,11 @@ class FinishedMessage(Struct, frozen=True, gc=False, rename="camel"):
     bytes: int = 0
 
 
-class HistoryEnds(NamedTuple):
-    """The ids of the messages that are kept: from `first` to `last`, except those of queues whose history was purged.
-
-    first: last + 1 where none is kept.
-    """
-
-    first: int
-    last: int
-
-
 class HistoryCounts(NamedTuple):
     """How many finished messages of a queue are kept, and their bytes."""
 
     messages: int = 0
     bytes: int = 0
-
-
-class HistoryLines(Struct, frozen=True, gc=False):
-    """A page of the history as NDJSON, oldest first. next: what to ask for `after` it; ends: as of the same moment."""
-
-    lines: bytes
-    next: int
-    ends: HistoryEnds
 
 
 class FoundFinished(Struct, frozen=True, gc=False):

@@ -68,11 +68,8 @@ from forq_trio.model.access import AccessToken
 from forq_trio.model.commands import Claim, Command
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.engine_facts import EngineFacts as EngineFacts
-from forq_trio.model.events import EventLog
-from forq_trio.model.history import (
-    HistoryCounts,
-    HistoryEnds,
-)
+from forq_trio.model.history import HistoryCounts
+from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import (
     Delivery,
     QueueCounts,
@@ -244,18 +241,8 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def history_ends(self) -> HistoryEnds:
-        """The ids of the finished messages that are kept."""
-        ...
-
-    @property
-    def history_bytes(self) -> int:
-        """The bytes of all finished messages that are kept."""
-        ...
-
-    @property
-    def keeps_history(self) -> bool:
-        """Whether messages that end now are kept."""
+    def logs(self) -> Mapping[LogName, Log]:
+        """What is kept of the two logs."""
         ...
 
     def history_of(self, queue: str | None) -> HistoryCounts:
@@ -269,11 +256,6 @@ class Snapshot(Protocol):
     @property
     def consumers(self) -> Mapping[str, Consumer]:
         """All consumers of pipelines by `consumer_key`."""
-        ...
-
-    @property
-    def event_log(self) -> EventLog:
-        """Which lifecycle events there are."""
         ...
 
     def rules(self, queue: str) -> QueueRules:

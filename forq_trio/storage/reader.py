@@ -3,13 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from forq_trio.model.events import EventLines
-from forq_trio.model.history import (
-    FinishedMessage,
-    FoundFinished,
-    HistoryLines,
-    Outcome,
-)
+from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     DeadLetterPage,
     ErrorGroups,
@@ -89,10 +84,13 @@ class Reader(Protocol):
         """The errors like `wanted.error_like` in the newest `scan_max` messages, of `wanted.reason` if given."""
         ...
 
-    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
-        """The lifecycle events of `queue` (None: all) behind `after`, up to `until` (None: the newest).
+    def log_lines(
+        self, log: LogName, after: int, until: int | None, limit: int, queue: str | None
+    ) -> LogLines:
+        """At most `limit` lines of a log, of `queue` (None: all), behind `after`, up to `until` (None: the newest).
 
-        Looks at EVENTS_SCAN_MAX at most, and returns EVENT_LINES_BYTES_MAX bytes at most, but one if there is one.
+        A page ends at EVENT_LINES_BYTES_MAX or about BROWSE_PAGE_BYTES_MAX, but has at least one line if there is one.
+        Of events it looks at EVENTS_SCAN_MAX at most.
         """
         ...
 
@@ -118,13 +116,6 @@ class Reader(Protocol):
 
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
         """Apps in the order in which they published last, with their numbers: those above `after`."""
-        ...
-
-    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
-        """At most `limit` finished messages with ids above `after` (and up to `until`), oldest first, as NDJSON.
-
-        queue: None for all. The page ends at about BROWSE_PAGE_BYTES_MAX; it has at least one message if there is one.
-        """
         ...
 
     def find_finished(

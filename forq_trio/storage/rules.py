@@ -9,7 +9,7 @@ acknowledge it until the next claim. Every change of a message sets its `updated
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -352,15 +352,14 @@ def redrive_to_forget(tasks: Collection[RedriveTask], started_by: str | None) ->
     return next(ended, None) or TooManyRedrives()
 
 
-def lines_within(lines: bytes) -> bytes:
-    """The first of these lines, as many as a page may have; at least one.
+def lines_within(lines: bytes, size: int, *, at_least: Literal[0, 1] = 1) -> bytes:
+    """The first of these lines, as many as have this size together, but `at_least` so many.
 
     JSON may write a byte as six, so the bytes of messages do not bound those of their lines.
     """
-    size = limits.BROWSE_PAGE_BYTES_MAX
     if len(lines) <= size:
         return lines
-    return lines[: lines.rfind(b"\n", 0, size) + 1 or lines.find(b"\n") + 1]
+    return lines[: lines.rfind(b"\n", 0, size) + 1 or at_least * (lines.find(b"\n") + 1)]
 
 
 def number_of_last(lines: bytes, member: str) -> int:

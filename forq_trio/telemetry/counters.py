@@ -11,8 +11,8 @@ from typing import Protocol
 from forq_trio.model import limits
 from forq_trio.model.consumers import ConsumerGauges
 from forq_trio.model.engine_facts import SendsRefused
-from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
+from forq_trio.model.logs import Log
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.quotas import Quota
@@ -69,7 +69,7 @@ class Counters:
         self.ui_connections: Callable[[], int] = lambda: 0
         self.ui_loop_seconds: Callable[[], Mapping[str, float]] = dict
         self.budgets: Callable[[], Mapping[str, BudgetGauge]] = dict
-        self.event_log: Callable[[], EventLog] = EventLog
+        self.event_log: Callable[[], Log] = Log
         self.last_backup_at: int | None = None
         self.backup_failed = False
         self.history = HistoryCounts()

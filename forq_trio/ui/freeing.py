@@ -71,7 +71,7 @@ def _of_queue(site: Site, known: Known, name: str) -> list[Freeing]:
 
 def _of_server(site: Site, facts: SystemFacts) -> list[Freeing]:
     rows = []
-    events, staging = site.broker.event_log(), site.broker.staging()
+    events, staging = site.broker.log("events"), site.broker.staging()
     if events.bytes:
         note = f"{format.plural(events.last - events.first + 1, 'event')}, FORQ_EVENTS_MAX_MIB"
         rows.append(Freeing("Keep fewer lifecycle events", note, events.bytes))

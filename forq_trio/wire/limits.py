@@ -3,10 +3,10 @@
 from forq_trio.model.limits import ANSWERS_BYTES_MAX as ANSWERS_BYTES_MAX
 from forq_trio.model.limits import APPS_PAGE_MAX as APPS_PAGE_MAX
 from forq_trio.model.limits import CONSUMER_LEASE_MESSAGES_DEFAULT as CONSUMER_LEASE_MESSAGES_DEFAULT
-from forq_trio.model.limits import EVENTS_PAGE_DEFAULT as EVENTS_PAGE_DEFAULT
 from forq_trio.model.limits import EXPORT_PAGE_MAX as EXPORT_PAGE_MAX
 from forq_trio.model.limits import EXPORT_PARTITIONS_DEFAULT as EXPORT_PARTITIONS_DEFAULT
 from forq_trio.model.limits import IDLE_SECONDS_MAX, KIB
+from forq_trio.model.limits import LOG_PAGE_DEFAULT as LOG_PAGE_DEFAULT
 from forq_trio.model.limits import PRODUCE_BATCH_BYTES_MAX as PRODUCE_BATCH_BYTES_MAX
 from forq_trio.model.limits import PRODUCE_BATCH_MAX as PRODUCE_BATCH_MAX
 from forq_trio.model.limits import RECEIPTS_BATCH_MAX as RECEIPTS_BATCH_MAX

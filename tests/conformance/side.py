@@ -128,7 +128,7 @@ class Side:
 
     def new_events(self) -> dict[int, list[Any]]:
         """The events of this batch by message, in order, without what only this side can know."""
-        last = self.engine.snapshot().event_log.last
+        last = self.engine.snapshot().logs["events"].last
         new = read_events(self.reader, after=self.events_read)
         assert [event["id"] for event in new] == list(range(self.events_read + 1, last + 1))
         self.events_read = last
@@ -192,24 +192,24 @@ class Side:
             self.reader.list_apps(0, 100),
             dict(engine.snapshot().consumers),
             [self._pages(consumer) for _, consumer in sorted(engine.snapshot().consumers.items())],
-            engine.snapshot().event_log._replace(bytes_before_first=0),
+            engine.snapshot().logs["events"]._replace(bytes_before_first=0),
         )
         return seen, self.reader.queues(), known, self.reader.queues_of(list(self.ids)), self.history(3)
 
     def history(self, limit: int) -> Any:
         """All that is kept of finished messages, read page by page, and what the engine keeps in mind of it."""
         snapshot = self.engine.snapshot()
-        pages, at = [], 0
-        while at < snapshot.history_ends.last:
-            page = self.reader.history(at, None, limit, None)
-            pages.append((lines_of(page.lines), page.next, page.ends))
-            assert page.ends == snapshot.history_ends
+        pages, at, ends = [], 0, snapshot.logs["history"][1:3]
+        while at < ends[1]:
+            page = self.reader.log_lines("history", at, None, limit, None)
+            pages.append((lines_of(page.lines), page.next, page[2:]))
+            assert page[2:] == ends
             at = page.next
         finished = [line for lines, _, _ in pages for line in lines]
         assert [line["id"] for line in finished] == [self.ids[line["sequence"]] for line in finished]
-        of_queue = self.reader.history(0, None, limit, QUEUES[0])
+        of_queue = self.reader.log_lines("history", 0, None, limit, QUEUES[0])
         lines = ([{**line, "id": ""} for line in lines] for lines in (finished, lines_of(of_queue.lines)))
-        return snapshot.history_counts(), snapshot.history_ends, *lines, of_queue.next
+        return snapshot.history_counts(), ends, *lines, of_queue.next
 
     def find_finished(self, queue: str, wanted: MessageFilter, limit: int, scan_max: int) -> Any:
         """A search in the history, all its pages, for any outcome and for one."""

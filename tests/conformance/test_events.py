@@ -164,8 +164,8 @@ def test_without_the_setting_there_are_none(make_engine) -> None:
     engine = make_engine(EngineSettings())
     with closing(engine.open_reader()) as reader:
         send(engine, "x")
-        assert reader.events(0, None, 10, None) == (b"", 0, 1, 0)
-        assert engine.snapshot().event_log == (False, 1, 0, 0, 0)
+        assert reader.log_lines("events", 0, None, 10, None) == (b"", 0, 1, 0)
+        assert engine.snapshot().logs["events"] == (False, 1, 0, 0, 0)
 
 
 def test_pages_go_on_where_the_last_one_ended(engine, reader) -> None:
@@ -173,34 +173,34 @@ def test_pages_go_on_where_the_last_one_ended(engine, reader) -> None:
     seen: list[int] = []
     after = 0
     for _ in range(3):
-        page = reader.events(after, None, 1_000, None)
+        page = reader.log_lines("events", after, None, 1_000, None)
         seen += [json.loads(line)["id"] for line in page.lines.splitlines()]
         assert (page.next, page.first, page.last) == (seen[-1], 1, 2_500)
         after = page.next
     assert seen == list(range(1, 2_501))
-    assert reader.events(2_500, None, 10, None) == (b"", 2_500, 1, 2_500)
-    assert reader.events(9_000, None, 10, None) == (b"", 9_000, 1, 2_500)
-    assert len(reader.events(0, 7, 10, None).lines.splitlines()) == 7
-    assert reader.events(7, 3, 10, None) == (b"", 7, 1, 2_500)
+    assert reader.log_lines("events", 2_500, None, 10, None) == (b"", 2_500, 1, 2_500)
+    assert reader.log_lines("events", 9_000, None, 10, None) == (b"", 9_000, 1, 2_500)
+    assert len(reader.log_lines("events", 0, 7, 10, None).lines.splitlines()) == 7
+    assert reader.log_lines("events", 7, 3, 10, None) == (b"", 7, 1, 2_500)
 
 
 def test_a_page_of_one_queue_passes_the_others_by(engine, reader, monkeypatch) -> None:
     monkeypatch.setattr(limits, "EVENTS_SCAN_MAX", 100)
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(150))))
     send(engine, "x", queue="rare")
-    page = reader.events(0, None, 10, "rare")
+    page = reader.log_lines("events", 0, None, 10, "rare")
     assert (page.lines, page.next) == (b"", 100)
-    page = reader.events(page.next, None, 10, "rare")
+    page = reader.log_lines("events", page.next, None, 10, "rare")
     assert (json.loads(page.lines)["id"], page.next) == (151, 151)
-    assert reader.events(0, None, 10, "q").next == 10
+    assert reader.log_lines("events", 0, None, 10, "q").next == 10
 
 
 def test_a_page_is_bounded_in_bytes_but_has_one_event(engine, reader, monkeypatch) -> None:
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(10))))
-    line = len(reader.events(0, 1, 10, None).lines)
+    line = len(reader.log_lines("events", 0, 1, 10, None).lines)
     for size, lines in ((1, 1), (2 * line, 2), (3 * line - 1, 2), (3 * line + 5, 3)):
         monkeypatch.setattr(limits, "EVENT_LINES_BYTES_MAX", size)
-        page = reader.events(4, None, 10, None)
+        page = reader.log_lines("events", 4, None, 10, None)
         assert (page.lines.count(b"\n"), page.next) == (lines, 4 + lines)
 
 
@@ -218,7 +218,7 @@ def test_a_timeline_is_that_of_one_message_also_when_it_has_gone(engine, reader,
 def kept(engine, reader) -> list[int]:
     """The ids that are kept, and told to be."""
     ids = [event["id"] for event in read_events(reader)]
-    log = engine.snapshot().event_log
+    log = engine.snapshot().logs["events"]
     assert ids == list(range(log.first, log.last + 1))
     return ids
 
@@ -247,10 +247,10 @@ def test_old_events_are_removed_but_not_the_newest(engine, reader) -> None:
 
 def test_the_oldest_are_removed_until_the_rest_is_small_enough(engine, reader) -> None:
     do(engine, ProduceMany("q", tuple(NewMessage(str(n)) for n in range(10))))
-    each = engine.snapshot().event_log.bytes // 10
+    each = engine.snapshot().logs["events"].bytes // 10
     assert do(engine, TrimEvents(0, 4 * each)) == Removed(6, more=False)
     assert kept(engine, reader) == [7, 8, 9, 10]
-    assert engine.snapshot().event_log.bytes == 4 * each
+    assert engine.snapshot().logs["events"].bytes == 4 * each
 
 
 def test_one_step_of_retention_removes_a_bounded_number(engine, reader, monkeypatch) -> None:
@@ -265,7 +265,7 @@ def test_one_step_of_retention_removes_a_bounded_number(engine, reader, monkeypa
 def test_a_step_is_the_longer_the_more_there_is_beyond_the_bound(engine, reader, monkeypatch) -> None:
     monkeypatch.setattr(limits, "EVENTS_TRIMMED_MAX", 2)
     do(engine, ProduceMany("q", (NewMessage("x"),) * 200))
-    bound = engine.snapshot().event_log.bytes // 2
+    bound = engine.snapshot().logs["events"].bytes // 2
     assert do(engine, TrimEvents(0, bound)) == Removed(2 * 17, more=True)
     assert do(engine, TrimEvents(0, bound)).count < 2 * 17
     assert do(engine, TrimEvents(0, 0)) == Removed(2 * limits.RETENTION_STEPS_MAX, more=True)

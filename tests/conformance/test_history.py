@@ -19,7 +19,7 @@ from forq_trio.model.commands import (
     SweepKind,
     TrimHistory,
 )
-from forq_trio.model.history import HistoryCounts, HistoryEnds
+from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import MessageFilter, NewMessage
 from forq_trio.model.queue_settings import Overflow
 from forq_trio.storage.engine import EngineSettings
@@ -49,13 +49,13 @@ def engine(make_engine):
 
 def lines(engine, after=0, until=None, limit=1_000, queue=None):
     with closing(engine.open_reader()) as reader:
-        page = reader.history(after, until, limit, queue)
+        page = reader.log_lines("history", after, until, limit, queue)
     return [msgspec.json.decode(line) for line in page.lines.splitlines()]
 
 
 def next_after(engine, after, until=None, limit=1_000, queue=None):
     with closing(engine.open_reader()) as reader:
-        return reader.history(after, until, limit, queue).next
+        return reader.log_lines("history", after, until, limit, queue).next
 
 
 def found(engine, wanted=None, outcome=None, before=None, limit=10, scan_max=1_000, queue="q"):
@@ -106,7 +106,7 @@ def test_nothing_is_kept_while_it_is_off(make_engine):
     engine = make_engine(EngineSettings())
     finish(engine, "a")
     assert lines(engine) == []
-    assert engine.snapshot().history_ends == HistoryEnds(1, 0)
+    assert engine.snapshot().logs["history"][1:3] == (1, 0)
 
 
 def test_how_messages_end(engine):
@@ -203,7 +203,7 @@ def test_it_is_trimmed_by_age_oldest_first(engine):
     finish(engine, "d", now=T0 + 20)
     assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(2, more=False)
     assert [line["content"] for line in lines(engine)] == ["c", "d"]
-    assert engine.snapshot().history_ends == HistoryEnds(3, 4)
+    assert engine.snapshot().logs["history"][1:3] == (3, 4)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
     assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(0, more=False)
 
@@ -225,16 +225,16 @@ def test_it_is_trimmed_by_bytes(engine):
     assert do(engine, TrimHistory(0, 5)) == Removed(1, more=False)
     assert do(engine, TrimHistory(0, 4)) == Removed(1, more=False)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 2)}
-    assert engine.snapshot().history_bytes == engine.snapshot().history_of(None).bytes > 0
+    assert engine.snapshot().logs["history"].bytes == engine.snapshot().history_of(None).bytes > 0
 
 
 def test_ids_go_on_when_nothing_is_left(engine):
     finish(engine, "a", "b")
     assert do(engine, TrimHistory(T0 + 1, EVERYTHING)).count == 2
-    assert engine.snapshot().history_ends == HistoryEnds(3, 2)
+    assert engine.snapshot().logs["history"][1:3] == (3, 2)
     finish(engine, "c")
     assert do(engine, PurgeHistory("q")).count == 1
-    assert engine.snapshot().history_ends == HistoryEnds(4, 3)
+    assert engine.snapshot().logs["history"][1:3] == (4, 3)
     finish(engine, "d")
     assert [line["historyId"] for line in lines(engine)] == [4]
 
@@ -268,7 +268,7 @@ def test_a_purge_leaves_other_queues_and_what_ends_later(engine, monkeypatch):
     assert first.count == 2
     assert do(engine, PurgeHistory("q", first.up_to)).count == 1
     assert [line["content"] for line in lines(engine)] == ["b", "e"]
-    assert engine.snapshot().history_ends == HistoryEnds(1, 5)
+    assert engine.snapshot().logs["history"][1:3] == (1, 5)
     assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
     assert found(engine).total == 1
 

@@ -166,7 +166,7 @@ class EnginesAgree(RuleBasedStateMachine):
         """Every message that was ever stored is in a queue or in the history, once; all else was trimmed or purged."""
         kept = self.sqlite.engine.snapshot().history_counts()
         assert sum(counts.messages for counts in kept.values()) == self.finished - self.forgotten
-        page = lines_of(self.sqlite.reader.history(0, None, 10_000, None).lines)
+        page = lines_of(self.sqlite.reader.log_lines("history", 0, None, 10_000, None).lines)
         finished = [line["sequence"] for line in page]
         assert len(finished) == len(set(finished)) == self.finished - self.forgotten
         assert not self.sqlite.reader.queues_of(finished)
@@ -187,7 +187,7 @@ class EnginesAgree(RuleBasedStateMachine):
     @invariant()
     def the_kept_events_have_the_bytes_that_are_told(self):
         for side in (self.model, self.sqlite):
-            log, kept = side.engine.snapshot().event_log, read_events(side.reader)
+            log, kept = side.engine.snapshot().logs["events"], read_events(side.reader)
             assert [event["id"] for event in kept] == list(range(log.first, log.last + 1))
             assert log.bytes == sum(
                 event_bytes(event["queue"], event["reason"], event["target"]) for event in kept

@@ -6,7 +6,8 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
-from forq_trio.model.events import KINDS, EventLines
+from forq_trio.model.events import KINDS
+from forq_trio.model.logs import LogLines
 from forq_trio.storage.lifecycle import LoggedEvent
 from forq_trio.storage.rules import believable_until, retention_steps
 from oracle.state import State
@@ -32,7 +33,7 @@ def trim(tx: Transaction, command: TrimEvents) -> Removed:
     return Removed(removed, more=removed == bound)
 
 
-def page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
+def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> LogLines:
     _, first, last, _, _ = state.event_log
     start = max(after, first - 1)
     stop = min(last, last if until is None else until, start + limits.EVENTS_SCAN_MAX)
@@ -49,7 +50,7 @@ def page(state: State, after: int, until: int | None, limit: int, queue: str | N
             break
     else:
         start = max(stop, after)
-    return EventLines(b"".join(lines), start, first, last)
+    return LogLines(b"".join(lines), start, first, last)
 
 
 def of_message(state: State, queue: str, message_id: str) -> bytes:

@@ -7,16 +7,17 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.fingerprints import alike
-from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
+from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.logs import LogLines
 from forq_trio.model.messages import MessageFilter
 from forq_trio.storage.history import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from oracle.state import State
 
 
-def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
-    ends = state.history_ends
-    until = ends.last if until is None else min(until, ends.last)
+def read_page(state: State, after: int, until: int | None, limit: int, queue: str | None) -> LogLines:
+    _, first, last, _, _ = state.history_log
+    until = last if until is None else min(until, last)
     rest = [
         message
         for message in state.history.values()
@@ -31,13 +32,13 @@ def read_page(state: State, after: int, until: int | None, limit: int, queue: st
             break
         page.append(message)
     if not page:
-        return HistoryLines(b"", max(after, until), ends)
+        return LogLines(b"", max(after, until), first, last)
     following = rest[len(page)].history_id if len(page) < len(rest) else None
     lines = b"".join(msgspec.json.encode(_line(message)) + b"\n" for message in page)
-    written = lines_within(lines)
+    written = lines_within(lines, limits.BROWSE_PAGE_BYTES_MAX)
     if len(written) < len(lines):
-        return HistoryLines(written, number_of_last(written, "historyId"), ends)
-    return HistoryLines(lines, end_of_page(page[-1].history_id, following, until), ends)
+        return LogLines(written, number_of_last(written, "historyId"), first, last)
+    return LogLines(lines, end_of_page(page[-1].history_id, following, until), first, last)
 
 
 def _line(message: FinishedMessage) -> dict[str, Any]:

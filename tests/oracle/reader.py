@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from forq_trio.model import limits
-from forq_trio.model.events import EventLines
 from forq_trio.model.fingerprints import alike, fingerprint
-from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
+from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     DeadLetterPage,
     ErrorGroup,
@@ -32,8 +32,7 @@ from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
-from oracle import history_reader
-from oracle.events import of_message, page
+from oracle import events, history_reader
 from oracle.state import Row, State
 
 
@@ -175,11 +174,14 @@ class MemoryReader:
             [row.listed(None) for row in rows[:limit]], ends[limit - 1] if len(rows) > limit else None
         )
 
-    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
-        return page(self._committed(), after, until, limit, queue)
+    def log_lines(
+        self, log: LogName, after: int, until: int | None, limit: int, queue: str | None
+    ) -> LogLines:
+        read_page = events.read_page if log == "events" else history_reader.read_page
+        return read_page(self._committed(), after, until, limit, queue)
 
     def message_events(self, queue: str, message_id: str) -> bytes:
-        return of_message(self._committed(), queue, message_id)
+        return events.of_message(self._committed(), queue, message_id)
 
     def queues_of(self, sequences: Sequence[int]) -> dict[int, str]:
         rows = self._committed().rows
@@ -196,7 +198,7 @@ class MemoryReader:
             takewhile(lambda row: page.take_bytes(row.bytes + limits.HISTORY_LINE_BYTES), rows[:limit])
         )
         lines = b"".join(_exported(row) for row in taken)
-        written = lines_within(lines)
+        written = lines_within(lines, limits.BROWSE_PAGE_BYTES_MAX)
         if len(written) < len(lines):
             return ExportRows(written, number_of_last(written, "sequence"))
         return ExportRows(lines, taken[-1].seq if len(taken) < len(rows) else None)
@@ -212,9 +214,6 @@ class MemoryReader:
 
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
         return [each for each in self._committed().apps.items() if each[0] > after][:limit]
-
-    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
-        return history_reader.read_page(self._committed(), after, until, limit, queue)
 
     def find_finished(
         self,

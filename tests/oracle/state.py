@@ -11,8 +11,8 @@ import msgspec
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
-from forq_trio.model.events import EventLog
-from forq_trio.model.history import FinishedMessage, HistoryCounts, HistoryEnds, Outcome
+from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
+from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
     Failure,
@@ -199,10 +199,6 @@ class State:
         copies = {name: member.copy() for name, member in members.items() if hasattr(member, "copy")}
         return type(self)(**{**members, **copies})
 
-    @property
-    def history_ends(self) -> HistoryEnds:
-        return HistoryEnds(self.history_gone + 1, self.history_last)
-
     def finish(self, row: Row, outcome: Outcome, reason: str | None, now_ms: int) -> None:
         """Keep a message that goes for good."""
         self.history_last += 1
@@ -231,11 +227,16 @@ class State:
         )
 
     @property
-    def event_log(self) -> EventLog:
+    def event_log(self) -> Log:
         if not self.events:
-            return EventLog(self.defaults.events)
+            return Log(self.defaults.events)
         first, last = self.events[0], self.events[-1]
-        return EventLog(self.defaults.events, first.id, last.id, first.total, self.events_end)
+        return Log(self.defaults.events, first.id, last.id, first.total, self.events_end)
+
+    @property
+    def history_log(self) -> Log:
+        size = sum(message.bytes for message in self.history.values())
+        return Log(self.defaults.history, self.history_gone + 1, self.history_last, 0, size)
 
     def rules(self, queue: str) -> QueueRules:
         return rules_of(queue, self.settings.get(queue), self.defaults)
@@ -294,10 +295,7 @@ class Committed:
         self.sessions = state.sessions
         self.redrives = state.redrives
         self.consumers = state.consumers
-        self.history_ends = state.history_ends
-        self.history_bytes = sum(message.bytes for message in state.history.values())
-        self.keeps_history = state.defaults.history
-        self.event_log = state.event_log
+        self.logs: dict[LogName, Log] = {"events": state.event_log, "history": state.history_log}
 
     def history_of(self, queue: str | None) -> HistoryCounts:
         counts = self.history_counts()

@@ -47,8 +47,8 @@ async def fill_and_trim(database: Path) -> None:
                 await system.broker.produce("q", "content")
             await system.broker.purge("q")
             if count == GONE:
-                await system.broker.trim_events(2**52, 0)
-                await system.broker.trim_history(2**52, 0)
+                await system.broker.trim_log("events", 2**52, 0)
+                await system.broker.trim_log("history", 2**52, 0)
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def read_events(reader: Reader, *, after: int = 0, queue: str | None = None) -> 
     """All lifecycle events behind `after`, page by page."""
     found: list[dict[str, Any]] = []
     while True:
-        page = reader.events(after, None, limits.EVENTS_PAGE_MAX, queue)
+        page = reader.log_lines("events", after, None, limits.LOG_PAGE_MAX, queue)
         found += [decode(line) for line in page.lines.splitlines()]
         if page.next >= page.last:
             return found

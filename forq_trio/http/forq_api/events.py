@@ -25,7 +25,7 @@ LIST_EVENTS = Operation(
     "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
     parameters=(
         *range_parameters("events", "an id"),
-        limit_parameter("events", limits.EVENTS_PAGE_MAX),
+        limit_parameter("events", limits.LOG_PAGE_MAX),
         Parameter("queue", "query", "Only events of this queue.", {"type": "string"}),
         Parameter(
             "waitMs",
@@ -74,12 +74,12 @@ class EventEndpoints:
         queue = query_text(query, "queue")
         request.principal.check(Scope.BROWSE, queue)
         after, until = query_range(query)
-        limit = query_limit(query, limits.EVENTS_PAGE_MAX)
+        limit = query_limit(query, limits.LOG_PAGE_MAX)
         wait_ms = query_number(query, "waitMs", 0, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
         page = await wait_for_events(
             self._broker, request, after, until=until, limit=limit, queue=queue, wait_ms=wait_ms
         )
-        return lines_answer(page.lines, page.next, page.first, page.last)
+        return lines_answer(*page)
 
     async def range(self, request: Request) -> Response:
         """Which events are kept."""

@@ -33,7 +33,7 @@ PAGE = Operation(
     "are the ids that are kept. A token that does not cover all queues has to name one.",
     parameters=(
         *range_parameters("those", "a history id"),
-        limit_parameter("messages", limits.HISTORY_PAGE_MAX),
+        limit_parameter("messages", limits.LOG_PAGE_MAX),
         Parameter("queue", "query", "Only those of this queue.", {"type": "string"}),
     ),
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
@@ -106,10 +106,9 @@ class HistoryEndpoints:
         queue = query_text(query, "queue")
         request.principal.check(Scope.BROWSE, queue)
         after, until = query_range(query)
-        page = await self._broker.history_lines(
-            after, until, query_limit(query, limits.HISTORY_PAGE_MAX), queue
-        )
-        return lines_answer(page.lines, page.next, page.ends.first, page.ends.last)
+        limit = query_limit(query, limits.LOG_PAGE_MAX)
+        page = await self._broker.log_lines("history", after, until, limit, queue)
+        return lines_answer(*page)
 
     async def range(self, request: Request) -> Response:
         """Which ids are kept."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer, ConsumerTotals
-from forq_trio.model.events import EventLog
-from forq_trio.model.history import HistoryCounts, HistoryEnds
+from forq_trio.model.history import HistoryCounts
+from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
@@ -41,8 +41,7 @@ class Cache:
     sequence of the last one that did. rounds: the highest position claimed of a grouped queue
     and priority. wake_next: queues that the next batch counts as woken. freed: groups whose held messages may become
     ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first by name.
-    history: by queue; gone, last: the last id that retention removed, and the highest that was given; bytes: of all
-    that are kept. tokens by name, sessions by digest; both are replaced where they change.
+    history: by queue. tokens by name, sessions by digest; both are replaced where they change.
     set_aside: by sequence, messages that could not be settled or handed out, and when to try them again.
     """
 
@@ -65,10 +64,9 @@ class Cache:
         self.redrives: dict[str, RedriveTask] = {}
         self.staging = Staging()
         self.history: dict[str, QueueHistory] = {}
-        self.history_gone = self.history_last = self.history_bytes = 0
+        self.logs: dict[LogName, Log] = {"events": Log(defaults.events), "history": Log(defaults.history)}
         self.consumers: dict[str, Consumer] = {}
         self.consumer_totals = ConsumerTotals()
-        self.event_log = EventLog(defaults.events)
         self._set_rules: dict[str, QueueRules] = {}
         self._default_rules: dict[str, QueueRules] = {}
 
@@ -77,19 +75,10 @@ class Cache:
         """True if the next batch has work even without commands."""
         return bool(self.wake_next or self.freed or self.unhold_cursors or self.staging.in_progress)
 
-    @property
-    def history_ends(self) -> HistoryEnds:
-        return HistoryEnds(self.history_gone + 1, self.history_last)
-
-    @property
-    def keeps_history(self) -> bool:
-        return self.defaults.history
-
     def history_of(self, queue: str | None) -> HistoryCounts:
         if queue is None:
-            return HistoryCounts(
-                sum([each.kept.messages for each in list(self.history.values())]), self.history_bytes
-            )
+            messages = sum([each.kept.messages for each in list(self.history.values())])
+            return HistoryCounts(messages, self.logs["history"].bytes)
         found = self.history.get(queue)
         return HistoryCounts() if found is None else found.kept
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from forq_trio.model.events import EventLog
+from forq_trio.model.logs import Log
 from forq_trio.storage.engine import CONSUMED, PRODUCED
 from forq_trio.storage.lifecycle import TIMED, event_bytes, kind_and_reason
 from forq_trio.storage.sqlite.row import Row
@@ -64,7 +64,7 @@ def _changed(
     )
 
 
-def write(run: Callable[[str, Noted], None], noted: Noted, log: EventLog) -> EventLog:
+def write(run: Callable[[str, Noted], None], noted: Noted, log: Log) -> Log:
     """Write the events of a batch behind those of `log`; returns the log with them. run: of the transaction."""
     rows = []
     event_id, total = log.last, log.bytes_to_last

@@ -9,8 +9,8 @@ import msgspec
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer, ConsumerTotals
 from forq_trio.model.errors import StorageOpenError
-from forq_trio.model.events import EventLog
 from forq_trio.model.history import HistoryCounts
+from forq_trio.model.logs import Log
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.publishing import KeyShare, Staging
 from forq_trio.model.queue_settings import QueueSettings
@@ -60,8 +60,9 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.staging = Staging(stages, size, in_progress, turn, last_turn, apps, _shares(connection))
     for queue, number, total, *kept in connection.execute(SQL["load_history"]):
         cache.history[queue] = QueueHistory(number, total, HistoryCounts(*kept))
-    cache.history_bytes = sum(each.kept.bytes for each in cache.history.values())
-    ((cache.history_gone, cache.history_last),) = connection.execute(SQL["load_history_ends"])
+    ((gone, last),) = connection.execute(SQL["load_history_ends"])
+    size = sum(each.kept.bytes for each in cache.history.values())
+    cache.logs["history"] = Log(defaults.history, gone + 1, last, 0, size)
     consumers = [_consumer(row, path) for row in connection.execute(SQL["load_consumers"])]
     cache.consumers = {consumer.key: consumer for consumer in consumers}
     pages_bytes = sum(consumer.stored_bytes for consumer in consumers)
@@ -71,7 +72,7 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
         if counts.held and queue not in cache.unhold_cursors:
             groups = connection.execute(SQL["held_groups"], (queue,))
             cache.freed |= dict.fromkeys((queue, group_id) for (group_id,) in groups)
-    cache.event_log = _event_log(connection, cache.event_log)
+    cache.logs["events"] = _event_log(connection, cache.logs["events"])
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
     cache.next_due_ms = connection.execute(SQL["next_due"], (1,)).get
     return cache
@@ -87,7 +88,7 @@ def _shares(connection: apsw.Connection) -> Mapping[str, KeyShare]:
     return shares
 
 
-def _event_log(connection: apsw.Connection, log: EventLog) -> EventLog:
+def _event_log(connection: apsw.Connection, log: Log) -> Log:
     """Which events there are. What a damaged one says of bytes counts as nothing: then fewer are removed."""
     rows = [*connection.execute(SQL["first_event"]), *connection.execute(SQL["last_event"])]
     if not rows:

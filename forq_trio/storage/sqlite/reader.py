@@ -9,9 +9,9 @@ import apsw
 
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model.events import EventLines
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryLines, Outcome
+from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
     DeadLetterPage,
@@ -35,8 +35,7 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
-from forq_trio.storage.sqlite import history_reader
-from forq_trio.storage.sqlite.events import read_page
+from forq_trio.storage.sqlite import log_reader
 from forq_trio.storage.sqlite.files.open import open_reader
 from forq_trio.storage.sqlite.operations.apps import read_app
 from forq_trio.storage.sqlite.operations.shuffle import draw
@@ -44,14 +43,7 @@ from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown
 from forq_trio.storage.sqlite.search import Span, count_matching, end_of_page, find, look_back
 from forq_trio.storage.sqlite.statements import load
 
-_SQL = (
-    load("reader")
-    | load("shuffle")
-    | load("export")
-    | load("history_reader")
-    | load("event_reader")
-    | load("consumers")
-)
+_SQL = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
 
@@ -176,9 +168,11 @@ class SqliteReader:
         late, lead, most = limits.PREVIEW_MATCH_LATE, LEAD_BYTES, EXCERPT_BYTES
         return [_message_row(row) for row in self._query("rows", str(sequences), text, late, lead, most)]
 
-    def events(self, after: int, until: int | None, limit: int, queue: str | None) -> EventLines:
+    def log_lines(
+        self, log: LogName, after: int, until: int | None, limit: int, queue: str | None
+    ) -> LogLines:
         with self._snapshot():
-            return read_page(self._query, after, until, limit, queue)
+            return log_reader.read_page(self._query, log, after, until, limit, queue)
 
     def message_events(self, queue: str, message_id: str) -> bytes:
         ((lines,),) = self._query("message_events", message_id, queue, limits.MESSAGE_EVENTS_MAX)
@@ -195,7 +189,7 @@ class SqliteReader:
             if last is None:
                 return ExportRows(b"", None)
             lines = self._query("export_lines", queue, after, last)[0][0]
-            page = lines_within(lines)
+            page = lines_within(lines, limits.BROWSE_PAGE_BYTES_MAX)
             if len(page) < len(lines):
                 return ExportRows(page, number_of_last(page, "sequence"))
             more = self._query("exported_behind", queue, last, until)[0][0]
@@ -222,10 +216,6 @@ class SqliteReader:
     def list_apps(self, after: int, limit: int) -> list[tuple[int, PublishedVersion]]:
         return [read_app(row) for row in self._query("list_apps", after, limit)]
 
-    def history(self, after: int, until: int | None, limit: int, queue: str | None) -> HistoryLines:
-        with self._snapshot():
-            return history_reader.read_page(self._query, after, until, limit, queue)
-
     def find_finished(
         self,
         queue: str,
@@ -236,10 +226,10 @@ class SqliteReader:
         scan_max: int,
     ) -> FoundFinished:
         with self._snapshot():
-            return history_reader.find(self._query, queue, wanted, outcome, before, limit, scan_max)
+            return log_reader.find(self._query, queue, wanted, outcome, before, limit, scan_max)
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None:
-        return history_reader.read_one(self._query, queue, message_id)
+        return log_reader.read_one(self._query, queue, message_id)
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
         with closing(self._rows("read_pages", queue, consumer, number, first, count)) as rows:

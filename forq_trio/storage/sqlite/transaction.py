@@ -35,14 +35,7 @@ from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = (
-    load("engine")
-    | load("shuffle")
-    | load("publishing")
-    | load("history")
-    | load("consumers")
-    | load("events")
-)
+SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers")
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
@@ -105,7 +98,7 @@ class Transaction(Isolation, Counts):
         self.history = HistoryChanges(cache)
         self.consumers: Changes[Consumer] = Changes(cache.consumers, {})
         self.consumer_totals = cache.consumer_totals
-        self.event_log = cache.event_log
+        self.event_log = cache.logs["events"]
         self._lifecycle: Noted | None = [] if cache.defaults.events else None
         self._grouped: set[str] = set()
         self._unhold_cursors: dict[str, int | None] = {}
@@ -359,7 +352,7 @@ class Transaction(Isolation, Counts):
         cache.last_seq = self.last_seq
         cache.staging = self.staging
         cache.consumer_totals = self.consumer_totals
-        cache.event_log = self.event_log
+        cache.logs["events"] = self.event_log
         cache.next_due_ms = self.next_due_ms
         for queue in self._forgotten:
             cache.grouped.discard(queue)

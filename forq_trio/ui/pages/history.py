@@ -88,7 +88,7 @@ def history_routes(site: Site) -> Blueprint:
             words=WORDS,
             marks=MARKS,
             preview=lambda message: marked(preview(message.content, wanted.q), wanted.q),
-            is_on=site.broker.keeps_history,
+            is_on=site.broker.log("history").enabled,
             kept=site.broker.history_of(queue),
             purge=site.history_purges.of(queue),
             may_administer=viewer.may(Scope.ADMIN, queue),

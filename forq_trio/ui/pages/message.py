@@ -105,7 +105,7 @@ def message_context(
 
 async def events_of(site: Site, viewer: Viewer, queue: str, message_id: str) -> list[MessageEvent]:
     """The events of a message in queues that the viewer may see; none where none are kept, without a query."""
-    if not site.broker.event_log().last:
+    if not site.broker.log("events").last:
         return []
     try:
         found = await site.broker.message_events(queue, message_id)

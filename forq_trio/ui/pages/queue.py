@@ -78,7 +78,7 @@ class QueueFacts:
             "range_default": self.range_default,
             "purge": site.purges.of(queue),
             "finished": site.broker.history_of(queue).messages,
-            "keeps_history": site.broker.keeps_history,
+            "keeps_history": site.broker.log("history").enabled,
             "may_administer": self.viewer.may(Scope.ADMIN, queue),
         }
 

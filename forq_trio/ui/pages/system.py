@@ -151,7 +151,7 @@ class SystemContext:
                 word: sum(rejections[cause] for cause in causes) for word, causes in REFUSALS.items()
             },
             "dashboards": site.hub.readers,
-            "events": site.broker.event_log(),
+            "events": site.broker.log("events"),
             "staging": site.broker.staging(),
             "backup": await self._backup(),
             "freeing": await what_frees_space(site, self._viewer, facts) if facts.sends_refused else [],

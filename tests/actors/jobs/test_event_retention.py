@@ -3,7 +3,7 @@
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.jobs.retention import EventRetention, event_retention_job
+from forq_trio.jobs.retention import Retention, retention_job
 from forq_trio.model import limits
 from forq_trio.model.limits import HOUR_MS
 from forq_trio.model.messages import NewMessage
@@ -17,7 +17,7 @@ from support.forq_api import open_api
 async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
     monkeypatch.setattr("forq_trio.model.limits.EVENTS_TRIMMED_MAX", 2)
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
-        job = event_retention_job(api.broker, api.clock, EventRetention(hours=2))
+        job = retention_job(api.broker, api.clock, "events", Retention(hours=2))
         await api.send(*"abcde")
         api.clock.ms += HOUR_MS
         await api.send(*"fg")
@@ -26,28 +26,28 @@ async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
         assert await job._work() == "5 events removed"
         api.clock.ms += 10 * HOUR_MS
         assert await job._work() == "1 event removed"
-        assert api.broker.event_log()[:3] == (True, 7, 7)
+        assert api.broker.log("events")[:3] == (True, 7, 7)
         assert await job._work() == "nothing to do"
 
 
 async def test_events_go_by_size() -> None:
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
         await api.send(*"abcde")
-        await event_retention_job(api.broker, api.clock, EventRetention(mib_max=0))._work()
-        assert api.broker.event_log()[:3] == (True, 5, 5)
+        await retention_job(api.broker, api.clock, "events", Retention(mib_max=0))._work()
+        assert api.broker.log("events")[:3] == (True, 5, 5)
 
 
 async def test_too_many_bytes_go_with_the_commit_and_not_with_the_interval(autojump_clock) -> None:
     """Also where a commit brings as much as a step removes, and every other one has a step: then steps are longer."""
     engine = ObservedEngine(MemoryEngine(EngineSettings(events=True)))
-    retention = EventRetention(mib_max=1)
+    retention = Retention(mib_max=1)
     async with open_system(engine, TrioClock(), policy=on_the_loop(), events=retention) as system:
         most = 0
         for _ in range(16):
             await system.broker.produce_many("q" * 64, [NewMessage("x")] * 1_000)
-            most = max(most, system.broker.event_log().bytes)
+            most = max(most, system.broker.log("events").bytes)
         await wait_all_tasks_blocked()
-        log = system.broker.event_log()
+        log = system.broker.log("events")
         assert (log.first > 1, log.last) == (True, 16_000)
         assert log.bytes <= limits.MIB * 17 // 16
         assert most < 2 * limits.MIB < log.bytes_to_last

@@ -3,7 +3,7 @@
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.jobs.retention import HistoryRetention
+from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.commands import TrimHistory
 from forq_trio.storage.engine import EngineSettings
@@ -25,7 +25,7 @@ def kept(system: System) -> int:
 @pytest.fixture
 async def system(autojump_clock):
     engine = ObservedEngine(MemoryEngine(EngineSettings(history=True)))
-    retention = HistoryRetention(hours=2, mib_max=1)
+    retention = Retention(hours=2, mib_max=1)
     async with open_system(engine, TrioClock(), policy=on_the_loop(), history=retention) as system:
         yield system
 

@@ -11,8 +11,8 @@ from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, Messag
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.http.message import Response
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.events import EventLines
 from forq_trio.model.limits import WAIT_MS_MAX
+from forq_trio.model.logs import LogLines
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
@@ -52,7 +52,7 @@ async def test_a_page_says_where_to_go_on(api: Api) -> None:
 
 async def test_what_retention_removed_is_gone_for_those_who_would_miss_it(api: Api) -> None:
     await api.send("a", "b", "c", "d")
-    await api.broker.trim_events(START_MS + 1, 10**9)
+    await api.broker.trim_log("events", START_MS + 1, 10**9)
     assert await page(api) == ([4], (4, 4, 4))
     assert await page(api, "?after=3") == ([4], (4, 4, 4))
     assert await api.code("GET", f"{EVENTS}?after=2") == (410, "forq.events_gone")
@@ -162,14 +162,14 @@ async def test_a_wait_for_a_queue_passes_others_by(api: Api) -> None:
 
 async def test_events_of_other_queues_wake_no_reader(api: Api, monkeypatch) -> None:
     reads = 0
-    read = api.broker._read
+    read = api.broker._read_log
 
-    async def counted(*wanted: object) -> EventLines:
+    async def counted(*wanted: object) -> LogLines:
         nonlocal reads
         reads += 1
         return await read(*wanted)
 
-    monkeypatch.setattr(api.broker, "_read", counted)
+    monkeypatch.setattr(api.broker, "_read_log", counted)
     async with trio.open_nursery() as nursery:
         for _ in range(10):
             answers = await waiting(nursery, api, f"?queue=b&waitMs={WAIT_MS_MAX}")
@@ -233,7 +233,7 @@ async def test_broker_and_client_read_the_same(api: Api) -> None:
                 await face.events(limit=10_001)
             with pytest.raises(MessageNotFound):
                 await face.message_events("q", ID)
-        await api.broker.trim_events(START_MS + 1, 10**9)
+        await api.broker.trim_log("events", START_MS + 1, 10**9)
         for face in (api.broker, client):
             with pytest.raises(EventsGone):
                 await face.events(1)

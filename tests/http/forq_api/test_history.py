@@ -64,7 +64,7 @@ async def test_a_message_is_a_line(api: Api):
 
 async def test_what_retention_removed_is_gone(api: Api):
     await finish(api, "a", "b", "c")
-    await api.broker.trim_history(0, 1)
+    await api.broker.trim_log("history", 0, 1)
     assert await page(api) == (["c"], (3, 3, 3))
     assert await page(api, "?after=2") == (["c"], (3, 3, 3))
     assert await api.code("GET", "/api/v1/history?after=1") == (410, "forq.history_gone")
@@ -82,7 +82,7 @@ async def test_where_it_is_off_and_empty():
     [
         ("after=-1", "bad_request.out_of_range"),
         ("until=x", "bad_request.out_of_range"),
-        (f"limit={limits.HISTORY_PAGE_MAX + 1}", "bad_request.limit.out_of_range"),
+        (f"limit={limits.LOG_PAGE_MAX + 1}", "bad_request.limit.out_of_range"),
         ("queue=a/b", "bad_request.queue.invalid_name"),
         ("from=1", "bad_request.query.unknown_parameter"),
     ],

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from forq_trio.model.commands import Produce, Purge, PurgeHistory, TrimHistory
-from forq_trio.model.history import HistoryCounts, HistoryEnds
+from forq_trio.model.history import HistoryCounts
 from forq_trio.model.messages import NewMessage
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -32,7 +32,7 @@ def reopened(tmp_path):
 
 
 def told(engine):
-    return engine.snapshot().history_counts(), engine.snapshot().history_ends
+    return engine.snapshot().history_counts(), engine.snapshot().logs["history"][1:3]
 
 
 def test_counts_and_ids(reopened):
@@ -43,7 +43,7 @@ def test_counts_and_ids(reopened):
         do(engine, TrimHistory(T0 + 1, 9))
         before = told(engine)
     with reopened() as engine:
-        assert told(engine) == before == ({"q": HistoryCounts(1, 4)}, HistoryEnds(4, 4))
+        assert told(engine) == before == ({"q": HistoryCounts(1, 4)}, (4, 4))
         assert engine.snapshot().history_of(None) == HistoryCounts(1, 4)
         delete(engine, "e")
         assert told(engine)[0] == {"q": HistoryCounts(2, 5)}
@@ -55,9 +55,9 @@ def test_ids_go_on_after_the_newest_was_purged(reopened):
         delete(engine, "b", "c")
         do(engine, PurgeHistory("q"))
     with reopened() as engine:
-        assert told(engine) == ({"r": HistoryCounts(1, 1)}, HistoryEnds(1, 3))
+        assert told(engine) == ({"r": HistoryCounts(1, 1)}, (1, 3))
         delete(engine, "d")
-        assert told(engine) == ({"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}, HistoryEnds(1, 4))
+        assert told(engine) == ({"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}, (1, 4))
 
 
 def test_what_was_kept_stays_readable_when_it_is_off(reopened):
@@ -66,4 +66,4 @@ def test_what_was_kept_stays_readable_when_it_is_off(reopened):
     with reopened(history=False) as engine:
         delete(engine, "b")
         with closing(engine.open_reader()) as reader:
-            assert reader.history(0, None, 10, None).lines.count(b"\n") == 1
+            assert reader.log_lines("history", 0, None, 10, None).lines.count(b"\n") == 1

@@ -22,11 +22,10 @@ from support.words import ack, claim, nack
 ENGINE = load("engine")
 READER = load("reader")
 SHUFFLE = load("shuffle")
-HISTORY = load("history") | load("history_reader")
+LOGS = load("logs") | load("log_reader")
 CONSUMERS = load("consumers")
 PUBLISHING = load("publishing")
 EXPORT = load("export")
-EVENTS = load("events") | load("event_reader")
 WITHOUT_PLAN = {
     "begin",
     "commit",
@@ -121,10 +120,8 @@ EXPECTED = {
     "oldest_finished_of_queue": "SEARCH history USING INDEX history_queue (queue=? AND rowid<?)",
     "forget_finished": "SEARCH history USING INTEGER PRIMARY KEY (rowid=?)",
     "history_ends": "SCAN history_ends",
-    "history_page": "SEARCH history USING INTEGER PRIMARY KEY (rowid>?)",
-    "history_page_of_queue": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid>?)",
+    "history_lines": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid>?)",
     "history_next": "SEARCH history USING INTEGER PRIMARY KEY (rowid>?)",
-    "history_next_of_queue": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid>?)",
     "find_finished": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid<?)",
     "scanned_finished": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid>? AND rowid<?)",
     "finished_below": "SEARCH history USING COVERING INDEX history_queue (queue=? AND rowid<?)",
@@ -284,7 +281,7 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, HISTORY, CONSUMERS, PUBLISHING, EXPORT, EVENTS)
+FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT)
 ALL = {name: sql for statements in FILES for name, sql in statements.items()}
 STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 

@@ -43,13 +43,13 @@ def test_the_number_of_a_kind_is_its_place_for_ever(path) -> None:
 def test_a_restart_knows_which_events_there_are(path, again) -> None:
     with closing(open_it(path)) as engine:
         do(engine, some(10, "a queue"))
-        do(engine, TrimEvents(0, engine.snapshot().event_log.bytes // 2))
-        before = engine.snapshot().event_log
+        do(engine, TrimEvents(0, engine.snapshot().logs["events"].bytes // 2))
+        before = engine.snapshot().logs["events"]
         assert (before.first, before.last) == (6, 10)
     with closing(open_it(path, again)) as engine:
-        assert engine.snapshot().event_log == before._replace(enabled=again.events)
+        assert engine.snapshot().logs["events"] == before._replace(enabled=again.events)
         do(engine, some(1))
-        assert engine.snapshot().event_log.last == 10 + again.events
+        assert engine.snapshot().logs["events"].last == 10 + again.events
 
 
 def test_the_bytes_that_are_told_are_about_those_of_the_file(path) -> None:
@@ -59,7 +59,7 @@ def test_the_bytes_that_are_told_are_about_those_of_the_file(path) -> None:
             do(engine, Ack("q", receipts(do(engine, claim(most=500)))))
         tables = "('events', 'events_message')"
         sizes = engine._connection.execute(f"SELECT sum(pgsize) FROM dbstat WHERE name IN {tables}").get
-        assert 0.8 < engine.snapshot().event_log.bytes / sizes < 1.25
+        assert 0.8 < engine.snapshot().logs["events"].bytes / sizes < 1.25
 
 
 def test_what_a_damaged_message_says_does_not_stop_the_events(path) -> None:
@@ -72,7 +72,7 @@ def test_what_a_damaged_message_says_does_not_stop_the_events(path) -> None:
             assert read_events(reader)[0]["id"] == 1
     with closing(open_it(path)) as engine:
         do(engine, some(1))
-        assert engine.snapshot().event_log.last >= 2
+        assert engine.snapshot().logs["events"].last >= 2
 
 
 def test_the_latest_events_of_a_message_are_found_without_reading_the_older_ones(path, monkeypatch):

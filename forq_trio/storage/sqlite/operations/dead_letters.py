@@ -7,7 +7,7 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage.engine import CLEANED_UP, MOVED_TO_DLQ
 from forq_trio.storage.rules import dead_letter_target, moved_position
-from forq_trio.storage.sqlite.operations.history import keep
+from forq_trio.storage.sqlite.operations.logs import keep
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 

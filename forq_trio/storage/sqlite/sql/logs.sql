@@ -1,4 +1,4 @@
--- The history, written: each statement touches rows by a key or an index only.
+-- The statements of the write connection about the two logs. Each touches rows by a key or an index only.
 
 -- name: keep_finished
 -- Copy a message that is about to be removed.
@@ -48,3 +48,25 @@ WHERE queue = ? AND id <= ? ORDER BY id LIMIT ?;
 -- name: forget_finished
 -- Remove finished messages.
 DELETE FROM history WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: insert_event
+-- Store an event.
+INSERT INTO events (id, at, kind, queue, seq, message_id, attempt, reason, target, received_at, duration_ms, bytes, total)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: first_event
+-- The oldest event, with the bytes of those before it.
+SELECT id, total FROM events WHERE id > 0 ORDER BY id LIMIT 1;
+
+-- name: last_event
+-- The newest event, with what its own bytes follow from.
+SELECT id, total, queue, reason, target FROM events WHERE id > 0 ORDER BY id DESC LIMIT 1;
+
+-- name: first_event_to_keep
+-- Of the oldest events, the first that is new enough while those from it on are not too many bytes.
+SELECT id FROM (SELECT id, at, total FROM events WHERE id > 0 ORDER BY id LIMIT ?1)
+WHERE (at BETWEEN ?2 AND ?5 AND total >= ?3) OR id = ?4 LIMIT 1;
+
+-- name: delete_events
+-- Remove the events before this one.
+DELETE FROM events WHERE id < ?;

@@ -1,44 +1,23 @@
--- The history, read.
+-- The statements of readers about the two logs. SQLite makes the lines itself: meanwhile no thread waits for it.
+--
+-- The order of kinds is that of KINDS in model/events.py. Values of events are cast because those of a damaged message
+-- may be of any type.
 
 -- name: history_ends
 -- The ids that are kept, except those of queues whose history was purged: behind what retention removed, and highest.
 SELECT gone + 1, max(last, coalesce((SELECT max(id) FROM history), 0)) FROM history_ends;
 
--- name: history_page
--- Finished messages with ids between two, oldest first, as lines of JSON; how many, and the last id.
+-- name: history_lines
+-- Finished messages, of a queue or (NULL) of all, with ids between two, as NDJSON; how many, and the last id.
 WITH RECURSIVE page (id, number, size) AS (
-    SELECT id, 1, bytes + ?5 FROM (SELECT id, bytes FROM history WHERE id > ?1 ORDER BY id LIMIT 1)
-    WHERE id <= ?2
+    SELECT 0, 0, 0
     UNION ALL
     SELECT history.id, page.number + 1, page.size + history.bytes + ?5
-    FROM page CROSS JOIN history ON history.id = (SELECT id FROM history WHERE id > page.id ORDER BY id LIMIT 1)
-    WHERE history.id <= ?2 AND page.number < ?3 AND page.size + history.bytes + ?5 <= ?4
-)
-SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
-    SELECT page.id, '{"id":' || json_quote(message_id) || ',"queue":' || json_quote(queue) || ',"sequence":' || seq
-        || ',"receivedAt":' || received_at || ',"attempts":' || attempts || ',"priority":' || priority
-        || iif(coalesce(group_id, '') = '', '', ',"group":' || json_quote(group_id))
-        || iif(json_valid(attributes), ',"attributes":' || attributes, '')
-        || ',"historyId":' || page.id || ',"outcome":' || json_quote(outcome)
-        || iif(reason IS NULL, '', ',"reason":' || json_quote(reason)) || ',"finishedAt":' || finished_at
-        || ',"content":' || json_quote(content) || '}' || char(10) AS line
-    FROM page CROSS JOIN history ON history.id = page.id
-);
-
--- name: history_page_of_queue
--- history_page, of one queue.
-WITH RECURSIVE page (id, number, size) AS (
-    SELECT id, 1, bytes + ?5 FROM (
-        SELECT id, bytes FROM history INDEXED BY history_queue WHERE queue = ?6 AND id > ?1 ORDER BY id LIMIT 1
-    )
-    WHERE id <= ?2
-    UNION ALL
-    SELECT history.id, page.number + 1, page.size + history.bytes + ?5
-    FROM page
-    CROSS JOIN history ON history.id = (
-        SELECT id FROM history INDEXED BY history_queue WHERE queue = ?6 AND id > page.id ORDER BY id LIMIT 1
-    )
-    WHERE history.id <= ?2 AND page.number < ?3 AND page.size + history.bytes + ?5 <= ?4
+    FROM page CROSS JOIN history ON history.id = CASE WHEN ?6 IS NULL
+        THEN (SELECT id FROM history WHERE id > max(page.id, ?1) ORDER BY id LIMIT 1)
+        ELSE (SELECT id FROM history INDEXED BY history_queue WHERE queue = ?6 AND id > max(page.id, ?1)
+              ORDER BY id LIMIT 1) END
+    WHERE history.id <= ?2 AND page.number < ?3 AND (page.number = 0 OR page.size + history.bytes + ?5 <= ?4)
 )
 SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
     SELECT page.id, '{"id":' || json_quote(message_id) || ',"queue":' || json_quote(queue) || ',"sequence":' || seq
@@ -52,12 +31,9 @@ SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
 );
 
 -- name: history_next
--- The first id of the history above one.
-SELECT min(id) FROM history WHERE id > ?;
-
--- name: history_next_of_queue
--- The first id of the history of a queue above one.
-SELECT min(id) FROM history INDEXED BY history_queue WHERE queue = ? AND id > ?;
+-- The first id of the history, of a queue or (NULL) of all, above one.
+SELECT CASE WHEN ?2 IS NULL THEN (SELECT min(id) FROM history WHERE id > ?1)
+            ELSE (SELECT min(id) FROM history INDEXED BY history_queue WHERE queue = ?2 AND id > ?1) END;
 
 -- name: find_finished
 -- The newest finished messages of a queue that match, of the first so many; the content is looked at last.
@@ -106,3 +82,35 @@ SELECT id, message_id, queue, seq, outcome, reason, finished_at, content, attemp
        first_received_at, last_error, attributes, group_id, failure_reason, source_queue, source_attempts,
        dead_lettered_at, failures, bytes
 FROM history INDEXED BY history_message WHERE message_id = ? AND queue = ?;
+
+-- name: event_range
+-- The ids of the oldest and the newest event.
+SELECT min(id), (SELECT max(id) FROM events) FROM events;
+
+-- name: event_lines
+-- The next events, of a queue or (NULL) of all: how many, the id of the last one, and all of them as NDJSON.
+SELECT count(*), max(id), CAST(group_concat(json_object(
+        'id', id, 'at', CAST(at AS INTEGER),
+        'kind', CASE kind WHEN 0 THEN 'produced' WHEN 1 THEN 'delivered' WHEN 2 THEN 'acked' WHEN 3 THEN 'nacked'
+            WHEN 4 THEN 'released' WHEN 5 THEN 'extended' WHEN 6 THEN 'lease_expired' WHEN 7 THEN 'dead_lettered'
+            WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' WHEN 11 THEN 'cancelled' ELSE 'deleted' END,
+        'queue', CAST(queue AS TEXT), 'messageId', CAST(message_id AS TEXT), 'sequence', CAST(seq AS INTEGER),
+        'attempt', CAST(attempt AS INTEGER), 'reason', CAST(reason AS TEXT), 'target', CAST(target AS TEXT),
+        'receivedAt', CAST(received_at AS INTEGER), 'durationMs', CAST(duration_ms AS INTEGER),
+        'bytes', CAST(bytes AS INTEGER)) || char(10), '') AS BLOB)
+FROM (SELECT * FROM events WHERE id > ?1 AND id <= ?2 AND (?3 IS NULL OR queue = ?3) ORDER BY id LIMIT ?4);
+
+-- name: message_events
+-- The latest events of a message as NDJSON, if one of them is of this queue.
+SELECT CAST(group_concat(json_object(
+        'id', id, 'at', CAST(at AS INTEGER),
+        'kind', CASE kind WHEN 0 THEN 'produced' WHEN 1 THEN 'delivered' WHEN 2 THEN 'acked' WHEN 3 THEN 'nacked'
+            WHEN 4 THEN 'released' WHEN 5 THEN 'extended' WHEN 6 THEN 'lease_expired' WHEN 7 THEN 'dead_lettered'
+            WHEN 8 THEN 'requeued' WHEN 9 THEN 'expired' WHEN 11 THEN 'cancelled' ELSE 'deleted' END,
+        'queue', CAST(queue AS TEXT), 'messageId', CAST(message_id AS TEXT), 'sequence', CAST(seq AS INTEGER),
+        'attempt', CAST(attempt AS INTEGER), 'reason', CAST(reason AS TEXT), 'target', CAST(target AS TEXT),
+        'receivedAt', CAST(received_at AS INTEGER), 'durationMs', CAST(duration_ms AS INTEGER),
+        'bytes', CAST(bytes AS INTEGER)) || char(10), '') AS BLOB)
+FROM (SELECT * FROM events WHERE message_id = ?1 AND id >= (SELECT min(id) FROM (
+    SELECT id FROM events WHERE message_id = ?1 ORDER BY id DESC LIMIT ?3)) ORDER BY id)
+WHERE EXISTS (SELECT 1 FROM events WHERE message_id = ?1 AND ?2 IN (queue, target));

@@ -1,0 +1,218 @@
+"""The two logs, lifecycle events and the history: pages, waits for events, searches, trims. A part of `Broker`."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+import trio
+
+from forq_trio.broker.dead_letters import DeadLetters, check_filter
+from forq_trio.broker.parts import purge_in_steps
+from forq_trio.model import limits
+from forq_trio.model.checks import check_range
+from forq_trio.model.commands import PurgeHistory, Removed, TrimEvents, TrimHistory
+from forq_trio.model.errors import (
+    EventsGone,
+    EventsOff,
+    ForqError,
+    HistoryGone,
+    HistoryOff,
+    MessageNotFound,
+)
+from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryCounts, Outcome
+from forq_trio.model.logs import Log, LogLines, LogName
+from forq_trio.model.messages import MessageFilter, check_message_id, check_queue_name
+from forq_trio.waiters import ALL_QUEUES
+from forq_trio.wire.events import EventPage, EventRange, MessageEvent, read_lines
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.history import FinishedPage, HistoryFilter, HistoryPage, HistoryRange
+
+_decode_finished = msgspec.json.Decoder(ExportedMessage).decode_lines
+_OFF: Mapping[LogName, type[ForqError]] = {"events": EventsOff, "history": HistoryOff}
+_GONE: Mapping[LogName, type[ForqError]] = {"events": EventsGone, "history": HistoryGone}
+
+
+class Logs(DeadLetters):
+    """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
+
+    def log(self, name: LogName) -> Log:
+        """What is kept of a log, as of the last commit; from the cache, without waiting."""
+        return self._writer.snapshot().logs[name]
+
+    async def log_lines(
+        self, name: LogName, after: int, until: int | None, limit: int, queue: str | None
+    ) -> LogLines:
+        """A page of a log, as the reader made it: what `events` without a wait, or `history`, returns."""
+        check_range("after", after, 0, limits.SEQUENCE_MAX)
+        check_range("until", 0 if until is None else until, 0, limits.SEQUENCE_MAX)
+        check_range("limit", limit, 1, limits.LOG_PAGE_MAX)
+        if queue is not None:
+            check_queue_name(queue)
+        log = self.log(name)
+        if log.first > log.last and not log.enabled:
+            raise _OFF[name]
+        page = await self._read_log(name, after, until, limit, queue)
+        if 0 < after < page.first - 1:
+            raise _GONE[name]
+        return page
+
+    async def _read_log(
+        self, name: LogName, after: int, until: int | None, limit: int, queue: str | None
+    ) -> LogLines:
+        return await self._readers.run(
+            lambda reader: reader.log_lines(name, after, until, limit, queue), long=True
+        )
+
+    async def trim_log(self, name: LogName, before_ms: int, bytes_max: int) -> Removed:
+        """Remove some of the oldest: see `TrimEvents`, `TrimHistory`. Sends no command where none can go."""
+        log = self.log(name)
+        newest_to_go = log.last - 1 if name == "events" else log.last
+        if log.first > newest_to_go:
+            await trio.lowlevel.checkpoint()
+            return Removed(0, more=False)
+        trim = TrimEvents if name == "events" else TrimHistory
+        return await self._writer.execute(trim(before_ms, bytes_max))
+
+    async def events(
+        self,
+        after: int = 0,
+        *,
+        until: int | None = None,
+        limit: int = limits.LOG_PAGE_DEFAULT,
+        queue: str | None = None,
+        wait_ms: int = 0,
+    ) -> EventPage:
+        """Lifecycle events behind the id `after`, oldest first: at most `limit` (1-10,000), and at most 4 MiB.
+
+        until: up to this id; None for all. queue: None means all; of one alone a page may be empty although more
+        follow behind its `next`. wait_ms: how long to wait for one (0-30,000). Raises OutOfRange, InvalidQueueName,
+        EventsOff where none are kept, and EventsGone where those behind `after` were removed.
+        """
+        page = await self.event_lines(after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
+        return EventPage(read_lines(page.lines), *page[1:])
+
+    async def event_lines(
+        self,
+        after: int = 0,
+        *,
+        until: int | None = None,
+        limit: int = limits.LOG_PAGE_DEFAULT,
+        queue: str | None = None,
+        wait_ms: int = 0,
+    ) -> LogLines:
+        """What `events` returns, as the reader made it."""
+        check_range("wait_ms", wait_ms, 0, limits.WAIT_MS_MAX)
+        page = await self.log_lines("events", after, until, limit, queue)
+        if page.lines or not wait_ms:
+            return page
+        watches = self._writer.event_watches
+        with trio.move_on_after(wait_ms / 1_000), watches.on(ALL_QUEUES if queue is None else queue) as watch:
+            stored = watch.event
+            if self.log("events").last > page.last:
+                page = await self._read_log("events", page.next, until, limit, queue)
+            while not (page.lines or watches.closed) and (until is None or page.next < until):
+                if page.next >= page.last:
+                    await stored.wait()
+                stored = watch.event
+                page = await self._read_log("events", page.next, until, limit, queue)
+        return page
+
+    async def event_range(self) -> EventRange:
+        """Whether lifecycle events are kept, and which there are: from the cache, without a query."""
+        await trio.lowlevel.checkpoint()
+        return EventRange(*self.log("events")[:3])
+
+    async def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
+        """The latest 1,000 events of a message, oldest first, also of one that has gone.
+
+        Raises InvalidQueueName, MalformedMessageId, and MessageNotFound for one that is not stored and has no event.
+        """
+        return read_lines(await self.message_event_lines(queue, message_id))
+
+    async def message_event_lines(self, queue: str, message_id: str) -> bytes:
+        """What `message_events` returns, as the reader made it."""
+        check_queue_name(queue)
+        check_message_id(message_id)
+        lines = await self._readers.run(lambda reader: reader.message_events(queue, message_id))
+        if not lines and await self._readers.run(lambda reader: reader.message(queue, message_id)) is None:
+            raise MessageNotFound
+        return lines
+
+    async def history(
+        self,
+        after: int = 0,
+        *,
+        until: int | None = None,
+        limit: int = limits.LOG_PAGE_DEFAULT,
+        queue: str | None = None,
+    ) -> HistoryPage:
+        """Finished messages with history ids above `after` (and up to `until`), oldest first, 1-10,000 a page.
+
+        A page has at most 4 MiB. queue: None for all. The page after it begins at its `next`. Raises OutOfRange,
+        InvalidQueueName; HistoryGone where retention has removed messages behind `after` already, which is not 0;
+        HistoryOff where the history is off and empty.
+        """
+        page = await self.log_lines("history", after, until, limit, queue)
+        return HistoryPage(_decode_finished(page.lines), *page[1:])
+
+    async def history_range(self) -> HistoryRange:
+        """Which history ids are kept, as of the last commit."""
+        await trio.lowlevel.checkpoint()
+        return HistoryRange(*self.log("history")[:3])
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        """How much of a queue's history is kept; None: of all. From the cache, without a query."""
+        return self._writer.snapshot().history_of(queue)
+
+    async def search_history(
+        self,
+        queue: str,
+        wanted: HistoryFilter | None = None,
+        *,
+        before: int | None = None,
+        limit: int = limits.SEARCH_PAGE_DEFAULT,
+    ) -> FinishedPage:
+        """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most.
+
+        before: only those with a history id below it. Raises InvalidQueueName, OutOfRange, InvalidAttributes,
+        InvalidContent.
+        """
+        outcome = None if wanted is None else wanted.outcome
+        found = await self.find_finished(
+            queue, self._times_of(wanted), outcome=outcome, before=before, limit=limit
+        )
+        return FinishedPage(found.messages, found.searched, found.total, found.next_before)
+
+    async def find_finished(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        *,
+        outcome: Outcome | None = None,
+        before: int | None = None,
+        limit: int = limits.SEARCH_PAGE_DEFAULT,
+    ) -> FoundFinished:
+        """`search_history`, by times."""
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
+        wanted = check_filter(wanted)
+        scan_max = limits.SEARCH_SCAN_MAX
+        return await self._readers.run(
+            lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max), long=True
+        )
+
+    async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
+        """One finished message of a queue. Raises InvalidQueueName, MalformedMessageId, MessageNotFound."""
+        check_queue_name(queue)
+        wanted = check_message_id(message_id)
+        found = await self._readers.run(lambda reader: reader.finished(queue, wanted))
+        if found is None:
+            raise MessageNotFound
+        return found
+
+    async def purge_history(self, queue: str, *, on_step: Callable[[int], None] = lambda _: None) -> int:
+        """Remove all messages of a queue from the history that ended before this call; returns how many.
+
+        on_step: called after each step with how many were removed so far. Done in steps, between which other calls are
+        served; cancelled, it stops after a step. Raises InvalidQueueName.
+        """
+        return await purge_in_steps(self._writer, PurgeHistory, check_queue_name(queue), on_step)

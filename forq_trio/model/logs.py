@@ -1,0 +1,38 @@
+"""The two logs: lifecycle events, and the history of finished messages. What happens is added at the new end of a log,
+and retention removes at the old one. Ids grow in the order of commits, and none is ever given twice.
+"""
+
+from typing import Literal, NamedTuple
+
+LogName = Literal["events", "history"]
+
+
+class Log(NamedTuple):
+    """What is kept of a log: ids from `first` to `last`, none where first is last + 1.
+
+    Of the history those of queues whose history was purged are missing. enabled: what happens now is added.
+    bytes_before_first, bytes_to_last: of all that was removed, and of all that ever was, from some point on.
+    """
+
+    enabled: bool = False
+    first: int = 1
+    last: int = 0
+    bytes_before_first: int = 0
+    bytes_to_last: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Of what is kept: about what events take in a file; content and attributes of finished messages."""
+        return self.bytes_to_last - self.bytes_before_first
+
+
+class LogLines(NamedTuple):
+    """A page of a log, oldest first. lines: as NDJSON, with an end of line behind each.
+
+    next: the id behind which the next page goes on. first, last: see `Log`.
+    """
+
+    lines: bytes
+    next: int
+    first: int
+    last: int
