@@ -38,7 +38,7 @@ _MODULES = {
     "verify": "files",
     "backup": "files",
     "restore": "files",
-    "compact": "files",
+    "compact": "compact",
     "completion": "completion",
 }
 

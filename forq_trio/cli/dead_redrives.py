@@ -13,7 +13,7 @@ from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, length_of_time, print_json
-from forq_trio.cli.progress import progress_bar
+from forq_trio.cli.progress import looks, progress_bar
 from forq_trio.cli.results import report_results
 from forq_trio.cli.tables import Column, numbers, print_table
 from forq_trio.client.types import RedriveInfo
@@ -23,8 +23,6 @@ from forq_trio.model.limits import MOVE_BATCH_MAX
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
-_LOOK_SECONDS_MIN = 0.05
-_LOOK_SECONDS_MAX = 0.5
 RATE = click.IntRange(1, 10_000)
 _COUNTS = ("searched", "total", "matched", "skipped", "moved")
 
@@ -155,11 +153,10 @@ def run_task(
 
 def _follow(client: "ForqClient", task: RedriveInfo) -> RedriveInfo:
     """Wait until a redrive has ended, showing how far it is."""
-    pause = _LOOK_SECONDS_MIN
     with progress_bar(task.queue, task.total or None) as show:
-        while task.state in ("running", "paused"):
-            time.sleep(pause)
-            pause = min(2 * pause, _LOOK_SECONDS_MAX)
+        for _ in looks():
+            if task.state not in ("running", "paused"):
+                break
             task = client.redrive_info(task.queue, task.id)
             show(_dealt_with(task), None, _how_far(task))
     return task

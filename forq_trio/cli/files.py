@@ -1,4 +1,4 @@
-"""Commands that work on database files, without a server: `check`, `verify`, `backup`, `restore` and `compact`."""
+"""Commands that work on database files, without a server: `check`, `verify`, `backup` and `restore`."""
 
 from typing import TYPE_CHECKING
 
@@ -75,24 +75,6 @@ def restore(backup: str, database: str | None, as_json: bool) -> int:
     click.echo(f"{path} is restored from {backup}: {restored.size:,} bytes")
     if restored.replaced is not None:
         click.echo(f"what was there is now {restored.replaced}")
-    return Exit.OK
-
-
-@click.command(short_help="Give free pages of a database back.")
-@db_option
-@json_option
-def compact(db_path: str | None, as_json: bool) -> int:
-    """Write the database, which no server may have open, anew without the space that nothing uses."""
-    from forq_trio.config.load import load_db_path
-    from forq_trio.storage.sqlite.files.compact import compact_file
-
-    path = str(load_db_path(db_path))
-    with progress_bar("writing") as show:
-        compacted = compact_file(path, show)
-    if as_json:
-        print_json({"database": path, "bytes": compacted.after, "before": compacted.before})
-    else:
-        click.echo(f"{path} is compacted: {compacted.after:,} bytes, {compacted.before:,} before")
     return Exit.OK
 
 

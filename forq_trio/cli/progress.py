@@ -1,9 +1,13 @@
-"""A progress bar on stderr, where that is a terminal."""
+"""A progress bar on stderr, where that is a terminal, and the times at which work in the server is looked at."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+_LOOK_SECONDS_MIN = 0.05
+_LOOK_SECONDS_MAX = 0.5
 
 
 class Show(Protocol):
@@ -47,3 +51,12 @@ def progress_bar(description: str, total: int | None = None, *, hidden: bool = F
             progress.tasks[0].finished_time = None
 
         yield show
+
+
+def looks() -> Iterator[None]:
+    """When to look how far the server is: soon at first, then twice a second, without end."""
+    pause = _LOOK_SECONDS_MIN
+    while True:
+        time.sleep(pause)
+        pause = min(2 * pause, _LOOK_SECONDS_MAX)
+        yield

@@ -233,7 +233,7 @@ class BackupRunning(CallerError):
 
 
 class CompactionImpossible(CallerError):
-    """The file cannot give free pages back as it is: stop the server, and run `forq compact` once"""
+    """The file cannot give free pages back as it is: stop the server, and run `forq compact --db` once"""
 
     code = "conflict.not_compactable"
 

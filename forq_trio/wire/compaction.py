@@ -15,7 +15,8 @@ class CompactionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     state: idle before the first. automatic: the server began it by itself. startedBy: the name of the access token that
     asked for it; null for the server's secret and for the server itself. givenBackBytes: so far; it stays given back.
     goalBytes: what it gives back in all. fileBytes, freeBytes: of the file, and how much of it holds nothing, now.
-    possible: false where the file cannot give pages back (`forq compact` makes one that can). error: why it failed.
+    possible: false where the file cannot give pages back (`forq compact --db` makes one that can).
+    error: why it failed.
     """
 
     state: CompactionState = "idle"

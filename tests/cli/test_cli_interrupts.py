@@ -195,6 +195,21 @@ def test_a_redrive_that_goes_on_is_told_of(
     )
 
 
+def test_a_compaction_goes_on_and_the_next_command_joins_it(
+    connected: Forq, client: ForqClient, proxy: Proxy, press: Press, queue: str
+):
+    client.produce_many(queue, [NewMessage("x" * 40_000) for _ in range(100)])
+    client.purge(queue)
+    at_request(proxy, 1, "asked", press)
+    outcome = connected("compact", terminal=True)
+    assert outcome.code == 130
+    assert "forq: the compaction goes on in the server: `forq compact` shows it" in outcome.err
+    while client.compaction_info().state == "running":
+        pass
+    ended = client.compaction_info()
+    assert (ended.state, ended.given_back_bytes > 3_900_000) == ("done", True)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("trial", range(count("interrupted_sends")))
 def test_ctrl_c_at_any_moment(

@@ -80,6 +80,7 @@ print(json.dumps([*sys.modules]))
         ("queue show orders", SERVER | PRETTY),
         ("dead redrive orders-dlq --all", SERVER | PRETTY),
         ("token list", SERVER | PRETTY),
+        ("compact", SERVER | PRETTY),
         ("verify missing.db", {"httpx", "pydantic", "trio", "anyio", "hpack"}),
         ("config --help", {"httpx", "trio", "hpack", *PRETTY}),
     ],

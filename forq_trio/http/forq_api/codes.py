@@ -201,7 +201,8 @@ CODES = {
     LEASE_GONE: Code(410, "The lease was given back, or acknowledged so long ago that it is no longer kept."),
     BACKUP_RUNNING: Code(409, "A backup is being made already."),
     NOT_COMPACTABLE: Code(
-        409, "The file cannot give free pages back as it is: stop the server, and run `forq compact` once."
+        409,
+        "The file cannot give free pages back as it is: stop the server, and run `forq compact --db` once.",
     ),
     IN_MEMORY: Code(409, "The server keeps nothing (FORQ_MEMORY), so there is nothing to back up."),
     EVENTS_OFF: Code(409, "The server keeps no lifecycle events (FORQ_EVENTS)."),
