@@ -74,7 +74,7 @@ def test_a_server_that_may_not_have_more_refuses_instead_of_letting_wait(tmp_pat
 @pytest.mark.process
 @pytest.mark.parametrize("full", ["api", "ui"])
 def test_a_port_that_is_full_takes_no_file_of_the_other_one_or_of_the_database(tmp_path, full) -> None:
-    """Before, the admin UI's connections were not counted: 400 idle ones took all files of a server with 320."""
+    """Before, the admin UI's connections were not counted: 384 idle ones took all files of a server with 384."""
     files = limits.OPEN_FILES_BESIDE_MAX + FEW
     settings = {"FORQ_BACKUP_DIR": str(tmp_path / "backups"), "FORQ_ENV": "local"}
     with (
