@@ -31,7 +31,7 @@ from forq_trio.jobs.metrics import QueueGauges, gauges_job
 from forq_trio.jobs.monitor import NAME as SAMPLER
 from forq_trio.jobs.monitor import Sampler
 from forq_trio.jobs.periodic import Periodic
-from forq_trio.jobs.retention import BytesWatch, Retention, retention_job
+from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.jobs.runs import Runs
 from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
@@ -194,7 +194,14 @@ def _retention_jobs(
 ) -> list[Periodic]:
     """The jobs that remove what was kept for long enough; `housekeeping` is to notice where it is too much."""
     retention: dict[LogName, Retention] = {"history": history or Retention(), "events": events or Retention()}
-    jobs = {log: (retention_job(broker, clock, log, each), each) for log, each in retention.items()}
+    bounds = {
+        "history": BytesBound(retention["history"].mib_max * limits.MIB),  # uses the pages of the message
+        "events": BytesBound(retention["events"].mib_max * limits.MIB, lambda: writer.sends_refused),
+    }
+    jobs: dict[LogName, tuple[Periodic, BytesBound]] = {
+        log: (retention_job(broker, clock, log, each, bounds[log]), bounds[log])
+        for log, each in retention.items()
+    }
     housekeeping.retention = BytesWatch(writer.snapshot, jobs)
     return [job for job, _ in jobs.values()]
 

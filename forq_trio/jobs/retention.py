@@ -3,6 +3,9 @@
 Too many bytes are noticed with the commit that stores them: the sums are known without a query. Then the job removes
 them step by step, between which others are served; the further they are above the bound, the longer is a step
 (`rules.retention_steps`), so that more go than come.
+
+While sends are refused because the disk is full, acks and claims go on, and each stores an event. So events may have no
+more bytes then than when the refusals began: the oldest go, and new ones use their pages.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,6 +28,32 @@ class Retention(Struct, frozen=True):
     mib_max: int = limits.RETENTION_MIB_DEFAULT
 
 
+class BytesBound:
+    """How many bytes of a log may stay: `bytes_max`, and while the disk is full no more than when that began.
+
+    is_full: whether sends are refused because the disk is full.
+    """
+
+    def __init__(self, bytes_max: int, is_full: Callable[[], bool] = lambda: False) -> None:
+        self._bytes_max = bytes_max
+        self._is_full = is_full
+        self._when_full: int | None = None
+
+    def now(self) -> int:
+        """As of the last look."""
+        return self._bytes_max if self._when_full is None else min(self._bytes_max, self._when_full)
+
+    def is_passed(self, log_bytes: int) -> bool:
+        """Look: whether there are more, by so many that it is worth a commit. To be called after each commit."""
+        if not self._is_full():
+            self._when_full = None
+            return log_bytes > _with_slack(self._bytes_max)
+        if self._when_full is None:
+            self._when_full = max(log_bytes, limits.DISK_REOPEN_BYTES)
+        bytes_max = self.now()
+        return log_bytes > min(_with_slack(bytes_max), bytes_max + limits.DISK_REOPEN_BYTES)
+
+
 class BytesWatch:
     """Nudges the jobs that trim the logs when there are more bytes than their bounds by some.
 
@@ -32,20 +61,19 @@ class BytesWatch:
     """
 
     def __init__(
-        self, snapshot: Callable[[], Snapshot], watched: Mapping[LogName, tuple[Periodic, Retention]]
+        self, snapshot: Callable[[], Snapshot], watched: Mapping[LogName, tuple[Periodic, BytesBound]]
     ) -> None:
         self._snapshot = snapshot
-        self._watched = [(log, job, _with_slack(each.mib_max)) for log, (job, each) in watched.items()]
+        self._watched = [(log, job, bound) for log, (job, bound) in watched.items()]
 
     def look(self) -> None:
         logs = self._snapshot().logs
-        for log, job, bytes_max in self._watched:
-            if logs[log].bytes > bytes_max:
+        for log, job, bound in self._watched:
+            if bound.is_passed(logs[log].bytes):
                 job.nudge()
 
 
-def _with_slack(mib_max: int) -> int:
-    bytes_max = mib_max * limits.MIB
+def _with_slack(bytes_max: int) -> int:
     return bytes_max + bytes_max // limits.RETENTION_SLACK_SHARE
 
 
@@ -56,15 +84,21 @@ _JOBS: Mapping[LogName, tuple[str, str, float]] = {
 """The title of the job of each log, what it removes, and how often."""
 
 
-def retention_job(broker: Broker, clock: Clock, log: LogName, retention: Retention) -> Periodic:
-    """The job that trims a log, also one that is no longer filled; it writes nothing where nothing can go."""
+def retention_job(
+    broker: Broker, clock: Clock, log: LogName, retention: Retention, bound: BytesBound | None = None
+) -> Periodic:
+    """The job that trims a log, also one that is no longer filled; it writes nothing where nothing can go.
+
+    bound: None for the bytes of `retention`, whether the disk is full or not.
+    """
+    bytes_bound = bound or BytesBound(retention.mib_max * limits.MIB)
     title, item, seconds = _JOBS[log]
 
     async def trim() -> str:
         count, more = 0, True
         while more:
             before_ms = clock.now_ms() - retention.hours * limits.HOUR_MS
-            removed = await broker.trim_log(log, before_ms, retention.mib_max * limits.MIB)
+            removed = await broker.trim_log(log, before_ms, bytes_bound.now())
             count, more = count + removed.count, removed.more
         return counted(count, f"{item} removed", f"{item}s removed")
 

@@ -52,3 +52,28 @@ async def test_too_many_bytes_go_with_the_commit_and_not_with_the_interval(autoj
         assert log.bytes <= limits.MIB * 17 // 16
         assert most < 2 * limits.MIB < log.bytes_to_last
         assert trio.current_time() < limits.EVENTS_TRIM_SECONDS
+
+
+async def test_while_the_disk_is_full_there_are_no_more_bytes_than_when_that_began(
+    autojump_clock, monkeypatch
+) -> None:
+    """Before, the events of acks took the space that sends had left for acks, and then acks were refused."""
+    monkeypatch.setattr("forq_trio.model.limits.DISK_REOPEN_BYTES", 1_000)
+    monkeypatch.setattr("forq_trio.model.limits.EVENTS_TRIMMED_MAX", 50)
+    engine = ObservedEngine(MemoryEngine(EngineSettings(events=True)))
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        broker = system.broker
+        await broker.produce_many("q", [NewMessage("x")] * 500)
+        system.writer.sends_refused = True
+        await broker.receive("q", max_messages=50, wait_ms=0)
+        began_with = broker.log("events").bytes
+        while deliveries := await broker.receive("q", max_messages=50, wait_ms=0):
+            await broker.ack("q", deliveries)
+            await wait_all_tasks_blocked()
+            assert broker.log("events").bytes <= began_with + 1_000
+        assert broker.log("events").last == 3 * 500 - 50
+        system.writer.sends_refused = False
+        await broker.produce_many("q", [NewMessage("x")] * 500)
+        await wait_all_tasks_blocked()
+        assert broker.log("events").bytes > 3 * began_with // 2
+        assert trio.current_time() < limits.EVENTS_TRIM_SECONDS
