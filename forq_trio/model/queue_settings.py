@@ -314,6 +314,20 @@ GroupInFlightMax = Annotated[
         )
     ),
 ]
+InFlightMax = Annotated[
+    int,
+    _declared(
+        Setting(
+            label="In flight, the queue",
+            meaning="How many messages of the queue may be in process at once.",
+            kind=Kind.COUNT,
+            low=1,
+            high=limits.IN_FLIGHT_MAX,
+            default=_none,
+            section=Section.DELIVERY,
+        )
+    ),
+]
 
 
 class QueueSettings(
@@ -333,6 +347,7 @@ class QueueSettings(
     overflow: Overflow | None = None
     order: Order | None = None
     group_in_flight_max: int | None = None
+    in_flight_max: int | None = None
     paused: bool = False
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
@@ -358,6 +373,7 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     overflow: WhenFull | UnsetType | None = UNSET
     order: InOrder | UnsetType | None = UNSET
     group_in_flight_max: GroupInFlightMax | UnsetType | None = UNSET
+    in_flight_max: InFlightMax | UnsetType | None = UNSET
 
 
 class SettingsOptions(TypedDict, total=False):
@@ -375,12 +391,13 @@ class SettingsOptions(TypedDict, total=False):
     overflow: Overflow | Literal["reject", "drop_oldest", "dead_letter"] | None
     order: Order | Literal["fifo", "lifo"] | None
     group_in_flight_max: int | None
+    in_flight_max: int | None
 
 
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
-    dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max: None for no bound.
+    dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max, in_flight_max: None for no bound.
     """
 
     lease_ms: int
@@ -395,6 +412,7 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     overflow: Overflow
     order: Order
     group_in_flight_max: int | None
+    in_flight_max: int | None
     paused: bool
 
 

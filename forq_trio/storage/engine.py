@@ -19,7 +19,10 @@ The rules of every engine; the conformance suite checks them on each:
    its sequence number, in a LIFO queue the negative of it; for a message with a group see `rules.group_position`. Once
    a message with a group was sent to a FIFO queue the queue is grouped, and sends without one take turns as the group
    NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
-7. A paused queue delivers nothing, not even to parked receivers; the batch that resumes it serves them.
+7. A paused queue delivers nothing, not even to parked receivers; the batch that resumes it serves them. A claim, and a
+   lease of a consumer, gets no more messages than `in_flight_max` of the queue leaves beside those processing; the rest
+   stays ready. The queue counts as woken once one of them is no longer processing, and when the bound was changed. A
+   lease that ended is not extended while as many are processing as may be.
 8. A claim that meets a message whose group is at the group limit sets it to HELD and goes on. One that meets a message
    that was delivered too often (`rules.exhausted`) moves or deletes it, and goes on.
    Held messages become ready in one step, after the commands and before the claims. A group is freed when one of its

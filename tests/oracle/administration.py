@@ -36,6 +36,8 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
         tx.check_admitted(named)
     if new.group_in_flight_max != old.group_in_flight_max and tx.state.of_queue(queue, Status.HELD):
         tx.state.unhold_cursors[queue] = 0
+    if new.in_flight_max != old.in_flight_max:
+        tx.woken.add(queue)
     return new
 
 

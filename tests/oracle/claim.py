@@ -45,7 +45,7 @@ def serve(
             (receiver.id, got) for receiver, got in zip(waiting, dealt[: len(waiting)], strict=True) if got
         ]
         served += found
-        if cut_short or (len(found) == limits.RECEIVERS_OFFERED_MAX and tx.state.claimable(queue)):
+        if cut_short or (len(found) == limits.RECEIVERS_OFFERED_MAX and _open(tx, queue)):
             tx.state.wake.add(queue)
     return outcomes, served
 
@@ -53,7 +53,17 @@ def serve(
 def _is_cut_short(tx: Transaction, queue: str) -> bool:
     """True if messages of the queue could be claimed, but no more in this batch."""
     used_up = tx.allowances.used_up(Step.DELIVER) or tx.allowances.used_up(Step.FILTER)
-    return used_up and not tx.rules(queue).paused and bool(tx.state.claimable(queue))
+    return used_up and _open(tx, queue) > 0
+
+
+def _open(tx: Transaction, queue: str) -> int:
+    """How many of the ready messages the pause and the queue's own limit let go now."""
+    rules_now = tx.rules(queue)
+    ready = 0 if rules_now.paused else len(tx.state.claimable(queue))
+    if rules_now.in_flight_max is None:
+        return ready
+    in_process = len(tx.state.of_queue(queue, Status.PROCESSING))
+    return min(ready, max(rules_now.in_flight_max - in_process, 0))
 
 
 class QueueClaims:
@@ -63,12 +73,14 @@ class QueueClaims:
         self.tx = tx
         self.queue = queue
 
+    @property
+    def open(self) -> bool:
+        """Whether a message can be handed out now, if the limit of its group lets it."""
+        return _open(self.tx, self.queue) > 0
+
     def deal(self, claims: Sequence[Claim]) -> list[Deliveries]:
         """The deliveries of each claim, in order."""
-        if self.tx.rules(self.queue).paused:
-            return [()] * len(claims)
-        ready = len(self.tx.state.claimable(self.queue))
-        sizes = rules.share(ready, [claim.max_messages for claim in claims])
+        sizes = rules.share(_open(self.tx, self.queue), [claim.max_messages for claim in claims])
         return [self._fill(claim, size) for claim, size in zip(claims, sizes, strict=True)]
 
     def _fill(self, claim: Claim, size: int) -> Deliveries:
@@ -91,10 +103,8 @@ class QueueClaims:
         tx = self.tx
         delivering, filtering = tx.allowances.of(step), tx.allowances.of(Step.FILTER)
         handed_out: list[HandedOutT] = []
-        while len(handed_out) < size and not delivering.used_up:
+        while len(handed_out) < size and not delivering.used_up and self.open:
             candidates = tx.state.claimable(self.queue)
-            if not candidates:
-                break
             row = random.choice(candidates) if shuffle else candidates[0]
             away = self._exhausted(row, policy)
             if away is None and not must_be_held(tx, row):

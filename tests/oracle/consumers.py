@@ -72,7 +72,7 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
             step=Step.LEASE,
             bytes_of=lambda row: rules.line_bytes(_line(row)),
         )
-        if not rows and tx.state.claimable(command.queue) and tx.allowances.used_up(Step.FILTER):
+        if not rows and claims.open and tx.allowances.used_up(Step.FILTER):
             return DEFERRED
     body = encode_lines([_line(row) for row in rows])
     if rows:

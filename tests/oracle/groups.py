@@ -56,6 +56,12 @@ def must_be_held(tx: Transaction, row: Row) -> bool:
     return bool(row.group) and bound is not None and tx.state.in_process(row.queue, row.group or "") >= bound
 
 
+def is_queue_full(tx: Transaction, queue: str) -> bool:
+    """True if as many messages of the queue are in process as may be at once."""
+    bound = tx.rules(queue).in_flight_max
+    return bound is not None and len(tx.state.of_queue(queue, Status.PROCESSING)) >= bound
+
+
 def unhold(tx: Transaction) -> None:
     """Make held messages ready whose group is below its limit again (storage/engine.py, rule 8)."""
     allowance = tx.allowances.of(Step.UNHOLD_GROUP)

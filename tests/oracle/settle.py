@@ -6,7 +6,7 @@ from forq_trio.model.commands import Ack, AckById, Command, Extend, Nack, NackBy
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
-from oracle.groups import must_be_held
+from oracle.groups import is_queue_full, must_be_held
 from oracle.state import Row
 from oracle.transaction import Transaction
 
@@ -110,7 +110,7 @@ def _extend(tx: Transaction, row: Row | None, lease_ms: int) -> int | None:
     if lease_ms == 0:
         tx.end_lease(SHORTENED, row)
         return tx.now_ms
-    if row.status is not Status.PROCESSING and must_be_held(tx, row):
+    if row.status is not Status.PROCESSING and (is_queue_full(tx, row.queue) or must_be_held(tx, row)):
         return None
     started_at = tx.now_ms if row.processing_started_at is None else row.processing_started_at
     lease_until = tx.now_ms + lease_ms

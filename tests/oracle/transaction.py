@@ -125,7 +125,10 @@ class Transaction:
             log(self.state, self.now_ms, change, old, new, reason, nack_reason)
 
     def _free_group(self, old: Row, target: int | None, *, moved: bool) -> None:
-        """Note the group of a message that is no longer processing, or no longer ready."""
+        """Note the group of a message that is no longer processing, or no longer ready; its queue, too."""
+        ends_lease = old.status is Status.PROCESSING and (moved or target is not Status.PROCESSING)
+        if ends_lease and self.rules(old.queue).in_flight_max is not None:
+            self.woken.add(old.queue)
         has_limit = self.rules(old.queue).group_in_flight_max is not None
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.freed.add((old.queue, old.group))

@@ -36,5 +36,6 @@ EXAMPLES = {
     "overflow": Example(Overflow.DROP_OLDEST, "drop-oldest", "reject", (None, *Overflow)),
     "order": Example(Order.LIFO, "lifo", "fifo", (None, None, *Order)),
     "group_in_flight_max": Example(8, "8", "no limit", (None, 1, 1, 2)),
+    "in_flight_max": Example(20, "20", "no limit", (None, 1, 2, 5)),
 }
 EVERYTHING: dict[str, Any] = {name: example.value for name, example in EXAMPLES.items()}

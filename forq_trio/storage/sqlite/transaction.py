@@ -39,6 +39,7 @@ SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | loa
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
+_PROCESSING = int(Status.PROCESSING)
 _FAILED = int(Status.FAILED)
 
 
@@ -151,6 +152,24 @@ class Transaction(Isolation, Counts):
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue, as of the last command."""
         return (self._rules.get(queue) if self._rules else None) or self._cache.rules(queue)
+
+    def claimable(self, queue: str) -> int:
+        """How many messages of a queue could be handed out now, if the limits of their groups let them."""
+        ready = self.ready(queue)
+        if ready <= 0:
+            return 0
+        rules = self.rules(queue)
+        if rules.paused:
+            return 0
+        return (
+            ready
+            if rules.in_flight_max is None
+            else min(ready, self.in_flight_left(queue, rules.in_flight_max))
+        )
+
+    def in_flight_left(self, queue: str, in_flight_max: int) -> int:
+        """How many more messages of a queue may be processing at once."""
+        return max(0, in_flight_max - self.counted(queue).processing)
 
     def admit_settings(self, queue: str) -> Overloaded | None:
         """Overloaded if too many queues have settings for one more."""
@@ -279,7 +298,7 @@ class Transaction(Isolation, Counts):
         if source != target or to is not None:
             self._count(queue, source, to or queue, target, count, size)
             if frees_group(source, target, moved=to is not None):
-                self._free_groups(queue, messages)
+                self._free(queue, source, messages)
         if target == _READY:
             self.woken.add(to or queue)
         elif target == _FAILED:
@@ -293,11 +312,13 @@ class Transaction(Isolation, Counts):
         if self._lifecycle is not None:
             note(self._lifecycle, self.now_ms, change, queue, messages, to, reason, nack_reason)
 
-    def _free_groups(self, queue: str, messages: Sequence[Row]) -> None:
-        """The groups of these messages may be below their limit again."""
-        groups = {message.group_id for message in messages if message.group_id}
-        if groups and self.rules(queue).group_in_flight_max is not None:
-            self.freed.update((queue, group_id) for group_id in groups)
+    def _free(self, queue: str, source: int | None, messages: Sequence[Row]) -> None:
+        """The queue, and the groups of these messages, may be below their limits again."""
+        rules = self.rules(queue)
+        if rules.in_flight_max is not None and source == _PROCESSING:
+            self.woken.add(queue)
+        if rules.group_in_flight_max is not None:
+            self.freed.update((queue, message.group_id) for message in messages if message.group_id)
 
     # What follows
 

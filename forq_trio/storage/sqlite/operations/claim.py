@@ -51,8 +51,8 @@ def claim(
         own.setdefault(command.queue, []).append(index)
     used_up = tx.allowances.used_up
     for queue in queues_to_claim(tx, claims, receivers):
-        ready = tx.ready(queue)
-        if ready <= 0 or tx.rules(queue).paused:
+        ready = tx.claimable(queue)
+        if not ready:
             continue
         if not tx.claim_first_next and any(map(used_up, _CLAIM_STEPS)):
             tx.claim_first_next = queue
@@ -66,7 +66,7 @@ def claim(
             if deliveries
         ]
         served += found
-        left = tx.ready(queue) > 0
+        left = tx.claimable(queue) > 0
         cut_short = left and any(map(used_up, _CLAIM_STEPS))
         if cut_short or (left and len(found) == limits.RECEIVERS_OFFERED_MAX):
             tx.wake_next.add(queue)

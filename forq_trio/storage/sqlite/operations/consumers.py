@@ -94,10 +94,11 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
             raise LeasesFull
     rows, body = _NOTHING
     token = rules.page_token()
-    if tx.ready(queue) > 0 and not tx.rules(queue).paused and not is_full:
-        rows, body = _take(tx, queue, command.max_messages - filling.messages, token)
+    claimable = tx.claimable(queue)
+    if claimable and not is_full:
+        rows, body = _take(tx, queue, min(claimable, command.max_messages - filling.messages), token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
-        if not rows and cut_short and tx.ready(queue) > 0:
+        if not rows and cut_short and tx.claimable(queue):
             return DEFERRED
     if rows:
         sequences = str([row[0] for row in rows])

@@ -31,6 +31,8 @@ def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSe
         return refusal
     if new.group_in_flight_max != old.group_in_flight_max and tx.counted(queue).held:
         tx.move_unhold_cursor(queue, 0)
+    if new.in_flight_max != old.in_flight_max:
+        tx.woken.add(queue)
     tx.set(queue, new)
     return new
 

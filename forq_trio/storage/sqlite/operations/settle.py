@@ -217,8 +217,11 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         extended.clear()
         extended_ended.clear()
 
-    def is_group_full(found: Row) -> bool:
-        limit = tx.rules(found.queue).group_in_flight_max
+    def is_full(found: Row) -> bool:
+        rules = tx.rules(found.queue)
+        if rules.in_flight_max is not None and not tx.in_flight_left(found.queue, rules.in_flight_max):
+            return True
+        limit = rules.group_in_flight_max
         if limit is None or not found.group_id:
             return False
         group = found.queue, found.group_id
@@ -234,7 +237,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
         found = messages.by_receipt(command.queue, receipt)
         if found is None:
             return None
-        if command.lease_ms > 0 and found.status != _PROCESSING and is_group_full(found):
+        if command.lease_ms > 0 and found.status != _PROCESSING and is_full(found):
             return None
         lease_until = tx.now_ms + command.lease_ms
         extended.pop(found.seq, None)
