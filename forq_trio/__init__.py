@@ -88,7 +88,6 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import TooManyTokens as TooManyTokens
     from forq_trio.model.errors import TooManyWrongKeys as TooManyWrongKeys
     from forq_trio.model.errors import WrongKey as WrongKey
-    from forq_trio.model.messages import DeadLetterPage as DeadLetterPage
     from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.messages import Failure as Failure
     from forq_trio.model.messages import MessageInfo as MessageInfo
@@ -105,6 +104,7 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import QueueRules as QueueRules
     from forq_trio.model.queue_settings import QueueSettings as QueueSettings
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+    from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
     from forq_trio.system import open_broker as open_broker
     from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
     from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
@@ -161,11 +161,12 @@ _NAMES = {
         "AppInUse MessageInFlight PublicationUnfinished TooManyApps "
         "TooManyTokens TooManyWrongKeys WrongKey"
     ),
-    "model.messages": "DeadLetterPage Delivery Failure MessageInfo MessageOptions NewMessage Produced",
+    "model.messages": "Delivery Failure MessageInfo MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
     ),
+    "model.searches": "DeadLetterPage",
     "system": "open_broker",
     "wire.compaction": "CompactionInfo",
     "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",

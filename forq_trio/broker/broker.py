@@ -26,8 +26,8 @@ from forq_trio.model import commands
 from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Removed, SweepKind
 from forq_trio.model.errors import RedriveNotFound
-from forq_trio.model.messages import MessageFilter
 from forq_trio.model.redrives import RedriveAction, RedriveTask
+from forq_trio.model.searches import MessageFilter
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.dead_letters import DeadLetterFilter, RedriveInfo
 from forq_trio.writer_actor import WriterActor

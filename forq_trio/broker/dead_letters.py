@@ -12,8 +12,6 @@ from forq_trio.model.checks import check_attributes, check_content, check_range,
 from forq_trio.model.commands import Command
 from forq_trio.model.errors import CallerError, DeadLettersOnly, MalformedMessageId, MessageNotFound
 from forq_trio.model.messages import (
-    DeadLetterPage,
-    MessageFilter,
     MessageInfo,
     Produced,
     check_message_id,
@@ -21,6 +19,7 @@ from forq_trio.model.messages import (
     json_name,
 )
 from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.searches import DeadLetterPage, MessageFilter
 from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
 
 

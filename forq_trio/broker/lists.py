@@ -4,6 +4,10 @@ from forq_trio.broker.dead_letters import check_filter
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.messages import (
+    check_queue_name,
+)
+from forq_trio.model.places import check_cursor
+from forq_trio.model.searches import (
     ErrorGroups,
     ErrorTexts,
     FoundRows,
@@ -11,9 +15,7 @@ from forq_trio.model.messages import (
     MatchCount,
     MessageFilter,
     MessagePage,
-    check_queue_name,
 )
-from forq_trio.model.places import check_cursor
 from forq_trio.readers.pool import ReaderPool
 
 

@@ -20,7 +20,8 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryCounts, Outcome
 from forq_trio.model.logs import Log, LogLines, LogName
-from forq_trio.model.messages import MessageFilter, check_message_id, check_queue_name
+from forq_trio.model.messages import check_message_id, check_queue_name
+from forq_trio.model.searches import MessageFilter
 from forq_trio.waiters import ALL_QUEUES
 from forq_trio.wire.events import EventPage, EventRange, MessageEvent, read_lines
 from forq_trio.wire.export import ExportedMessage

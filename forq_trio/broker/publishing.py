@@ -12,7 +12,7 @@ from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_message, check_range
 from forq_trio.model.errors import CallerError, PublicationNotFound, PublicationUnfinished, Stopping
-from forq_trio.model.messages import ExportRows, NewMessage, check_queue_name
+from forq_trio.model.messages import NewMessage, check_queue_name
 from forq_trio.model.publishing import (
     Published,
     PublishedVersion,
@@ -22,6 +22,7 @@ from forq_trio.model.publishing import (
     Staging,
     check_pipeline_name,
 )
+from forq_trio.model.searches import ExportRows
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.export import ExportedMessage
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication

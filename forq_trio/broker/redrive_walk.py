@@ -19,8 +19,9 @@ from forq_trio.broker.redrive_pace import Pace
 from forq_trio.model import limits
 from forq_trio.model.commands import Command, Delete, Redrive, SaveRedrive
 from forq_trio.model.errors import CommandRefused, Overloaded, ReadDeadlineExceeded, StorageUnavailable
-from forq_trio.model.messages import DeadLetterPage, MessageFilter, MessageInfo
+from forq_trio.model.messages import MessageInfo
 from forq_trio.model.redrives import RedriveAction, RedriveStep, RedriveTask
+from forq_trio.model.searches import DeadLetterPage, MessageFilter
 from forq_trio.writer_actor import WriterActor
 
 T = TypeVar("T")

@@ -41,8 +41,9 @@ from forq_trio.model.errors import (
     Stopping,
     TooManyRedrives,
 )
-from forq_trio.model.messages import MessageFilter, check_queue_name
+from forq_trio.model.messages import check_queue_name
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
+from forq_trio.model.searches import MessageFilter
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 

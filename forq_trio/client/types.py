@@ -5,7 +5,6 @@ Times are milliseconds since the Unix epoch, durations milliseconds.
 
 from forq_trio.model.access import Scope as Scope
 from forq_trio.model.events import EventKind as EventKind
-from forq_trio.model.messages import DeadLetterPage as DeadLetterPage
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import MessageInfo as MessageInfo
@@ -17,6 +16,7 @@ from forq_trio.model.queue_settings import ExponentialBackOff as ExponentialBack
 from forq_trio.model.queue_settings import QueueRules as QueueRules
 from forq_trio.model.queue_settings import QueueSettings as QueueSettings
 from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
 from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
 from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
 from forq_trio.wire.consumers import ConsumerLease as ConsumerLease

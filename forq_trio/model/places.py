@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from forq_trio.model import limits
 from forq_trio.model.errors import OutOfRange
-from forq_trio.model.messages import ListedState
+from forq_trio.model.searches import ListedState
 
 _NUMBER = r"-?[0-9]{1,19}"
 _CLAIM_PLACE = re.compile(rf"({_NUMBER})_({_NUMBER})_({_NUMBER})")

@@ -4,7 +4,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from forq_trio.model.messages import MessageFilter
+from forq_trio.model.searches import MessageFilter
 
 
 class RedriveAction(Enum):

@@ -6,6 +6,11 @@ from typing import Protocol
 from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
+    MessageInfo,
+    StoredQueue,
+)
+from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.searches import (
     DeadLetterPage,
     ErrorGroups,
     ErrorTexts,
@@ -15,11 +20,8 @@ from forq_trio.model.messages import (
     ListedState,
     MatchCount,
     MessageFilter,
-    MessageInfo,
     MessagePage,
-    StoredQueue,
 )
-from forq_trio.model.publishing import PublishedVersion
 
 
 class Reader(Protocol):

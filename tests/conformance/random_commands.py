@@ -60,7 +60,6 @@ from forq_trio.model.consumers import Settling
 from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_OVERFLOW,
-    MessageFilter,
     NewMessageWithDefaultBound,
     Receipt,
     Status,
@@ -68,6 +67,7 @@ from forq_trio.model.messages import (
 from forq_trio.model.publishing import Stage, StagedPart
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
+from forq_trio.model.searches import MessageFilter
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.rules import message_bytes
 from support.settings import EXAMPLES

@@ -26,12 +26,11 @@ from forq_trio.model.commands import (
 from forq_trio.model.consumers import Consumer
 from forq_trio.model.messages import (
     Delivery,
-    ListedState,
-    MessageFilter,
     NewMessage,
     Produced,
     Receipt,
 )
+from forq_trio.model.searches import ListedState, MessageFilter
 from forq_trio.storage.engine import Batch, Engine
 from forq_trio.wire.export import ExportedMessage
 from support.batches import read_events, served_by_queue, waiting

@@ -8,10 +8,8 @@ from forq_trio.model.fingerprints import fingerprint
 from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_MAX_ATTEMPTS,
-    ErrorGroup,
-    ErrorTexts,
-    MessageFilter,
 )
+from forq_trio.model.searches import ErrorGroup, ErrorTexts, MessageFilter
 
 from .script import T0, nack, receive_one, run, send, sweep
 

@@ -20,8 +20,9 @@ from forq_trio.model.commands import (
     TrimHistory,
 )
 from forq_trio.model.history import HistoryCounts
-from forq_trio.model.messages import MessageFilter, NewMessage
+from forq_trio.model.messages import NewMessage
 from forq_trio.model.queue_settings import Overflow
+from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.engine import EngineSettings
 
 from .script import (

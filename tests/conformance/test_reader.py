@@ -2,7 +2,8 @@
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, SweepKind
-from forq_trio.model.messages import MessageFilter, NewMessage, StoredQueue
+from forq_trio.model.messages import NewMessage, StoredQueue
+from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.engine import Batch
 
 from .script import DAY_MS, T0, ack, contents, fail, receive, receive_one, run, send, sweep

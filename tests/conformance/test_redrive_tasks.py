@@ -7,8 +7,8 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Delete, ForgetRedrive, Redrive, SaveRedrive
 from forq_trio.model.errors import TooManyRedrives
-from forq_trio.model.messages import MessageFilter
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveStep, RedriveTask
+from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.engine import Batch
 
 from .script import T0, do, run, send, send_dead_letter

@@ -9,7 +9,7 @@ from forq_trio.model import limits
 from forq_trio.model.fingerprints import alike
 from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
 from forq_trio.model.logs import LogLines
-from forq_trio.model.messages import MessageFilter
+from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.history import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from oracle.state import State

@@ -13,6 +13,13 @@ from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
+    MessageInfo,
+    Status,
+    StoredQueue,
+)
+from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.searches import (
     DeadLetterPage,
     ErrorGroup,
     ErrorGroups,
@@ -23,13 +30,8 @@ from forq_trio.model.messages import (
     ListedState,
     MatchCount,
     MessageFilter,
-    MessageInfo,
     MessagePage,
-    Status,
-    StoredQueue,
 )
-from forq_trio.model.places import ClaimPlace, parse_sequence
-from forq_trio.model.publishing import PublishedVersion
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from oracle import events, history_reader

@@ -17,7 +17,6 @@ from forq_trio.model.messages import (
     STATUS_NAMES,
     Failure,
     MessageInfo,
-    MessageRow,
     QueueCounts,
     Status,
     StoredQueue,
@@ -26,6 +25,7 @@ from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.searches import MessageRow
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.lifecycle import LoggedEvent

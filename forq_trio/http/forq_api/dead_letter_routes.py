@@ -8,7 +8,8 @@ from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.messages import DeadLetterPage, MessageInfo, Produced
+from forq_trio.model.messages import MessageInfo, Produced
+from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
 
 _TAG = "Dead letters"

@@ -14,6 +14,13 @@ from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
+    MessageInfo,
+    StoredQueue,
+)
+from forq_trio.model.places import ClaimPlace, parse_sequence
+from forq_trio.model.publishing import PublishedVersion
+from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.searches import (
     DeadLetterPage,
     ErrorGroup,
     ErrorGroups,
@@ -24,14 +31,9 @@ from forq_trio.model.messages import (
     ListedState,
     MatchCount,
     MessageFilter,
-    MessageInfo,
     MessagePage,
     MessageRow,
-    StoredQueue,
 )
-from forq_trio.model.places import ClaimPlace, parse_sequence
-from forq_trio.model.publishing import PublishedVersion
-from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from forq_trio.model import limits
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.messages import MessageFilter
+from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.sqlite.row import write_attributes
 
 Query = Callable[..., list[Any]]

@@ -11,7 +11,8 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ServiceError
 from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
-from forq_trio.model.messages import MessageFilter, check_queue_name
+from forq_trio.model.messages import check_queue_name
+from forq_trio.model.searches import MessageFilter
 from forq_trio.ui import content
 from forq_trio.ui.event_timeline import event_timeline
 from forq_trio.ui.pages.dialogs import show_dialog

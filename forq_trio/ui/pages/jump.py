@@ -9,7 +9,8 @@ from quart import Blueprint, Response, request
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
-from forq_trio.model.messages import MessageFilter, is_message_id
+from forq_trio.model.messages import is_message_id
+from forq_trio.model.searches import MessageFilter
 from forq_trio.ui.site import Site, see_other
 
 NAMES_MAX = 20

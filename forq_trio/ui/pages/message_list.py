@@ -13,14 +13,12 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import CallerError, MessageNotFound
 from forq_trio.model.messages import (
-    ListedState,
-    MessageFilter,
-    MessageRow,
     QueueCounts,
     Status,
     check_queue_name,
     is_message_id,
 )
+from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 

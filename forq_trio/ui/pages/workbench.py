@@ -10,7 +10,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import DeadLettersOnly
 from forq_trio.model.fingerprints import parts
-from forq_trio.model.messages import ErrorTexts, FoundRows
+from forq_trio.model.searches import ErrorTexts, FoundRows
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions

@@ -13,8 +13,8 @@ from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_MAX_ATTEMPTS,
     REASON_OVERFLOW,
-    MessageFilter,
 )
+from forq_trio.model.searches import MessageFilter
 from forq_trio.wire.dead_letters import AppliedFilter, DeadLetterFilter
 
 AGES: Mapping[str, tuple[int, str]] = {

@@ -4,7 +4,8 @@ import pytest
 
 from forq_trio.broker.broker import Broker
 from forq_trio.model.errors import InvalidContent, InvalidQueueName, OutOfRange
-from forq_trio.model.messages import MessageFilter, NewMessage
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.searches import MessageFilter
 from forq_trio.system import open_broker
 
 QUEUE = "orders"

@@ -9,8 +9,8 @@ from forq_trio.model.messages import (
     REASON_EXPIRED,
     REASON_MAX_ATTEMPTS,
     Failure,
-    MessageFilter,
 )
+from forq_trio.model.searches import MessageFilter
 from support.actors import T0
 
 from .workbench import DEAD, QUEUE, Workbench

@@ -22,8 +22,8 @@ from forq_trio.model.limits import (
     REDRIVES_RUNNING_MAX,
     SEARCH_PAGE_MAX,
 )
-from forq_trio.model.messages import MessageFilter
 from forq_trio.model.redrives import RedriveState, RedriveTask
+from forq_trio.model.searches import MessageFilter
 from support.actors import T0, all_idle
 from support.results import oks
 

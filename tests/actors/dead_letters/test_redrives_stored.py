@@ -10,8 +10,9 @@ from forq_trio.model.errors import (
     StorageUnavailable,
     TooManyRedrives,
 )
-from forq_trio.model.messages import MessageFilter, NewMessage
+from forq_trio.model.messages import NewMessage
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
+from forq_trio.model.searches import MessageFilter
 from support.actors import T0, all_idle
 from support.results import oks
 

@@ -5,8 +5,9 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, Configure, ProduceMany, Purge, Purged, Sweep, SweepKind
 from forq_trio.model.errors import CommandRefused
-from forq_trio.model.messages import MessageFilter, NewMessage, QueueCounts
+from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from support.actors import T0, ObservedEngine, elapse, running_writer

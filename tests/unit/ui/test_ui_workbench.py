@@ -3,7 +3,7 @@
 import pytest
 from werkzeug.datastructures import MultiDict
 
-from forq_trio.model.messages import ErrorGroup, ErrorGroups
+from forq_trio.model.searches import ErrorGroup, ErrorGroups
 from forq_trio.ui.pages.dead import headline
 from forq_trio.ui.pages.workbench_actions import outcome, read_rate
 from forq_trio.ui.rendering import encode_query

@@ -1,0 +1,164 @@
+"""What a search or a list of messages is asked for, and what it finds."""
+
+from typing import Literal, Self
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from forq_trio.model.messages import MessageInfo, Status, StatusName
+from forq_trio.model.values import Count
+
+
+class MessageFilter(Struct, frozen=True, gc=False):
+    """Which messages to find; None and {} mean any.
+
+    reason: why it was dead-lettered, exactly. since_ms, until_ms: when it was dead-lettered, else received (epoch ms,
+    both included). attributes: those that it must have, with these values. text: part of the content, exactly.
+    error: its last error, exactly; "" for those without one. error_like: a last error with the fingerprint of this one
+    (fingerprints.py). above_sequence: only those with a sequence above it; a
+    search ends there.
+    """
+
+    reason: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    attributes: dict[str, str] = {}
+    text: str | None = None
+    error: str | None = None
+    error_like: str | None = None
+    status: Status | None = None
+    above_sequence: int | None = None
+
+
+class DeadLetterPage(Struct, frozen=True, rename="camel"):
+    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` messages.
+
+    nextBefore: the `before` of the next page; null when the queue was searched to its end.
+    """
+
+    messages: list[MessageInfo]
+    searched: Count
+    total: Count
+    next_before: int | None
+
+
+class MessageRow(Struct, frozen=True, gc=False):
+    """A message in a list: what `MessageInfo` says, without the content, attributes and failures.
+
+    preview: at most PREVIEW_LENGTH_MAX characters of the content (storage/preview.py).
+    """
+
+    id: str
+    queue: str
+    sequence: int
+    status: StatusName
+    preview: str
+    attempts: int
+    priority: int
+    received_at: int
+    process_after: int
+    updated_at: int
+    expires_after: int
+    lease_until: int | None = None
+    processing_started_at: int | None = None
+    group: str | None = None
+    max_attempts: int | None = None
+    failure_reason: str | None = None
+    last_error: str | None = None
+    source_queue: str | None = None
+    dead_lettered_at: int | None = None
+    source_attempts: int | None = None
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, message: MessageInfo, preview: str) -> Self:
+        """The row of a message that was read whole."""
+        members = asdict(message) | {"preview": preview}
+        return cls(**{name: members[name] for name in cls.__struct_fields__})
+
+
+ListedState = Literal["all", "ready", "delayed", "processing", "held", "failed"]
+"""Which messages of a queue a list shows."""
+
+
+class MessagePage(Struct, frozen=True, gc=False):
+    """A page of a list. next: the `cursor` of the next page, None at the end; it fits into a URL as it is."""
+
+    rows: list[MessageRow]
+    next: str | None
+
+
+class FoundRows(Struct, frozen=True, gc=False):
+    """`DeadLetterPage` with rows, of any queue.
+
+    oldest_at: when the oldest message that was looked at was dead-lettered, else received.
+    """
+
+    rows: list[MessageRow]
+    searched: int
+    total: int
+    next_before: int | None
+    oldest_at: int | None
+
+
+class MatchCount(Struct, frozen=True, gc=False):
+    """How many of the messages that were looked at match, and how many of these are in process.
+
+    searched, total, next_before, oldest_at: as in `FoundRows`.
+    """
+
+    count: int
+    processing: int
+    searched: int
+    total: int
+    next_before: int | None
+    oldest_at: int | None
+
+
+class ErrorGroup(Struct, frozen=True, gc=False):
+    """Messages with the same reason why they were dead-lettered, and last errors of the same fingerprint.
+
+    error: the least of these errors, None where they have none. last_at: when the latest of them was dead-lettered,
+    else received. errors: how many different ones they have.
+    """
+
+    reason: str | None
+    error: str | None
+    count: int
+    last_at: int
+    errors: int
+
+
+class ErrorTexts(Struct, frozen=True, gc=False):
+    """The most frequent of the errors that are alike, and how often each was found; different: how many there are."""
+
+    texts: list[tuple[str, int]]
+    different: int
+
+
+class ErrorGroups(Struct, frozen=True, gc=False):
+    """The groups of the messages that were looked at, the largest first, at most ERROR_GROUPS_MAX of them.
+
+    others: what the further groups have together, by reason, whatever the errors (their `error` is None). searched,
+    total, next_before: as in `DeadLetterPage`.
+    """
+
+    groups: list[ErrorGroup]
+    searched: int
+    total: int
+    next_before: int | None
+    others: list[ErrorGroup] = []
+
+
+class ExportRows(Struct, frozen=True, gc=False):
+    """A page of an export. lines: NDJSON; next: the sequence behind which to go on, None if nothing is left."""
+
+    lines: bytes
+    next: int | None
+
+
+class ExportBounds(Struct, frozen=True, gc=False):
+    """Ranges of sequences, above the first number up to the second, that cover `messages` stored messages."""
+
+    bounds: list[tuple[int, int]]
+    messages: int
