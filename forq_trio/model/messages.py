@@ -7,13 +7,13 @@ the Unix epoch. The columns that Forq has, too, mean what they mean there (contr
 import json
 import re
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
-from forq_trio.model.values import Count, EpochMs
+from forq_trio.model.values import Count, EpochMs, bounded, text_up_to
 
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
@@ -111,6 +111,46 @@ class Receipt(NamedTuple):
         return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
 
 
+Content = Annotated[
+    str,
+    Meta(
+        description="Any text of at most 256 KiB in UTF-8.",
+        extra_json_schema={"maxLength": limits.CONTENT_BYTES_MAX},
+    ),
+]
+Priority = Annotated[
+    int, bounded(limits.PRIORITY_MIN, limits.PRIORITY_MAX, "Messages of a higher priority come first.")
+]
+DeduplicationId = Annotated[
+    str,
+    text_up_to(
+        limits.DEDUPLICATION_ID_LENGTH_MAX, "A second message with it, within the window, is not stored."
+    ),
+]
+WindowMs = Annotated[
+    int, bounded(1, limits.DEDUPLICATION_WINDOW_MS_MAX, "How long the deduplicationId is remembered.")
+]
+DelayMs = Annotated[
+    int,
+    bounded(0, limits.DELAY_MS_MAX, "How long the message is delayed. Not together with processAfter."),
+]
+TtlMs = Annotated[int, bounded(1, limits.TTL_MS_MAX, "How long the message lives from when it is due.")]
+Attributes = Annotated[
+    dict[str, str],
+    Meta(
+        description="Delivered with the message. Keys of 1 to 64 characters, values of at most 1,024.",
+        extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX},
+    ),
+]
+Group = Annotated[
+    str, text_up_to(limits.GROUP_LENGTH_MAX, "Messages of a group keep their order; groups take turns.")
+]
+MaxAttempts = Annotated[int, bounded(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before the message fails.")]
+DeadLetterQueue = Annotated[
+    str, Meta(description="The queue for the message when it fails or expires; empty: it is deleted.")
+]
+
+
 class MessageOptions(TypedDict, total=False):
     """The members of `NewMessage` besides its content, as keywords of `produce`."""
 
@@ -126,28 +166,22 @@ class MessageOptions(TypedDict, total=False):
     dead_letter_queue: str | None
 
 
-class NewMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A message to send. None in a member means the queue's own rule.
+class NewMessage(
+    Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
 
-    process_after: when it falls due (epoch ms); delay_ms: how long from now; at most one of them is given.
-    priority: 0-1,000, higher comes first. ttl_ms: how long it lives from when it falls due. attributes: up to 10 pairs
-    of text that travel with it. deduplication_id: a second message with the same id in the same queue within
-    `deduplication_window_ms` is not stored; its sender is answered with the first one. group: messages of one group
-    keep their order, and the groups of a queue take turns. max_attempts: deliveries before it fails;
-    dead_letter_queue: where it goes then, or when it expires ("": it is deleted).
-    """
-
-    content: str
-    process_after: int | None = None
-    delay_ms: int | None = None
-    priority: int = limits.PRIORITY_DEFAULT
-    ttl_ms: int | None = None
-    attributes: dict[str, str] | None = None
-    deduplication_id: str | None = None
-    deduplication_window_ms: int | None = None
-    group: str | None = None
-    max_attempts: int | None = None
-    dead_letter_queue: str | None = None
+    content: Content
+    process_after: EpochMs | None = None
+    delay_ms: DelayMs | None = None
+    priority: Priority = limits.PRIORITY_DEFAULT
+    ttl_ms: TtlMs | None = None
+    attributes: Attributes | None = None
+    deduplication_id: DeduplicationId | None = None
+    deduplication_window_ms: WindowMs | None = None
+    group: Group | None = None
+    max_attempts: MaxAttempts | None = None
+    dead_letter_queue: DeadLetterQueue | None = None
 
     @classmethod
     def of_json(cls, value: Any, **options: Unpack[MessageOptions]) -> Self:

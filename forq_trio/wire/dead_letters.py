@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
+from forq_trio.model.messages import Attributes, Content
 from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 from forq_trio.wire.errors import Explanation
-from forq_trio.wire.messages import Attributes, Content
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
 Target = Annotated[str, Meta(description="The queue to go to; without it, the one each message came from.")]

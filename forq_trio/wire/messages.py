@@ -3,74 +3,17 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from forq_trio.model import limits
-from forq_trio.model import messages as model
-from forq_trio.model.messages import Delivery as Delivery
-from forq_trio.model.messages import MessageInfo
-from forq_trio.model.messages import Produced as Produced
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, text_up_to, up_to
+from forq_trio.model.messages import Delivery, MessageInfo, NewMessage
+from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
 from forq_trio.wire.errors import Explanation, Field
 
-Content = Annotated[
-    str,
-    Meta(
-        description="Any text of at most 256 KiB in UTF-8.",
-        extra_json_schema={"maxLength": limits.CONTENT_BYTES_MAX},
-    ),
-]
-Priority = Annotated[
-    int, bounded(limits.PRIORITY_MIN, limits.PRIORITY_MAX, "Messages of a higher priority come first.")
-]
-DeduplicationId = Annotated[
-    str,
-    text_up_to(
-        limits.DEDUPLICATION_ID_LENGTH_MAX, "A second message with it, within the window, is not stored."
-    ),
-]
-WindowMs = Annotated[
-    int, bounded(1, limits.DEDUPLICATION_WINDOW_MS_MAX, "How long the deduplicationId is remembered.")
-]
-DelayMs = Annotated[
-    int,
-    bounded(0, limits.DELAY_MS_MAX, "How long the message is delayed. Not together with processAfter."),
-]
-TtlMs = Annotated[int, bounded(1, limits.TTL_MS_MAX, "How long the message lives from when it is due.")]
-Attributes = Annotated[
-    dict[str, str],
-    Meta(
-        description="Delivered with the message. Keys of 1 to 64 characters, values of at most 1,024.",
-        extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX},
-    ),
-]
-Group = Annotated[
-    str, text_up_to(limits.GROUP_LENGTH_MAX, "Messages of a group keep their order; groups take turns.")
-]
-MaxAttempts = Annotated[int, bounded(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before the message fails.")]
-DeadLetterQueue = Annotated[
-    str, Meta(description="The queue for the message when it fails or expires; empty: it is deleted.")
-]
 LeaseMs = Annotated[
     int,
     bounded(0, limits.LEASE_MS_MAX, "How long the messages are this consumer's, in milliseconds from now."),
 ]
-
-
-class NewMessage(model.NewMessage, frozen=True, gc=False, forbid_unknown_fields=True):
-    """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
-
-    content: Content
-    process_after: EpochMs | None = None
-    delay_ms: DelayMs | None = None
-    priority: Priority = limits.PRIORITY_DEFAULT
-    ttl_ms: TtlMs | None = None
-    attributes: Attributes | None = None
-    deduplication_id: DeduplicationId | None = None
-    deduplication_window_ms: WindowMs | None = None
-    group: Group | None = None
-    max_attempts: MaxAttempts | None = None
-    dead_letter_queue: DeadLetterQueue | None = None
 
 
 class NewMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

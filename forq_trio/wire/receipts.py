@@ -7,9 +7,10 @@ from msgspec import Meta, Struct
 
 from forq_trio.model import limits
 from forq_trio.model.errors import CallerError, MalformedReceipt, ReceiptNotCurrent
+from forq_trio.model.messages import Delivery
 from forq_trio.model.values import LEFT_OUT, EpochMs, bounded, up_to
 from forq_trio.wire.errors import Explanation
-from forq_trio.wire.messages import Delivery, LeaseMs
+from forq_trio.wire.messages import LeaseMs
 
 Receipts = Annotated[
     list[Annotated[str, Meta(description="Proof of a delivery. Opaque; names its message.")]],

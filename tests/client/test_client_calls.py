@@ -3,7 +3,7 @@
 import inspect
 import re
 import time
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -29,7 +29,7 @@ from forq_trio import (
 from forq_trio.client.errors import error_of
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.http.forq_api.codes import CODES
-from forq_trio.wire import messages, queues
+from forq_trio.wire import queues
 from support.fake_transport import answer_of
 from support.settings import EVERYTHING
 
@@ -150,7 +150,8 @@ def test_options_that_do_not_exist(call: Call, queue: str):
 
 def test_options_are_the_members_of_what_is_sent():
     assert NewMessage.__struct_fields__[1:] == tuple(MessageOptions.__annotations__)
-    assert NewMessage.__struct_fields__ == messages.NewMessage.__struct_fields__
+    sent = get_type_hints(NewMessage)
+    assert get_type_hints(MessageOptions) == {name: sent[name] for name in NewMessage.__struct_fields__[1:]}
     assert tuple(SettingsOptions.__annotations__) == queues.SettingsChange.__struct_fields__
 
 

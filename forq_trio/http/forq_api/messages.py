@@ -12,8 +12,9 @@ from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
+from forq_trio.model.messages import Delivery
 from forq_trio.wire.errors import RECEIPT_HEADER
-from forq_trio.wire.messages import Delivery, NextMessage, ReceivedMessage, ReceiveRequest
+from forq_trio.wire.messages import NextMessage, ReceivedMessage, ReceiveRequest
 
 _RECEIPT = RECEIPT_HEADER.lower().encode()
 _NEXT = ReceiveRequest(wait_ms=limits.WAIT_MS_MAX)

@@ -20,7 +20,6 @@ from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import NewMessage
-from forq_trio.wire import messages as message_wire
 from forq_trio.wire import publishing as wire
 from forq_trio.wire.export import ExportedMessage
 
@@ -41,7 +40,7 @@ STAGE_PAGE = Operation(
     description="The body has a message a line, at most 10,000 lines and 4 MiB, stored all or none. A page "
     "that is there already is ignored, and answered like the first time. A stage ends by itself a day after its last "
     "page.",
-    body=message_wire.NewMessage,
+    body=NewMessage,
     body_type=NDJSON,
     answers=(Answer(200, "The page is stored durably.", wire.Staged),),
     codes=(

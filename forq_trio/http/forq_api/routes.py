@@ -22,12 +22,11 @@ from forq_trio.http.router import Answer, Endpoint, MakeRoute, Operation, Parame
 from forq_trio.jobs.backup import Backups
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.messages import MessageInfo
+from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
 from forq_trio.wire.messages import (
     MessageList,
-    NewMessage,
     NewMessages,
     NextMessage,
     ReceivedMessages,

@@ -19,8 +19,8 @@ from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.model import limits
-from forq_trio.model import messages as model
-from forq_trio.wire.messages import NewMessage, NewMessages, SendResult
+from forq_trio.model.messages import NewMessage
+from forq_trio.wire.messages import NewMessages, SendResult
 
 FORQS_MEMBERS = frozenset({"content", "processAfter"})
 _TOO_LONG = "of at most length"
@@ -63,25 +63,25 @@ _read_forqs_message = BodyReader(_ForqsMessage)
 _read_our_members = BodyReader(_OurMembers)
 
 
-def read_message(body: bytes) -> model.NewMessage:
+def read_message(body: bytes) -> NewMessage:
     """The message of a body. Raises Refused."""
     try:
         return read_our_message(body)
     except Refused:
         if all(value is UNSET for value in astuple(_read_our_members(body))):
             sent = _read_forqs_message(body)
-            return model.NewMessage(sent.content, sent.process_after)
+            return NewMessage(sent.content, sent.process_after)
         raise
 
 
-def read_our_message(raw: bytes | Raw) -> model.NewMessage:
+def read_our_message(raw: bytes | Raw) -> NewMessage:
     """The message, which may have our members and no others. Raises Refused."""
     if len(raw) > limits.READ_SLICE_BYTES:
         _check_attributes(raw)
     return _read_message(raw)
 
 
-async def read_messages(body: bytes) -> list[model.NewMessage | SendResult]:
+async def read_messages(body: bytes) -> list[NewMessage | SendResult]:
     """The messages of a batch; for an invalid one its result. A short batch without any is decoded at once.
 
     Raises Refused for a body that is no batch.
@@ -91,7 +91,7 @@ async def read_messages(body: bytes) -> list[model.NewMessage | SendResult]:
             return list(_read_messages(body).messages)
         except Refused:
             pass  # each entry is read alone
-    entries: list[model.NewMessage | SendResult] = []
+    entries: list[NewMessage | SendResult] = []
     turn = Turn()
     for raw in split_messages(body):
         await turn.read(len(raw))
@@ -130,7 +130,7 @@ def refused_result(refusal: Refused) -> SendResult:
     return SendResult(code=view.code, field=view.field, message=view.message)
 
 
-def _read_entry(raw: Raw) -> model.NewMessage | SendResult:
+def _read_entry(raw: Raw) -> NewMessage | SendResult:
     try:
         return read_our_message(raw)
     except Refused as refusal:
