@@ -88,6 +88,9 @@ if TYPE_CHECKING:
     from forq_trio.model.errors import TooManyTokens as TooManyTokens
     from forq_trio.model.errors import TooManyWrongKeys as TooManyWrongKeys
     from forq_trio.model.errors import WrongKey as WrongKey
+    from forq_trio.model.events import MessageEvent as MessageEvent
+    from forq_trio.model.history import FinishedMessage as FinishedMessage
+    from forq_trio.model.history import FinishedPage as FinishedPage
     from forq_trio.model.messages import Delivery as Delivery
     from forq_trio.model.messages import Failure as Failure
     from forq_trio.model.messages import MessageInfo as MessageInfo
@@ -114,15 +117,12 @@ if TYPE_CHECKING:
     from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
     from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
-    from forq_trio.wire.events import EventPage as EventPage
-    from forq_trio.wire.events import EventRange as EventRange
-    from forq_trio.wire.events import MessageEvent as MessageEvent
     from forq_trio.wire.export import ExportedMessage as ExportedMessage
-    from forq_trio.wire.history import FinishedMessage as FinishedMessage
-    from forq_trio.wire.history import FinishedPage as FinishedPage
-    from forq_trio.wire.history import HistoryFilter as HistoryFilter
-    from forq_trio.wire.history import HistoryPage as HistoryPage
-    from forq_trio.wire.history import HistoryRange as HistoryRange
+    from forq_trio.wire.logs import EventPage as EventPage
+    from forq_trio.wire.logs import EventRange as EventRange
+    from forq_trio.wire.logs import HistoryFilter as HistoryFilter
+    from forq_trio.wire.logs import HistoryPage as HistoryPage
+    from forq_trio.wire.logs import HistoryRange as HistoryRange
     from forq_trio.wire.publishing import AppPage as AppPage
     from forq_trio.wire.publishing import ExportPage as ExportPage
     from forq_trio.wire.publishing import ExportPartitions as ExportPartitions
@@ -172,8 +172,9 @@ _NAMES = {
     "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",
     "wire.dead_letters": "AppliedFilter DeadLetterFilter MoveResult RedriveInfo",
     "wire.export": "ExportedMessage",
-    "wire.history": "FinishedMessage FinishedPage HistoryFilter HistoryPage HistoryRange",
-    "wire.events": "EventPage EventRange MessageEvent",
+    "model.events": "MessageEvent",
+    "model.history": "FinishedMessage FinishedPage",
+    "wire.logs": "EventPage EventRange HistoryFilter HistoryPage HistoryRange",
     "wire.publishing": "AppPage ExportPage ExportPartitions ExportRange Publication",
     "wire.queues": "QueueConfiguration QueueHealth QueueInfo",
     "wire.receipts": "ManyReceipts ReceiptResult",

@@ -18,14 +18,14 @@ from forq_trio.model.errors import (
     HistoryOff,
     MessageNotFound,
 )
-from forq_trio.model.history import FinishedMessage, FoundFinished, HistoryCounts, Outcome
+from forq_trio.model.events import MessageEvent, read_events
+from forq_trio.model.history import FinishedMessage, FinishedPage, HistoryCounts, Outcome
 from forq_trio.model.logs import Log, LogLines, LogName
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.model.searches import MessageFilter
 from forq_trio.waiters import ALL_QUEUES
-from forq_trio.wire.events import EventPage, EventRange, MessageEvent, read_lines
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.history import FinishedPage, HistoryFilter, HistoryPage, HistoryRange
+from forq_trio.wire.logs import EventPage, EventRange, HistoryFilter, HistoryPage, HistoryRange
 
 _decode_finished = msgspec.json.Decoder(ExportedMessage).decode_lines
 _OFF: Mapping[LogName, type[ForqError]] = {"events": EventsOff, "history": HistoryOff}
@@ -89,7 +89,7 @@ class Logs(DeadLetters):
         EventsOff where none are kept, and EventsGone where those behind `after` were removed.
         """
         page = await self.event_lines(after, until=until, limit=limit, queue=queue, wait_ms=wait_ms)
-        return EventPage(read_lines(page.lines), *page[1:])
+        return EventPage(read_events(page.lines), *page[1:])
 
     async def event_lines(
         self,
@@ -127,7 +127,7 @@ class Logs(DeadLetters):
 
         Raises InvalidQueueName, MalformedMessageId, and MessageNotFound for one that is not stored and has no event.
         """
-        return read_lines(await self.message_event_lines(queue, message_id))
+        return read_events(await self.message_event_lines(queue, message_id))
 
     async def message_event_lines(self, queue: str, message_id: str) -> bytes:
         """What `message_events` returns, as the reader made it."""
@@ -178,10 +178,9 @@ class Logs(DeadLetters):
         InvalidContent.
         """
         outcome = None if wanted is None else wanted.outcome
-        found = await self.find_finished(
+        return await self.find_finished(
             queue, self._times_of(wanted), outcome=outcome, before=before, limit=limit
         )
-        return FinishedPage(found.messages, found.searched, found.total, found.next_before)
 
     async def find_finished(
         self,
@@ -191,7 +190,7 @@ class Logs(DeadLetters):
         outcome: Outcome | None = None,
         before: int | None = None,
         limit: int = limits.SEARCH_PAGE_DEFAULT,
-    ) -> FoundFinished:
+    ) -> FinishedPage:
         """`search_history`, by times."""
         check_queue_name(queue)
         check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)

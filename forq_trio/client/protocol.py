@@ -34,11 +34,11 @@ from forq_trio.model.errors import (
     RedriveNotFound,
     TokenNotFound,
 )
+from forq_trio.model.events import read_events as read_event_lines
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
-from forq_trio.wire.events import read_lines
 from forq_trio.wire.export import ExportedMessage
-from forq_trio.wire.history import HistoryFilter, HistoryPage
+from forq_trio.wire.logs import HistoryFilter, HistoryPage
 from forq_trio.wire.messages import SendResult
 
 _encode_lines = msgspec.json.Encoder().encode_lines
@@ -248,7 +248,7 @@ def events_path(after: int, until: int | None, limit: int, queue: str | None, wa
 def read_events(answer: Answer) -> EventPage:
     """The events of an answer. Raises ForqProtocolError."""
     try:
-        events = read_lines(answer.content)
+        events = read_event_lines(answer.content)
         ids = _numbers(answer)
     except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem

@@ -5,6 +5,9 @@ Times are milliseconds since the Unix epoch, durations milliseconds.
 
 from forq_trio.model.access import Scope as Scope
 from forq_trio.model.events import EventKind as EventKind
+from forq_trio.model.events import MessageEvent as MessageEvent
+from forq_trio.model.history import FinishedMessage as FinishedMessage
+from forq_trio.model.history import FinishedPage as FinishedPage
 from forq_trio.model.messages import Delivery as Delivery
 from forq_trio.model.messages import Failure as Failure
 from forq_trio.model.messages import MessageInfo as MessageInfo
@@ -25,15 +28,12 @@ from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
 from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
 from forq_trio.wire.dead_letters import MoveResult as MoveResult
 from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
-from forq_trio.wire.events import EventPage as EventPage
-from forq_trio.wire.events import EventRange as EventRange
-from forq_trio.wire.events import MessageEvent as MessageEvent
 from forq_trio.wire.export import ExportedMessage as ExportedMessage
-from forq_trio.wire.history import FinishedMessage as FinishedMessage
-from forq_trio.wire.history import FinishedPage as FinishedPage
-from forq_trio.wire.history import HistoryFilter as HistoryFilter
-from forq_trio.wire.history import HistoryPage as HistoryPage
-from forq_trio.wire.history import HistoryRange as HistoryRange
+from forq_trio.wire.logs import EventPage as EventPage
+from forq_trio.wire.logs import EventRange as EventRange
+from forq_trio.wire.logs import HistoryFilter as HistoryFilter
+from forq_trio.wire.logs import HistoryPage as HistoryPage
+from forq_trio.wire.logs import HistoryRange as HistoryRange
 from forq_trio.wire.publishing import AppPage as AppPage
 from forq_trio.wire.publishing import ExportPage as ExportPage
 from forq_trio.wire.publishing import ExportPartitions as ExportPartitions

@@ -1,6 +1,11 @@
-"""Which kinds of lifecycle events there are."""
+"""Lifecycle events: what happened to messages, in the order of commits. In lists each is a line of NDJSON."""
 
 from typing import Literal, get_args
+
+import msgspec
+from msgspec import Struct
+
+from forq_trio.model.values import Count, EpochMs
 
 EventKind = Literal[
     "produced",
@@ -18,3 +23,32 @@ EventKind = Literal[
 ]
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 """What is stored of a kind is its place here, so the order never changes; new ones come at the end."""
+
+
+class MessageEvent(Struct, frozen=True, gc=False, rename="camel"):
+    """What happened to one message.
+
+    id: events have the ids 1, 2, 3 …, in the order of commits. at: when. queue: where the message was. attempt: the
+    delivery that it is about, 0 before the first. reason: of a nack what the consumer said; of dead_lettered failed,
+    expired or overflow; of deleted deleted_by_user, failed, overflow or dlq_full; ended_by_consumer where the consumer
+    ended its own lease. target: the queue that it went to (dead_lettered, requeued). durationMs: of delivered, for how
+    long it could have been claimed; of acked, nacked, released and lease_expired, for how long it was claimed; below 0
+    where the server's clock was set back meanwhile. bytes: of content and attributes.
+    """
+
+    id: int
+    at: EpochMs
+    kind: EventKind
+    queue: str
+    message_id: str
+    sequence: int
+    attempt: Count
+    reason: str | None
+    target: str | None
+    received_at: EpochMs
+    duration_ms: int | None
+    bytes: Count
+
+
+read_events = msgspec.json.Decoder(MessageEvent).decode_lines
+"""The events of lines. Raises MsgspecError."""

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, get_args
 from msgspec import Struct
 
 from forq_trio.model.messages import Failure
+from forq_trio.model.values import Count
 
 Outcome = Literal["acked", "discarded", "expired", "deleted", "cancelled"]
 """How a message ended: its consumer acknowledged it; it failed or was evicted, and was not moved to another queue; its
@@ -50,13 +51,13 @@ class HistoryCounts(NamedTuple):
     bytes: int = 0
 
 
-class FoundFinished(Struct, frozen=True, gc=False):
-    """A page of a search in the history of a queue, newest first; `searched` of `total` messages were looked at.
+class FinishedPage(Struct, frozen=True, rename="camel"):
+    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` ones.
 
-    next_before: the history id below which the next page begins; None when the search came to the end.
+    nextBefore: the `before` of the next page; null when all were searched.
     """
 
     messages: list[FinishedMessage]
-    searched: int
-    total: int
+    searched: Count
+    total: Count
     next_before: int | None

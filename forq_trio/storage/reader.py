@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     MessageInfo,
@@ -128,7 +128,7 @@ class Reader(Protocol):
         before: int | None,
         limit: int,
         scan_max: int,
-    ) -> FoundFinished:
+    ) -> FinishedPage:
         """The finished messages that match, newest first, with ids below `before`; reads `scan_max` at most.
 
         The filter means the reason of the history, and the time when a message ended; status and above_sequence mean

@@ -5,9 +5,8 @@ has gone. Of many the ones between the first and the latest are folded.
 from collections.abc import Sequence
 
 from forq_trio.drawing import format
-from forq_trio.model.events import EventKind
+from forq_trio.model.events import EventKind, MessageEvent
 from forq_trio.ui.timeline import Entry, Step
-from forq_trio.wire.events import MessageEvent
 
 SHOWN_MAX = 20
 _WHAT: dict[EventKind, tuple[str, str]] = {

@@ -7,7 +7,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.fingerprints import alike
-from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.history import end_of_page
@@ -68,7 +68,7 @@ def find(
     before: int | None,
     limit: int,
     scan_max: int,
-) -> FoundFinished:
+) -> FinishedPage:
     whole = [message for message in reversed(state.history.values()) if message.queue == queue]
     rest = [message for message in whole if before is None or message.history_id < before]
     found: list[FinishedMessage] = []
@@ -82,7 +82,7 @@ def find(
         if matches:
             found.append(message)
     more = 0 < searched < len(rest)
-    return FoundFinished(found, searched, len(whole), rest[searched - 1].history_id if more else None)
+    return FinishedPage(found, searched, len(whole), rest[searched - 1].history_id if more else None)
 
 
 def _matches(message: FinishedMessage, wanted: MessageFilter) -> bool:

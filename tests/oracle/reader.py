@@ -10,7 +10,7 @@ import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.fingerprints import alike, fingerprint
-from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     MessageInfo,
@@ -225,7 +225,7 @@ class MemoryReader:
         before: int | None,
         limit: int,
         scan_max: int,
-    ) -> FoundFinished:
+    ) -> FinishedPage:
         return history_reader.find(self._committed(), queue, wanted, outcome, before, limit, scan_max)
 
     def finished(self, queue: str, message_id: str) -> FinishedMessage | None:

@@ -12,7 +12,8 @@ from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.wire import events as wire
+from forq_trio.model.events import MessageEvent, read_events
+from forq_trio.wire.logs import EventRange
 
 _TAG = "Events"
 _encode = msgspec.json.Encoder().encode
@@ -34,7 +35,7 @@ LIST_EVENTS = Operation(
             {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": 0},
         ),
     ),
-    answers=(Answer(200, "The events, one a line.", wire.MessageEvent, content_type=NDJSON),),
+    answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
     codes=(
         codes.QUEUE_NAME_INVALID,
         codes.OUT_OF_RANGE,
@@ -49,7 +50,7 @@ SHOW_RANGE = Operation(
     name="showEventRange",
     tag=_TAG,
     summary="Which events are kept",
-    answers=(Answer(200, "The ids of the oldest and the newest one.", wire.EventRange),),
+    answers=(Answer(200, "The ids of the oldest and the newest one.", EventRange),),
     codes=(codes.INTERNAL,),
 )
 LIST_OF_MESSAGE = Operation(
@@ -57,7 +58,7 @@ LIST_OF_MESSAGE = Operation(
     tag=_TAG,
     summary="What happened to one message, also to one that has gone",
     description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
-    answers=(Answer(200, "The events.", list[wire.MessageEvent]),),
+    answers=(Answer(200, "The events.", list[MessageEvent]),),
     codes=(codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
 )
 
@@ -90,8 +91,8 @@ class EventEndpoints:
         lines = (await self._broker.message_event_lines(queue, message_id)).splitlines(keepends=True)
         principal = request.principal
         if principal.token is not None:
-            lines = [line for line in lines if principal.may(Scope.BROWSE, wire.read_lines(line)[0].queue)]
-        return Response(200, wire.json_list(lines))
+            lines = [line for line in lines if principal.may(Scope.BROWSE, read_events(line)[0].queue)]
+        return Response(200, b"[" + b",".join(lines) + b"]")
 
 
 def event_routes(route: MakeRoute, broker: Broker) -> list[Route]:

@@ -14,10 +14,10 @@ from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.history import OUTCOMES, FinishedMessage, Outcome
-from forq_trio.wire import history as wire
+from forq_trio.model.history import OUTCOMES, FinishedMessage, FinishedPage, Outcome
 from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
 from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.logs import HistoryFilter, HistoryRange
 from forq_trio.wire.queues import Purged
 
 _TAG = "History"
@@ -50,7 +50,7 @@ RANGE = Operation(
     name="showHistoryRange",
     tag=_TAG,
     summary="Which history ids are kept",
-    answers=(Answer(200, "Whether the history is on, and its first and last id.", wire.HistoryRange),),
+    answers=(Answer(200, "Whether the history is on, and its first and last id.", HistoryRange),),
     codes=(codes.INTERNAL,),
 )
 SEARCH = Operation(
@@ -65,7 +65,7 @@ SEARCH = Operation(
         Parameter("before", "query", "Only those with a history id below this.", {**ID, "minimum": 1}),
         limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
     ),
-    answers=(Answer(200, "Those that match.", wire.FinishedPage),),
+    answers=(Answer(200, "Those that match.", FinishedPage),),
     codes=(
         *codes.READER,
         codes.QUEUE_NAME_INVALID,
@@ -118,7 +118,7 @@ class HistoryEndpoints:
         """A page of finished messages that match, newest first, and how far the search came."""
         outcomes: dict[str, Outcome | None] = {outcome: outcome for outcome in OUTCOMES}
         outcome = query_choice(request.query, "outcome", outcomes, None, codes.OUTCOME_INVALID)
-        wanted = wire.HistoryFilter(**msgspec.structs.asdict(filter_in_query(request.query)), outcome=outcome)
+        wanted = HistoryFilter(**msgspec.structs.asdict(filter_in_query(request.query)), outcome=outcome)
         before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
         limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)

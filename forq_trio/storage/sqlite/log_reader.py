@@ -5,7 +5,7 @@ from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.history import end_of_page
@@ -70,7 +70,7 @@ def find(
     before: int | None,
     limit: int,
     scan_max: int,
-) -> FoundFinished:
+) -> FinishedPage:
     """See `Reader.find_finished`; in a snapshot."""
     start = limits.SEQUENCE_MAX if before is None else before
     attributes = write_attributes(wanted.attributes)
@@ -99,7 +99,7 @@ def find(
     ((searched, last),) = query("scanned_finished", queue, start, end, scan_max)
     ((total,),) = query("count_finished", queue)
     more = last is not None and query("finished_below", queue, last)[0][0] is not None
-    return FoundFinished(messages, searched, total or 0, last if more else None)
+    return FinishedPage(messages, searched, total or 0, last if more else None)
 
 
 def read_one(query: Query, queue: str, message_id: str) -> FinishedMessage | None:

@@ -10,7 +10,7 @@ import apsw
 from forq_trio.model import limits
 from forq_trio.model.errors import ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.fingerprints import fingerprint_key
-from forq_trio.model.history import FinishedMessage, FoundFinished, Outcome
+from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
@@ -226,7 +226,7 @@ class SqliteReader:
         before: int | None,
         limit: int,
         scan_max: int,
-    ) -> FoundFinished:
+    ) -> FinishedPage:
         with self._snapshot():
             return log_reader.find(self._query, queue, wanted, outcome, before, limit, scan_max)
 

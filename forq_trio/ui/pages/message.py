@@ -9,6 +9,7 @@ from quart import Blueprint, Response, request
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import MalformedMessageId, MessageNotFound
+from forq_trio.model.events import MessageEvent
 from forq_trio.model.messages import MessageInfo
 from forq_trio.ui import content, timeline
 from forq_trio.ui.cells import Cells
@@ -17,7 +18,6 @@ from forq_trio.ui.event_timeline import event_timeline, is_whole
 from forq_trio.ui.pages.message_actions import add_actions
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
-from forq_trio.wire.events import MessageEvent
 
 _FILE_POLICY = "default-src 'none'; sandbox"
 

@@ -2,9 +2,8 @@
 
 from typing import get_args
 
-from forq_trio.model.events import EventKind
+from forq_trio.model.events import EventKind, MessageEvent
 from forq_trio.ui.event_timeline import SHOWN_MAX, event_timeline, is_whole
-from forq_trio.wire.events import MessageEvent
 
 
 def event(number: int, kind: EventKind, **more) -> MessageEvent:

@@ -1,30 +1,46 @@
-"""The history of finished messages: pages for programs, searches for people."""
+"""The two logs as programs read them: their ranges, pages, and what a search in the history may ask for."""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from forq_trio.model import history as model
-from forq_trio.model.history import FinishedMessage as FinishedMessage
-from forq_trio.model.values import Count
+from forq_trio.model import history
+from forq_trio.model.events import MessageEvent
 from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.export import ExportedMessage
 
-Outcome = Annotated[model.Outcome, Meta(description="How the message ended.")]
+Outcome = Annotated[history.Outcome, Meta(description="How the message ended.")]
 
 
-class HistoryRange(Struct, frozen=True, rename="camel"):
-    """The history ids that are kept, from `first` to `last`, except those of queues whose history was purged.
-
-    enabled: whether messages that end now are kept. first: last + 1 where none is kept.
-    """
+class LogRange(Struct, frozen=True, gc=False):
+    """What is kept of a log: ids from `first` to `last`. enabled: what happens now is added."""
 
     enabled: bool
     first: int
     last: int
 
 
-class HistoryPage(Struct, frozen=True, rename="camel"):
+class EventRange(LogRange, frozen=True, gc=False):
+    """Whether new events are kept, and the ids of the oldest and the newest one; first is last + 1 where none is."""
+
+
+class HistoryRange(LogRange, frozen=True, gc=False):
+    """The history ids that are kept, from `first` to `last`, except those of queues whose history was purged.
+
+    enabled: whether messages that end now are kept. first: last + 1 where none is kept.
+    """
+
+
+class EventPage(Struct, frozen=True, gc=False):
+    """Events, oldest first. next: pass it as `after` to go on. first, last: the ids of the events that are kept."""
+
+    events: list[MessageEvent]
+    next: int
+    first: int
+    last: int
+
+
+class HistoryPage(Struct, frozen=True, gc=False):
     """Finished messages, oldest first. next: the `after` of the next page. first, last: as in HistoryRange."""
 
     messages: list[ExportedMessage]
@@ -44,15 +60,3 @@ class HistoryFilter(
     """
 
     outcome: Outcome | None = None
-
-
-class FinishedPage(Struct, frozen=True, rename="camel"):
-    """The messages of the page that match, newest first, after reading `searched` of the queue's `total` ones.
-
-    nextBefore: the `before` of the next page; null when all were searched.
-    """
-
-    messages: list[FinishedMessage]
-    searched: Count
-    total: Count
-    next_before: int | None
