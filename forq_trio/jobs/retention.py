@@ -2,7 +2,7 @@
 
 Too many bytes are noticed with the commit that stores them: the sums are known without a query. Then the job removes
 them step by step, between which others are served; the further they are above the bound, the longer is a step
-(`rules.retention_steps`), so that more go than come.
+(`retention_steps`), so that more go than come.
 
 While sends are refused because the disk is full, acks and claims go on, and each stores an event. So events may have no
 more bytes then than when the refusals began: the oldest go, and new ones use their pages.

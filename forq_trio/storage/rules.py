@@ -366,17 +366,3 @@ def number_of_last(lines: bytes, member: str) -> int:
     """The number that the last of these lines of JSON has as `member`."""
     number: int = msgspec.json.decode(lines[lines.rfind(b"\n", 0, -1) + 1 :])[member]
     return number
-
-
-def believable_until(before_ms: int, now_ms: int) -> int:
-    """The latest date that retention by age believes: as far ahead as it keeps what is behind, or a day.
-
-    While a clock was far ahead, what happened got dates that would keep everything after it from ageing out.
-    """
-    return max(now_ms, before_ms) + max(now_ms - before_ms, limits.DAY_MS)
-
-
-def retention_steps(kept_bytes: int, bytes_max: int) -> int:
-    """How many steps one command that trims events or the history takes: more, the further the bound is passed."""
-    excess = max(0, kept_bytes - bytes_max)
-    return min(1 + excess * limits.RETENTION_SLACK_SHARE // max(1, bytes_max), limits.RETENTION_STEPS_MAX)

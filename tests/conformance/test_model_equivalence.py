@@ -26,7 +26,7 @@ from forq_trio.model.messages import (
     Delivery,
 )
 from forq_trio.storage.engine import ACKED, CLEANED_UP, PRODUCED, EngineSettings
-from forq_trio.storage.lifecycle import event_bytes
+from forq_trio.storage.logs import event_bytes
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from oracle.engine import MemoryEngine
 from support.batches import read_events

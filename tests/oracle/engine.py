@@ -127,7 +127,7 @@ class MemoryEngine:
             failed_queued=tx.failed_queued,
             woken=tx.woken,
             durations=tx.durations,
-            logged={event.queue for event in tx.state.events if event.id > tx.last_event_before},
+            logged={event.queue for event, _ in tx.state.events if event.id > tx.last_event_before},
         )
 
     def commit(self) -> bool:

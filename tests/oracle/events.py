@@ -1,31 +1,28 @@
 """The reference engine: lifecycle events, read and removed."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Removed, TrimEvents
-from forq_trio.model.events import KINDS
+from forq_trio.model.events import MessageEvent
 from forq_trio.model.logs import LogLines
-from forq_trio.storage.lifecycle import LoggedEvent
-from forq_trio.storage.rules import believable_until, retention_steps
+from forq_trio.storage.logs import believable_until, retention_steps
 from oracle.state import State
 from oracle.transaction import Transaction
 
 
 def trim(tx: Transaction, command: TrimEvents) -> Removed:
     """Events of this batch are written at its end: they neither count nor go."""
-    written = [event for event in tx.state.events if event.id <= tx.last_event_before]
+    written = [each for each in tx.state.events if each.event.id <= tx.last_event_before]
     new = tx.state.events[len(written) :]
     end = new[0].total if new else tx.state.events_end
     removed = 0
     believable = believable_until(command.before_ms, tx.now_ms)
     kept_bytes = end - written[0].total if written else 0
     bound = limits.EVENTS_TRIMMED_MAX * retention_steps(kept_bytes, command.bytes_max)
-    for event in written[:-1]:
+    for event, total in written[:-1]:
         if removed == bound or not (
-            not command.before_ms <= event.at <= believable or end - event.total > command.bytes_max
+            not command.before_ms <= event.at <= believable or end - total > command.bytes_max
         ):
             break
         removed += 1
@@ -38,7 +35,7 @@ def read_page(state: State, after: int, until: int | None, limit: int, queue: st
     start = max(after, first - 1)
     stop = min(last, last if until is None else until, start + limits.EVENTS_SCAN_MAX)
     lines: list[bytes] = []
-    for event in state.events:
+    for event, _ in state.events:
         if not start < event.id <= stop or queue not in (None, event.queue):
             continue
         line = _line(event)
@@ -54,25 +51,11 @@ def read_page(state: State, after: int, until: int | None, limit: int, queue: st
 
 
 def of_message(state: State, queue: str, message_id: str) -> bytes:
-    found = [event for event in state.events if event.message_id == message_id]
+    found = [event for event, _ in state.events if event.message_id == message_id]
     if not any(queue in (event.queue, event.target) for event in found):
         return b""
     return b"".join(map(_line, found[-limits.MESSAGE_EVENTS_MAX :]))
 
 
-def _line(event: LoggedEvent) -> bytes:
-    members: Sequence[tuple[str, object]] = (
-        ("id", event.id),
-        ("at", event.at),
-        ("kind", KINDS[event.kind]),
-        ("queue", event.queue),
-        ("messageId", event.message_id),
-        ("sequence", event.sequence),
-        ("attempt", event.attempt),
-        ("reason", event.reason),
-        ("target", event.target),
-        ("receivedAt", event.received_at),
-        ("durationMs", event.duration_ms),
-        ("bytes", event.bytes),
-    )
-    return msgspec.json.encode(dict(members)) + b"\n"
+def _line(event: MessageEvent) -> bytes:
+    return msgspec.json.encode(event) + b"\n"

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimHistory
 from forq_trio.model.history import FinishedMessage
-from forq_trio.storage.history import one_step, outlived
-from forq_trio.storage.rules import retention_steps
+from forq_trio.storage.logs import one_step, outlived, retention_steps
 from oracle.transaction import Transaction
 
 

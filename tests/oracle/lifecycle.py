@@ -1,8 +1,9 @@
-"""The reference engine: how a change becomes a lifecycle event (see storage/lifecycle.py)."""
+"""The reference engine: how a change becomes a lifecycle event (see storage/logs.py)."""
 
+from forq_trio.model.events import MessageEvent
 from forq_trio.storage.engine import CONSUMED
-from forq_trio.storage.lifecycle import TIMED, LoggedEvent, event_bytes, kind_and_reason
-from oracle.state import Row, State
+from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
+from oracle.state import Row, State, StoredEvent
 
 
 def log(
@@ -20,7 +21,7 @@ def log(
         duration_ms = at - max(row.process_after, row.received_at)
     elif change in TIMED and row.processing_started_at is not None:
         duration_ms = at - row.processing_started_at
-    event = LoggedEvent(
+    event = MessageEvent(
         id=state.event_log.last + 1,
         at=at,
         kind=kind,
@@ -33,7 +34,6 @@ def log(
         received_at=row.received_at,
         duration_ms=duration_ms,
         bytes=row.bytes,
-        total=state.events_end,
     )
-    state.events.append(event)
+    state.events.append(StoredEvent(event, state.events_end))
     state.events_end += event_bytes(event.queue, event.reason, event.target)

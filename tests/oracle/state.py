@@ -11,6 +11,7 @@ import msgspec
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.consumers import Consumer
+from forq_trio.model.events import MessageEvent
 from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
 from forq_trio.model.logs import Log, LogName
 from forq_trio.model.messages import (
@@ -28,7 +29,6 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.searches import MessageRow
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.lifecycle import LoggedEvent
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from oracle.stages import StoredStage, staging_of
@@ -145,6 +145,13 @@ class Page(NamedTuple):
     body: bytes
 
 
+class StoredEvent(NamedTuple):
+    """total: the bytes of all events before this one, since the first."""
+
+    event: MessageEvent
+    total: int
+
+
 @dataclass
 class State:
     """Everything that is stored, and the notes for the next batch.
@@ -180,7 +187,7 @@ class State:
     forgotten_numbers: dict[str, int] = field(default_factory=dict)
     forgotten_number: int = 0
     pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
-    events: list[LoggedEvent] = field(default_factory=list)
+    events: list[StoredEvent] = field(default_factory=list)
     events_end: int = 0
     grouped: set[str] = field(default_factory=set)
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -231,7 +238,7 @@ class State:
         if not self.events:
             return Log(self.defaults.events)
         first, last = self.events[0], self.events[-1]
-        return Log(self.defaults.events, first.id, last.id, first.total, self.events_end)
+        return Log(self.defaults.events, first.event.id, last.event.id, first.total, self.events_end)
 
     @property
     def history_log(self) -> Log:

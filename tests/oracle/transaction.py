@@ -18,7 +18,7 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS, QueueRules
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Allowances
 from forq_trio.storage.engine import Event
-from forq_trio.storage.history import outcome_of
+from forq_trio.storage.logs import outcome_of
 from forq_trio.storage.rules import Returned
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 from oracle.lifecycle import log

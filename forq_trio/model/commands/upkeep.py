@@ -48,7 +48,7 @@ class PurgeHistory(Command[Purged], frozen=True, gc=False):
 
 
 class TrimHistory(Command[Removed], frozen=True, gc=False):
-    """Remove the oldest finished messages, as many as `rules.retention_steps` take: those that ended before
+    """Remove the oldest finished messages, as many as `retention_steps` take: those that ended before
     `finished_before` (epoch ms), and those beyond `bytes_max` bytes of content and attributes in all.
     """
 
@@ -59,7 +59,7 @@ class TrimHistory(Command[Removed], frozen=True, gc=False):
 
 
 class TrimEvents(Command[Removed], frozen=True, gc=False):
-    """Remove the oldest lifecycle events, `rules.retention_steps` times EVENTS_TRIMMED_MAX, and never the newest one.
+    """Remove the oldest lifecycle events, `retention_steps` times EVENTS_TRIMMED_MAX, and never the newest one.
 
     Those that happened before `before_ms` (epoch ms), and as many as are more than `bytes_max` bytes. Only a beginning
     of the log is removed: it ends at the first event that is to stay.

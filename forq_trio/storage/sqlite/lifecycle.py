@@ -1,11 +1,12 @@
-"""Lifecycle events of one batch: noted by `Transaction.transition`, written at its end (see storage/lifecycle.py)."""
+"""Lifecycle events of one batch: noted by `Transaction.transition`, written at its end (see storage/logs.py)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from forq_trio.model.events import KINDS
 from forq_trio.model.logs import Log
 from forq_trio.storage.engine import CONSUMED, PRODUCED
-from forq_trio.storage.lifecycle import TIMED, event_bytes, kind_and_reason
+from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
 from forq_trio.storage.sqlite.row import Row
 
 Noted = list[tuple[Any, ...]]
@@ -29,7 +30,7 @@ def note(
     found = kind_and_reason(change, reason, nack_reason)
     if found is None:
         return
-    kind, why = found
+    kind, why = _NUMBERS[found[0]], found[1]
     if change == PRODUCED:
         noted += [
             (at, kind, queue, row[0], row[1], 0, None, None, at, None, row[_SENT_BYTES]) for row in messages
@@ -41,6 +42,8 @@ def note(
         noted += [_changed(at, kind, queue, row, why, target, is_timed) for row in messages]
 
 
+_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+"""What is stored of each kind."""
 LOGGED_QUEUE = 2
 """Where an event that is noted has its queue."""
 _SENT_BYTES = 8

@@ -18,7 +18,7 @@ from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.apps import shares_with
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.lifecycle import event_bytes
+from forq_trio.storage.logs import event_bytes
 from forq_trio.storage.sqlite.cache import Cache, QueueHistory
 from forq_trio.storage.sqlite.operations.consumers import read_consumer
 from forq_trio.storage.sqlite.operations.redrives import read_task

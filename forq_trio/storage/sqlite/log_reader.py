@@ -8,7 +8,7 @@ from forq_trio.model.fingerprints import fingerprint_key
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.searches import MessageFilter
-from forq_trio.storage.history import end_of_page
+from forq_trio.storage.logs import end_of_page
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from forq_trio.storage.sqlite.row import read_attributes, read_failures, shown, write_attributes
 

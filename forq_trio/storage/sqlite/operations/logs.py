@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Purged, PurgeHistory, Removed, TrimEvents, TrimHistory
-from forq_trio.storage.history import one_step, outcome_of, outlived
-from forq_trio.storage.rules import believable_until, retention_steps
+from forq_trio.storage.logs import believable_until, one_step, outcome_of, outlived, retention_steps
 from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import Transaction
 

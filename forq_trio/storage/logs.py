@@ -1,0 +1,142 @@
+"""What all engines decide alike about the two logs: what is noted of a change, and what a step of a trim removes.
+
+Lifecycle events: one for each change of a message that somebody may want to know of, kept in the order of commits.
+Both engines derive them from `transition` and from nothing else. Ids are 1, 2, 3 … without a gap: a batch that is
+rolled back used none. The newest event is never removed, so that no id is given out twice. An event says nothing of a
+content but its size.
+
+The history of a queue is only ever shortened at its old end: by retention, oldest first whatever the queue, and by a
+purge of the queue's own history. Ids are never used twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from forq_trio.model import limits
+from forq_trio.model.events import EventKind
+from forq_trio.model.history import Outcome
+from forq_trio.storage.engine import (
+    ACKED,
+    CLEANED_UP,
+    CONSUMED,
+    MOVED_TO_DLQ,
+    NACKED,
+    PRODUCED,
+    RELEASED,
+    REQUEUED,
+    STALE_RECOVERED,
+)
+from forq_trio.storage.transitions import EXTENDED, SHORTENED
+
+ENDED_BY_CONSUMER = "ended_by_consumer"
+"""The reason of a lease_expired where the consumer ended its own lease."""
+
+_KIND_OF: Mapping[str, EventKind] = {
+    PRODUCED: "produced",
+    CONSUMED: "delivered",
+    ACKED: "acked",
+    NACKED: "nacked",
+    RELEASED: "released",
+    EXTENDED: "extended",
+    SHORTENED: "lease_expired",
+    STALE_RECOVERED: "lease_expired",
+    MOVED_TO_DLQ: "dead_lettered",
+    REQUEUED: "requeued",
+    CLEANED_UP: "deleted",
+}
+"""By change; PROMOTED, HELD_BACK and UNHELD have none."""
+_KIND_ENDED: Mapping[str, EventKind] = {"expired": "expired", "cancelled": "cancelled"}
+"""By the reason of a clean-up: of those that have a kind of their own."""
+_OUTCOMES: dict[str, Outcome] = {"expired": "expired", "deleted_by_user": "deleted", "cancelled": "cancelled"}
+"""By the reason of a clean-up; the others are discarded."""
+TIMED = frozenset((ACKED, NACKED, RELEASED, SHORTENED, STALE_RECOVERED))
+"""The changes that end a claim: their events say how long it lasted."""
+
+_ROW_BYTES = 128
+
+
+def kind_and_reason(change: str, reason: str, nack_reason: str | None) -> tuple[EventKind, str | None] | None:
+    """The kind of the event of a change, and its reason; None for a change without one.
+
+    reason: of the counted event, "" for none. nack_reason: what the consumer said of a nack.
+    """
+    kind = _KIND_OF.get(change)
+    if kind is None:
+        return None
+    if change == CLEANED_UP and reason in _KIND_ENDED:
+        return _KIND_ENDED[reason], None
+    if change == SHORTENED:
+        return kind, ENDED_BY_CONSUMER
+    return kind, nack_reason if change == NACKED else reason or None
+
+
+def event_bytes(queue: str, reason: str | None, target: str | None) -> int:
+    """About how many bytes an event takes in a file, with its index."""
+    return _ROW_BYTES + len(queue) + (len(reason) if reason else 0) + (len(target) if target else 0)
+
+
+def outcome_of(change: str, event_reason: str) -> tuple[Outcome, str | None]:
+    """How a message ended that goes for good, and why it was discarded. change: ACKED or CLEANED_UP."""
+    if change == ACKED:
+        return "acked", None
+    outcome = _OUTCOMES.get(event_reason, "discarded")
+    return outcome, event_reason if outcome == "discarded" else None
+
+
+class Kept(Protocol):
+    """What a step looks at."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def finished_at(self) -> int: ...
+
+
+KeptT = TypeVar("KeptT", bound=Kept)
+
+
+def one_step(kept: Sequence[KeptT], steps: int = 1) -> Sequence[KeptT]:
+    """The first of these messages, as many as so many steps remove; at least one if there is one."""
+    first, size = kept[: steps * limits.HISTORY_STEP_MESSAGES], 0
+    for index, message in enumerate(first):
+        if size >= steps * limits.HISTORY_STEP_BYTES:
+            return kept[:index]
+        size += message.bytes
+    return first
+
+
+def outlived(
+    kept: Sequence[KeptT], finished_before: int, size: int, bytes_max: int, now_ms: int
+) -> Sequence[KeptT]:
+    """The first of these messages that retention removes: too old, or too many bytes with the later ones.
+
+    kept: the oldest messages, oldest first. size: the bytes of all that are kept.
+    """
+    believable = believable_until(finished_before, now_ms)
+    for index, message in enumerate(kept):
+        if finished_before <= message.finished_at <= believable and size <= bytes_max:
+            return kept[:index]
+        size -= message.bytes
+    return kept
+
+
+def end_of_page(last: int, following: int | None, until: int) -> int:
+    """The `next` of a page of the history: its last id, or (where nothing follows up to there) that of its span.
+
+    following: the id of the message after the page, None for none.
+    """
+    return max(last, until) if following is None or following > until else last
+
+
+def believable_until(before_ms: int, now_ms: int) -> int:
+    """The latest date that retention by age believes: as far ahead as it keeps what is behind, or a day.
+
+    While a clock was far ahead, what happened got dates that would keep everything after it from ageing out.
+    """
+    return max(now_ms, before_ms) + max(now_ms - before_ms, limits.DAY_MS)
+
+
+def retention_steps(kept_bytes: int, bytes_max: int) -> int:
+    """How many steps one command that trims events or the history takes: more, the further the bound is passed."""
+    excess = max(0, kept_bytes - bytes_max)
+    return min(1 + excess * limits.RETENTION_SLACK_SHARE // max(1, bytes_max), limits.RETENTION_STEPS_MAX)
