@@ -162,7 +162,7 @@ class Side:
             case tuple():
                 return tuple(self._take(queue, each) for each in outcome)
             case Exception():
-                return type(outcome)
+                return type(outcome), str(outcome)
             case _:
                 return outcome
 

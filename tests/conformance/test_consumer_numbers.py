@@ -81,3 +81,17 @@ def test_a_key_has_a_share_of_the_consumers(engine, monkeypatch):
     assert do(engine, OpenConsumer("q", "b", key=narrow)).made_by == "other"
     do(engine, ForgetConsumer("q", "a"))
     assert do(engine, OpenConsumer("q", "a", key=narrow)).generation
+
+
+def test_each_page_that_is_dropped_counts_as_much_as_each_that_is_left(engine, monkeypatch):
+    monkeypatch.setattr(limits, "CONSUMER_STEP_DROPPED_MAX", 1)
+    open_k(engine)
+    send_each(engine, ["x" * 10, "x" * 20, "x" * 300, "x" * 40, "x" * 5, "x" * 6, "x" * 70])
+    size = lease(engine).open.bytes
+    settle(engine)
+    said = []
+    while (consumer := do(engine, ForgetConsumer("q", "k"))) is not None:
+        said += [(lease.messages, lease.pages, lease.bytes) for lease in consumer.dropping]
+    three = size - size // 4
+    two = three - three // 3
+    assert said == [(7, 3, three), (7, 2, two), (7, 1, two - two // 2)]

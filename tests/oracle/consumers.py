@@ -1,6 +1,11 @@
-"""The reference engine: consumers and their leases."""
+"""The reference engine: consumers and their leases.
 
-import msgspec
+Written from the docstrings of the commands and the rules in `storage/consumers.py`, whose functions it does not use.
+"""
+
+import secrets
+
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.commands import (
@@ -11,74 +16,126 @@ from forq_trio.model.commands import (
     OpenConsumer,
     SettleLease,
 )
-from forq_trio.model.consumers import Consumer, ConsumerTotals, Settling, consumer_key
-from forq_trio.model.errors import LeasesFull
+from forq_trio.model.consumers import Consumer, Settling, consumer_key
+from forq_trio.model.errors import (
+    ConsumerFenced,
+    ConsumerNotFound,
+    LeaseGone,
+    LeaseOutOfOrder,
+    LeasesFull,
+    TooManyConsumers,
+)
 from forq_trio.model.messages import LEASE_ENDED
-from forq_trio.storage import consumers as rules
 from forq_trio.storage import engine
-from forq_trio.storage.allowance import Allowance, Step
+from forq_trio.storage.allowance import Step
 from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.claim import QueueClaims
+from oracle.leases import Lease, Page, StoredConsumer
 from oracle.settle import ack_row, release_row
-from oracle.state import Page, Row
+from oracle.state import Row
 from oracle.transaction import Transaction
 
 
-def _totals(tx: Transaction) -> ConsumerTotals:
-    pages_bytes = sum(each.stored_bytes for each in tx.state.consumers.values())
-    return ConsumerTotals(pages_bytes, tx.state.forgotten_generation, tx.state.forgotten_number)
-
-
 def open_consumer(tx: Transaction, command: OpenConsumer) -> Consumer:
+    there = _find(tx, command.queue, command.name)
+    if there is None:
+        there = _made(tx, command)
     return _save(
         tx,
-        rules.opened(tx.state.consumers, _totals(tx), command, tx.now_ms, tx.state.forgotten_numbers.get),
+        replace(
+            there,
+            generation=there.generation + 1,
+            idle_ms=there.idle_ms if command.idle_ms is None else command.idle_ms,
+            opened_at=tx.now_ms,
+            used_at=tx.now_ms,
+        ),
+    )
+
+
+def _made(tx: Transaction, command: OpenConsumer) -> StoredConsumer:
+    """A new consumer, before it is opened."""
+    makers = [each.made_by for each in tx.state.consumers.values()]
+    if len(makers) >= limits.CONSUMERS_MAX:
+        raise TooManyConsumers
+    if makers.count(command.key.name) >= limits.CONSUMERS_A_KEY_MAX:
+        raise TooManyConsumers(
+            f"this key has made {limits.CONSUMERS_A_KEY_MAX} consumers, as many as one may; delete some first"
+        )
+    key = consumer_key(command.queue, command.name)
+    number = tx.state.forgotten_numbers.get(key, tx.state.forgotten_number)
+    return StoredConsumer(
+        queue=command.queue,
+        name=command.name,
+        made_by=command.key.name,
+        generation=tx.state.forgotten_generation,
+        idle_ms=limits.CONSUMER_IDLE_SECONDS_DEFAULT * limits.SECOND_MS,
+        leased=number,
+        acknowledged=number,
+        opened_at=tx.now_ms,
+        used_at=tx.now_ms,
     )
 
 
 def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
-    if tx.allowances.used_up(Step.LEASE):
-        return DEFERRED
-    consumer = _lease_page(tx, command)
-    while consumer is not DEFERRED and rules.filling(consumer) and not tx.allowances.used_up(Step.LEASE):
-        more = _lease_page(tx, command)
-        if more is DEFERRED:
+    """Add pages to a lease until it is complete, or nothing more can be leased in this batch."""
+    outcome: Consumer | Deferred = DEFERRED
+    while not tx.allowances.used_up(Step.LEASE):
+        consumer = _current(tx, command)
+        filling = _to_fill(tx, consumer, command)
+        if filling is None:
+            return consumer.told()
+        page = _next_page(tx, command, filling)
+        if page is DEFERRED:
             break
-        consumer = more
-    return consumer
+        if page is None and not filling.pages:
+            return _note_use_now_and_then(tx, consumer)
+        outcome = _add(tx, consumer, command, filling, page)
+    return outcome
 
 
-def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
-    known = tx.state.consumers
-    filling = rules.lease_to_fill(known, command, tx.now_ms)
-    if filling is None:
-        return known[consumer_key(command.queue, command.name)]
-    is_full = rules.is_full(_totals(tx))
-    if is_full:
-        evicting = rules.evicting(known)
-        if evicting is not None:
-            _drop(tx, evicting)
+def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) -> Lease | None:
+    """The lease that gets the next page; None if it can be read, and gets no more."""
+    in_turn = consumer.open
+    if in_turn is not None and in_turn.number == command.number and not in_turn.given_back:
+        return None if in_turn.complete or in_turn.how is not None else in_turn
+    if command.number in [each.number for each in consumer.kept]:
+        return None
+    if command.number <= consumer.leased:
+        raise LeaseGone
+    turn = consumer.leased + 1 if in_turn is None else in_turn.number
+    if command.number != turn:
+        raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {command.number}'s")
+    return Lease(command.number, tx.now_ms)
+
+
+def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page | Deferred | None:
+    """Lease messages for a page; None if there are none. DEFERRED: the next batch can say."""
+    if _is_full(tx):
+        if _evict(tx):
             return DEFERRED
         if not filling.pages:
             raise LeasesFull
-    rows, token = [], rules.page_token()
-    if not tx.rules(command.queue).paused and not is_full:
-        claims = QueueClaims(tx, command.queue)
-        most = min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
-        rows = claims.fill(
-            most,
-            lambda row: claims.lease(row, limits.CONSUMER_LEASE_MS, token),
-            step=Step.LEASE,
-            bytes_of=lambda row: rules.line_bytes(_line(row)),
-        )
-        if not rows and claims.open and tx.allowances.used_up(Step.FILTER):
-            return DEFERRED
-    body = encode_lines([_line(row) for row in rows])
-    if rows:
-        page = Page(token, tuple(row.seq for row in rows), body)
-        tx.state.pages[command.queue, command.name, filling.number, filling.pages] = page
-    return _save(tx, rules.with_page(known, command, filling, len(rows), len(body), tx.now_ms))
+        return None
+    if tx.rules(command.queue).paused:
+        return None
+    token = secrets.randbits(62)
+    claims = QueueClaims(tx, command.queue)
+
+    def hand_out(row: Row) -> tuple[int, bytes]:
+        leased = claims.lease(row, limits.CONSUMER_LEASE_MS, token)
+        return leased.seq, encode_lines([_line(leased)])
+
+    handed_out = claims.fill(
+        min(command.max_messages - filling.messages, limits.CONSUMER_PAGE_MESSAGES_MAX),
+        hand_out,
+        step=Step.LEASE,
+        bytes_of=lambda handed: len(handed[1]),
+    )
+    if not handed_out:
+        cut_short = claims.open and tx.allowances.used_up(Step.FILTER)
+        return DEFERRED if cut_short else None
+    return Page(token, tuple(seq for seq, _ in handed_out), b"".join(line for _, line in handed_out))
 
 
 def _line(row: Row) -> Line:
@@ -95,82 +152,194 @@ def _line(row: Row) -> Line:
     )
 
 
+def _add(
+    tx: Transaction, consumer: StoredConsumer, command: LeaseMessages, filling: Lease, page: Page | None
+) -> Consumer:
+    """Add a page to a lease. None: there were no more messages."""
+    longer = filling if page is None else replace(filling, pages=(*filling.pages, page))
+    fits_more = longer.messages < command.max_messages and longer.size < command.max_bytes
+    longer = replace(longer, complete=page is None or not fits_more)
+    return _save(tx, replace(consumer.with_lease(longer), leased=longer.number, used_at=tx.now_ms))
+
+
+def _note_use_now_and_then(tx: Transaction, consumer: StoredConsumer) -> Consumer:
+    is_noted = tx.now_ms < consumer.used_at + limits.CONSUMER_USE_SAVE_MS
+    return consumer.told() if is_noted else _save(tx, replace(consumer, used_at=tx.now_ms))
+
+
+def _is_full(tx: Transaction) -> bool:
+    leases = [lease for consumer in tx.state.consumers.values() for lease in consumer.leases]
+    return sum(lease.size for lease in leases) >= limits.CONSUMER_PAGES_BYTES_MAX
+
+
+def _evict(tx: Transaction) -> bool:
+    """Delete pages that are not needed: of a consumer that has begun, else of the one not used for longest."""
+    longest_unused = [tx.state.consumers[key] for key in sorted(tx.state.consumers)]
+    longest_unused.sort(key=lambda each: each.used_at)
+    for consumer in longest_unused:
+        if consumer.dropping:
+            _drop(tx, consumer)
+            return True
+    for consumer in longest_unused:
+        if consumer.kept:
+            _drop(tx, _without_kept(consumer, 1))
+            return True
+    return False
+
+
 def settle(tx: Transaction, command: SettleLease) -> Consumer | Deferred:
     allowance = tx.allowances.of(Step.SETTLE_LEASE)
     if allowance.used_up:
         return DEFERRED
-    consumer = rules.lease_to_settle(tx.state.consumers, command, tx.now_ms)
-    if consumer is None:
-        return tx.state.consumers[consumer_key(command.queue, command.name)]
-    while consumer.open is not None and not allowance.used_up:
-        consumer = _settle_page(tx, command, consumer, allowance)
-    return _drop(tx, consumer)
+    consumer = _current(tx, command)
+    if command.how is Settling.ACKNOWLEDGE:
+        if command.number <= consumer.acknowledged:
+            return consumer.told()
+        consumer = _acknowledging(tx, consumer, command)
+    elif consumer.open is None or consumer.open.number != command.number:
+        return consumer.told()
+    elif consumer.open.how is None:
+        if command.how is Settling.EXPIRE and not consumer.is_idle(tx.now_ms):
+            return consumer.told()
+        if command.how is Settling.RELEASE and command.generation is None:
+            consumer = replace(consumer, generation=consumer.generation + 1)
+    settling = consumer.open
+    assert settling is not None
+    how = settling.how or command.how
+    for page in settling.pages[settling.settled :]:
+        if allowance.used_up:
+            break
+        allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
+        for row in _still_leased(tx, command.queue, page):
+            allowance.charge(0, row.bytes)
+            _settle_message(tx, row, how)
+        settling = replace(settling, settled=settling.settled + 1)
+    return _drop(tx, _after_settling(consumer, replace(settling, how=how)))
 
 
-def _settle_page(tx: Transaction, command: SettleLease, consumer: Consumer, allowance: Allowance) -> Consumer:
-    assert consumer.open is not None
-    key = (command.queue, command.name, consumer.open.number, consumer.settled_pages)
-    page = tx.state.pages[key]
-    allowance.charge(limits.CONSUMER_PAGE_MESSAGES_MAX, 0)
-    for seq in page.sequences:
-        row = tx.state.rows.get(seq)
-        if row is None or row.token != page.token or row.queue != command.queue:
-            continue
-        allowance.charge(0, row.bytes)
-        match consumer.settling:
-            case Settling.RELEASE:
-                release_row(tx, row, 0)
-            case Settling.EXPIRE:
-                tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
-            case _:
-                ack_row(tx, row)
-    if consumer.being_given_back:
-        del tx.state.pages[key]
-    return rules.after_settled_page(consumer)
+def _acknowledging(tx: Transaction, consumer: StoredConsumer, command: SettleLease) -> StoredConsumer:
+    """The consumer whose open lease may be acknowledged, which is a use of it."""
+    if command.number > consumer.leased:
+        raise LeaseOutOfOrder(f"the newest lease is {consumer.leased}, not {command.number}")
+    held = consumer.open
+    if held is None or held.given_back or held.number != command.number:
+        raise LeaseGone(f"lease {command.number} was given back")
+    if not held.complete:
+        raise LeaseOutOfOrder(f"lease {command.number} is not complete")
+    return replace(consumer, used_at=tx.now_ms)
+
+
+def _still_leased(tx: Transaction, queue: str, page: Page) -> list[Row]:
+    """The messages of a page that have its receipts, and that are in its queue."""
+    rows = [tx.state.rows[seq] for seq in page.sequences if seq in tx.state.rows]
+    return [row for row in rows if row.queue == queue and row.token == page.token]
+
+
+def _settle_message(tx: Transaction, row: Row, how: Settling) -> None:
+    if how is Settling.ACKNOWLEDGE:
+        ack_row(tx, row)
+    elif how is Settling.RELEASE:
+        release_row(tx, row, 0)
+    else:
+        tx.end_lease(engine.STALE_RECOVERED, row, failures=tx.failures_with(row, LEASE_ENDED))
+
+
+def _after_settling(consumer: StoredConsumer, settling: Lease) -> StoredConsumer:
+    """The consumer after some pages of its open lease are settled, or all."""
+    if settling.settled < len(settling.pages):
+        return consumer.with_lease(settling)
+    if settling.given_back:
+        return replace(consumer, leases=consumer.leases[:-1], released_before=settling.number + 1)
+    ended = consumer.with_lease(replace(settling, ended=True))
+    ended = replace(ended, acknowledged=settling.number)
+    too_many = len(ended.kept) - limits.CONSUMER_LEASES_KEPT_MAX
+    sizes = [lease.size for lease in ended.kept]
+    too_large = sum(sum(sizes[at:]) > limits.CONSUMER_KEPT_BYTES_MAX for at in range(len(sizes)))
+    return _without_kept(ended, max(too_many, too_large, 0))
 
 
 def drop(tx: Transaction, command: DropPages) -> Consumer | None:
-    consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
+    consumer = _find(tx, command.queue, command.name)
     if consumer is None:
         return None
-    return _drop(tx, rules.without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
+    return _drop(tx, _without_kept(consumer) if consumer.is_idle(tx.now_ms) else consumer)
 
 
 def forget(tx: Transaction, command: ForgetConsumer) -> Consumer | None:
-    consumer = rules.to_forget(tx.state.consumers, command)
+    consumer = _find(tx, command.queue, command.name)
     if consumer is None:
         return None
-    consumer = _drop(tx, consumer)
-    if consumer.open is not None or consumer.dropping:
-        return consumer
-    del tx.state.consumers[consumer.key]
-    tx.state.forgotten_generation = max(tx.state.forgotten_generation, consumer.generation)
-    if consumer.leased:
-        numbers = tx.state.forgotten_numbers
-        numbers.pop(consumer.key, None)
-        numbers[consumer.key] = consumer.leased
-        if len(numbers) > limits.CONSUMER_NUMBERS_MAX:
-            dropped = numbers.pop(next(iter(numbers)))
-            tx.state.forgotten_number = max(tx.state.forgotten_number, dropped)
-    return None
+    if command.generation is None:
+        consumer = replace(consumer, generation=consumer.generation + 1)
+    else:
+        consumer = _current(tx, command)
+    told = _drop(tx, _without_kept(consumer))
+    if told.open is None and not told.dropping:
+        _remove(tx, consumer)
+        return None
+    return told
+
+
+def _remove(tx: Transaction, consumer: StoredConsumer) -> None:
+    """Remove a consumer, and store its numbers."""
+    state, key = tx.state, consumer_key(consumer.queue, consumer.name)
+    del state.consumers[key]
+    state.forgotten_generation = max(state.forgotten_generation, consumer.generation)
+    if consumer.leased == 0:
+        return
+    oldest_first = [each for each in state.forgotten_numbers.items() if each[0] != key]
+    oldest_first.append((key, consumer.leased))
+    if len(oldest_first) > limits.CONSUMER_NUMBERS_MAX:
+        _, number = oldest_first.pop(0)
+        state.forgotten_number = max(state.forgotten_number, number)
+    state.forgotten_numbers = dict(oldest_first)
 
 
 def note_use(tx: Transaction, command: NoteConsumerUse) -> None:
-    consumer = tx.state.consumers.get(consumer_key(command.queue, command.name))
+    consumer = _find(tx, command.queue, command.name)
     if consumer is not None:
-        _save(tx, msgspec.structs.replace(consumer, used_at=tx.now_ms))
+        _save(tx, replace(consumer, used_at=tx.now_ms))
 
 
-def _drop(tx: Transaction, consumer: Consumer) -> Consumer:
-    """Delete some pages that are no longer to be read, and store the consumer."""
-    allowance = tx.allowances.of(Step.DROP)
-    consumer, pages = rules.dropped(consumer, allowance.messages)
-    allowance.charge(len(pages), 0)
-    for number, page in pages:
-        del tx.state.pages[consumer.queue, consumer.name, number, page]
-    return _save(tx, consumer)
+def _find(tx: Transaction, queue: str, name: str) -> StoredConsumer | None:
+    return tx.state.consumers.get(consumer_key(queue, name))
 
 
-def _save(tx: Transaction, consumer: Consumer) -> Consumer:
-    tx.state.consumers[consumer.key] = consumer
+def _current(tx: Transaction, command: LeaseMessages | SettleLease | ForgetConsumer) -> StoredConsumer:
+    """The consumer that a command is for, if it is of its generation."""
+    consumer = _find(tx, command.queue, command.name)
+    if consumer is None:
+        raise ConsumerNotFound
+    if command.generation not in (None, consumer.generation):
+        raise ConsumerFenced(
+            f"the consumer is open in generation {consumer.generation}, not {command.generation}"
+        )
     return consumer
+
+
+def _without_kept(consumer: StoredConsumer, count: int | None = None) -> StoredConsumer:
+    """The consumer with the oldest leases that are kept to be dropped: so many, or all."""
+    numbers = [lease.number for lease in consumer.kept][:count]
+    leases = (
+        replace(lease, dropping=True) if lease.number in numbers else lease for lease in consumer.leases
+    )
+    return replace(consumer, leases=tuple(leases))
+
+
+def _drop(tx: Transaction, consumer: StoredConsumer) -> Consumer:
+    """Delete some pages that are no longer to be read, the oldest lease's first, and of a lease the last ones first."""
+    allowance = tx.allowances.of(Step.DROP)
+    leases: list[Lease] = []
+    for lease in consumer.leases:
+        if lease.dropping:
+            pages = min(len(lease.pages) - lease.dropped, max(allowance.messages, 0))
+            allowance.charge(pages, 0)
+            lease = replace(lease, dropped=lease.dropped + pages)
+        if lease.dropped < len(lease.pages):
+            leases.append(lease)
+    return _save(tx, replace(consumer, leases=tuple(leases)))
+
+
+def _save(tx: Transaction, consumer: StoredConsumer) -> Consumer:
+    tx.state.consumers[consumer_key(consumer.queue, consumer.name)] = consumer
+    return consumer.told()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from forq_trio.model import limits
+from forq_trio.model.consumers import consumer_key
 from forq_trio.model.fingerprints import alike, fingerprint
 from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
@@ -32,7 +33,6 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
-from forq_trio.storage.consumers import pages_within
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from oracle import events, history_reader
 from oracle.state import Row, State
@@ -232,9 +232,14 @@ class MemoryReader:
         return history_reader.read_one(self._committed().history.values(), queue, message_id)
 
     def lease_pages(self, queue: str, consumer: str, number: int, first: int, count: int) -> list[bytes]:
-        pages = self._committed().pages
-        found = ((page, pages.get((queue, consumer, number, page))) for page in range(first, first + count))
-        return pages_within(first, ((number, page.body) for number, page in found if page is not None))
+        found = self._committed().consumers.get(consumer_key(queue, consumer))
+        leases = [] if found is None else [lease for lease in found.leases if lease.number == number]
+        wanted = [body for lease in leases for body in lease.bodies()[first : first + count]]
+        there = wanted[: wanted.index(None)] if None in wanted else wanted
+        pages = [body for body in there if body is not None]
+        while len(pages) > 1 and sum(map(len, pages)) > limits.CONSUMER_READ_BYTES_MAX:
+            pages.pop()
+        return pages
 
     def interrupt(self) -> None:
         """Nothing here runs long enough to be interrupted."""

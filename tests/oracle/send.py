@@ -96,16 +96,12 @@ def _send(
 
 def _not_known_yet(tx: Transaction, queue: str, messages: Sequence[NewMessage]) -> list[NewMessage]:
     """The messages that will be stored: their deduplication ids are not known."""
-    seen: set[str] = set()
-    new = []
-    for message in messages:
-        key = message.deduplication_id
-        if key is not None:
-            if key in seen or _first_send(tx, queue, key) is not None:
-                continue
-            seen.add(key)
-        new.append(message)
-    return new
+    keys = [message.deduplication_id for message in messages]
+    return [
+        message
+        for index, (key, message) in enumerate(zip(keys, messages, strict=True))
+        if key is None or (key not in keys[:index] and _first_send(tx, queue, key) is None)
+    ]
 
 
 def _first_send(tx: Transaction, queue: str, key: str) -> FirstSend | None:

@@ -10,7 +10,6 @@ from typing import NamedTuple, Self
 import msgspec
 
 from forq_trio.model.access import AccessToken
-from forq_trio.model.consumers import Consumer
 from forq_trio.model.events import MessageEvent
 from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
 from forq_trio.model.logs import Log, LogName
@@ -31,6 +30,7 @@ from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes
+from oracle.leases import StoredConsumer
 from oracle.stages import StoredStage, staging_of
 
 
@@ -137,14 +137,6 @@ class FirstSend(NamedTuple):
     expires_at: int
 
 
-class Page(NamedTuple):
-    """A page of a consumer's lease: the token of its messages' receipts, their sequences, and their lines."""
-
-    token: int
-    sequences: tuple[int, ...]
-    body: bytes
-
-
 class StoredEvent(NamedTuple):
     """total: the bytes of all events before this one, since the first."""
 
@@ -166,7 +158,6 @@ class State:
     the last id that retention removed, and the highest that was given.
     forgotten_generation: the highest one of the consumers that were forgotten. forgotten_numbers: their highest lease
     numbers by key, the latest last; forgotten_number: the highest one of those that are no longer there.
-    pages: of leases, by queue, consumer, number and page.
     events: those that are kept; events_end: the bytes of all that ever were.
     """
 
@@ -182,11 +173,10 @@ class State:
     stages_begun: int = 0
     last_turn: int = 0
     apps: dict[int, PublishedVersion] = field(default_factory=dict)
-    consumers: dict[str, Consumer] = field(default_factory=dict)
+    consumers: dict[str, StoredConsumer] = field(default_factory=dict)
     forgotten_generation: int = 0
     forgotten_numbers: dict[str, int] = field(default_factory=dict)
     forgotten_number: int = 0
-    pages: dict[tuple[str, str, int, int], Page] = field(default_factory=dict)
     events: list[StoredEvent] = field(default_factory=list)
     events_end: int = 0
     grouped: set[str] = field(default_factory=set)
@@ -301,7 +291,7 @@ class Committed:
         self.tokens = state.tokens
         self.sessions = state.sessions
         self.redrives = state.redrives
-        self.consumers = state.consumers
+        self.consumers = {key: each.told() for key, each in state.consumers.items()}
         self.logs: dict[LogName, Log] = {"events": state.event_log, "history": state.history_log}
 
     def history_of(self, queue: str | None) -> HistoryCounts:

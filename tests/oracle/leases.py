@@ -1,0 +1,118 @@
+"""A consumer as the reference engine keeps it: the list of its leases, each with the list of its pages.
+
+Nothing is counted twice: what a `Consumer` says of its leases is counted in these lists.
+"""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from forq_trio.model.consumers import Consumer, NumberedLease, Settling
+
+
+class Page(NamedTuple):
+    """A page of a lease: the token of its messages' receipts, their sequences, and their lines."""
+
+    token: int
+    sequences: tuple[int, ...]
+    body: bytes
+
+
+class Lease(Struct, frozen=True, gc=False):
+    """A lease. pages: all that it ever had. complete: it gets no more.
+
+    settled: how many of them are settled, the first ones; how: in which way. ended: all are acknowledged. dropping: its
+    pages are being deleted; dropped: so many of them are, the last ones.
+    """
+
+    number: int
+    made_at: int
+    pages: tuple[Page, ...] = ()
+    complete: bool = False
+    how: Settling | None = None
+    settled: int = 0
+    ended: bool = False
+    dropping: bool = False
+    dropped: int = 0
+
+    @property
+    def given_back(self) -> bool:
+        return self.how in (Settling.RELEASE, Settling.EXPIRE)
+
+    @property
+    def messages(self) -> int:
+        return sum(len(page.sequences) for page in self.pages)
+
+    @property
+    def size(self) -> int:
+        """Of all lines. A page that was dropped counted as much as each of those that were left before."""
+        size = sum(len(page.body) for page in self.pages)
+        for pages in range(len(self.pages), len(self.pages) - self.dropped, -1):
+            size -= size // pages
+        return size
+
+    def bodies(self) -> list[bytes | None]:
+        """The lines of each page; None for one that is deleted."""
+        first, end = self.settled if self.given_back else 0, len(self.pages) - self.dropped
+        return [page.body if first <= index < end else None for index, page in enumerate(self.pages)]
+
+    def told(self) -> NumberedLease:
+        pages = len(self.pages) - self.dropped
+        return NumberedLease(self.number, self.messages, self.size, pages, self.made_at)
+
+
+class StoredConsumer(Struct, frozen=True, gc=False, kw_only=True):
+    """A consumer, and its leases by number: those to drop, those that are kept, and at most one that is open."""
+
+    queue: str
+    name: str
+    made_by: str
+    generation: int
+    idle_ms: int
+    leased: int
+    acknowledged: int
+    released_before: int = 0
+    opened_at: int
+    used_at: int
+    leases: tuple[Lease, ...] = ()
+
+    @property
+    def open(self) -> Lease | None:
+        return self.leases[-1] if self.leases and not self.leases[-1].ended else None
+
+    @property
+    def kept(self) -> list[Lease]:
+        return [lease for lease in self.leases if lease.ended and not lease.dropping]
+
+    @property
+    def dropping(self) -> list[Lease]:
+        return [lease for lease in self.leases if lease.dropping]
+
+    def is_idle(self, now_ms: int) -> bool:
+        return now_ms - self.used_at >= self.idle_ms
+
+    def with_lease(self, lease: Lease) -> "StoredConsumer":
+        """With this lease in the place of the one with its number, or behind all others."""
+        return replace(self, leases=(*(each for each in self.leases if each.number != lease.number), lease))
+
+    def told(self) -> Consumer:
+        lease = self.open
+        return Consumer(
+            queue=self.queue,
+            name=self.name,
+            generation=self.generation,
+            idle_ms=self.idle_ms,
+            leased=self.leased,
+            acknowledged=self.acknowledged,
+            released_before=self.released_before,
+            open=None if lease is None else lease.told(),
+            complete=lease is not None and lease.complete,
+            settling=None if lease is None else lease.how,
+            settled_pages=0 if lease is None else lease.settled,
+            kept=tuple(each.told() for each in self.kept),
+            dropping=tuple(each.told() for each in self.dropping),
+            opened_at=self.opened_at,
+            used_at=self.used_at,
+            made_by=self.made_by,
+        )
