@@ -9,7 +9,6 @@ import heapq
 from collections.abc import Callable, Iterable
 from math import inf
 
-import msgspec
 import trio
 
 from forq_trio.model import commands, limits
@@ -22,10 +21,8 @@ from forq_trio.model.messages import check_queue_name
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeasePage
-from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.export import read_exported
 from forq_trio.writer_actor import WriterActor
-
-_read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
 
 
 class Consumers:
@@ -146,7 +143,7 @@ class Consumers:
         Raises ConsumerNotFound, LeaseOutOfOrder for a lease that is not made yet, LeaseGone, and what reads raise.
         """
         body, after = await self.lease_lines(queue, name, number, page, pages)
-        return LeasePage(_read_lines(body), after)
+        return LeasePage(read_exported(body), after)
 
     async def lease_lines(
         self, queue: str, name: str, number: int, page: int, pages: int

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-import msgspec
 import trio
 
 from forq_trio.broker.dead_letters import DeadLetters, check_filter
@@ -24,10 +23,9 @@ from forq_trio.model.logs import Log, LogLines, LogName
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.model.searches import MessageFilter
 from forq_trio.waiters import ALL_QUEUES
-from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.export import read_exported
 from forq_trio.wire.logs import EventPage, EventRange, HistoryFilter, HistoryPage, HistoryRange
 
-_decode_finished = msgspec.json.Decoder(ExportedMessage).decode_lines
 _OFF: Mapping[LogName, type[ForqError]] = {"events": EventsOff, "history": HistoryOff}
 _GONE: Mapping[LogName, type[ForqError]] = {"events": EventsGone, "history": HistoryGone}
 
@@ -153,7 +151,7 @@ class Logs(DeadLetters):
         HistoryOff where the history is off and empty.
         """
         page = await self.log_lines("history", after, until, limit, queue)
-        return HistoryPage(_decode_finished(page.lines), *page[1:])
+        return HistoryPage(read_exported(page.lines), *page[1:])
 
     async def history_range(self) -> HistoryRange:
         """Which history ids are kept, as of the last commit."""

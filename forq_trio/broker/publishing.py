@@ -24,11 +24,10 @@ from forq_trio.model.publishing import (
 )
 from forq_trio.model.searches import ExportRows
 from forq_trio.readers.pool import ReaderPool
-from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.export import read_exported
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 
 _encode = msgspec.msgpack.Encoder().encode
-_read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
 
 
 class Publishing(Sends, Known):
@@ -191,7 +190,7 @@ class Publishing(Sends, Known):
         InvalidQueueName, QueueNotFound or OutOfRange, ReadDeadlineExceeded, StorageUnavailable or Stopping.
         """
         rows = await self.export_lines(queue, after=after, until=until, limit=limit)
-        return ExportPage(_read_lines(rows.lines), rows.next)
+        return ExportPage(read_exported(rows.lines), rows.next)
 
     async def export_lines(self, queue: str, *, after: int, until: int | None, limit: int) -> ExportRows:
         """`export` as lines of JSON."""

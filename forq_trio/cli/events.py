@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import click
@@ -63,16 +64,15 @@ def _read(
     client: "ForqClient", queue: str | None, after: int | None, *, follow: bool
 ) -> Iterator[MessageEvent]:
     """The events that are there now; follow: and those that come, for ever."""
+    from forq_trio.client.pages import log_pages
+
     newest = client.event_range().last
     if after is None:
         after = newest if follow else 0
     until, wait_ms = (None, WAIT_MS_MAX) if follow else (newest, 0)
-    while follow or after < newest:
-        page = client.events(after, until=until, limit=LOG_PAGE_DEFAULT, queue=queue, wait_ms=wait_ms)
+    read = partial(client.events, until=until, limit=LOG_PAGE_DEFAULT, queue=queue, wait_ms=wait_ms)
+    for page in log_pages(read, after, until):
         yield from page.events
-        if not follow and page.next <= after:
-            return
-        after = page.next
     if not newest:
         client.events(limit=1)  # says why there are none, if there never can be
 

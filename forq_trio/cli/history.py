@@ -3,6 +3,7 @@
 import sys
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,20 +144,19 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
 
     The id to go on after next time goes to stderr.
     """
-    from forq_trio.client.pages import get_page
-    from forq_trio.client.protocol import history_path
+    from forq_trio.client.pages import get_page, log_pages
+    from forq_trio.client.protocol import log_path
     from forq_trio.model.limits import LOG_PAGE_MAX
 
     written, at = 0, after
     with connect(url) as client:
         until = client.history_range().last
         with nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream:
-            while at < until:
-                page = get_page(client, history_path(at, until, LOG_PAGE_MAX, queue))
+            paths = partial(log_path, "history", until=until, limit=LOG_PAGE_MAX, queue=queue)
+            for page in log_pages(lambda behind: get_page(client, paths(behind)), after, until):
                 stream.write(page.lines)
                 written += page.lines.count(b"\n")
-                assert page.next is not None
-                at = page.next
+                at = page.next or at
             stream.flush()
     click.echo(f"{count_of(written, 'message')} written; go on with --after {at}", err=True)
     return Exit.OK if written else Exit.NOTHING

@@ -1,7 +1,7 @@
 """Pages of NDJSON as they come from the server, for programs that parse the lines themselves (with Arrow, say)."""
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeVar
 
 from forq_trio.client.http1 import Answer
 from forq_trio.wire.errors import NEXT_HEADER
@@ -15,6 +15,16 @@ class Page(NamedTuple):
     lines: bytes
     next: int | None
     headers: Mapping[str, str]
+
+
+class HasNext(Protocol):
+    """A page that says where the next one begins, if there is one."""
+
+    @property
+    def next(self) -> int | None: ...
+
+
+PageT = TypeVar("PageT", bound=HasNext)
 
 
 class Client(Protocol):
@@ -32,6 +42,19 @@ def get_page(client: Client, path: str, wait_seconds: float = 0.0) -> Page:
     """
     answer = client._request("GET", path, None, wait_seconds)
     return Page(answer.content, next_of(answer), answer.headers)
+
+
+def log_pages(read: Callable[[int], PageT], after: int, until: int | None) -> Iterator[PageT]:
+    """The pages of a log behind the id `after`, each with what is behind the one before; until: None for no end.
+
+    read: makes a page of what is behind an id. Ends early where a page leads no further.
+    """
+    while until is None or after < until:
+        page = read(after)
+        yield page
+        if page.next is None or (until is not None and page.next <= after):
+            return
+        after = page.next
 
 
 def next_of(answer: Answer) -> int | None:

@@ -1,6 +1,6 @@
 """Builds requests to Forq's API and reads its answers. No I/O in here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -35,17 +35,18 @@ from forq_trio.model.errors import (
     TokenNotFound,
 )
 from forq_trio.model.events import read_events as read_event_lines
+from forq_trio.model.logs import LogName
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
-from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.export import read_exported
 from forq_trio.wire.logs import HistoryFilter, HistoryPage
 from forq_trio.wire.messages import SendResult
 
 _encode_lines = msgspec.json.Encoder().encode_lines
-_read_lines = msgspec.json.Decoder(ExportedMessage).decode_lines
 
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
+LineT = TypeVar("LineT")
 
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
@@ -53,14 +54,10 @@ ACCEPTED = 202  # there is more to do: the request is to be repeated
 PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are in their queues
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 
-_LINES = msgspec.json.Decoder(ExportedMessage)
 TOKENS = "/api/v1/tokens"
 COMPACTION = "/api/v1/admin/compaction"
 PUBLICATIONS = "/api/v1/publications"
-HISTORY = "/api/v1/history"
-_decode_exported = msgspec.json.Decoder(ExportedMessage).decode_lines
-EVENTS = "/api/v1/events"
-EVENT_RANGE = f"{EVENTS}/range"
+_PAGE_HEADERS = (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)
 NOT_UTF8 = "the request has text that is not UTF-8"
 _HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
 _JSON_TYPE = ("Content-Type", "application/json")
@@ -160,13 +157,16 @@ def dead_letter_path(queue: str, message_id: str) -> str:
     return f"{dead_letters_path(queue)}/{_message_segment(message_id)}"
 
 
-def history_path(after: int, until: int | None, limit: int, queue: str | None) -> str:
-    """The path of a page of the history. Raises InvalidQueueName for a name that no URL can carry."""
-    members = {"after": after, "until": until, "limit": limit, "queue": queue}
+def log_path(
+    log: LogName, after: int, until: int | None, limit: int, queue: str | None, wait_ms: int | None = None
+) -> str:
+    """The path of a page of a log, with its query. Raises InvalidQueueName for a name that no URL can carry."""
+    members = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
     try:
-        return f"{HISTORY}?{urlencode({name: each for name, each in members.items() if each is not None})}"
+        query = urlencode({name: each for name, each in members.items() if each is not None})
     except UnicodeEncodeError:
         raise InvalidQueueName from None
+    return f"/api/v1/{log}?{query}"
 
 
 def finished_path(queue: str, message_id: str) -> str:
@@ -217,7 +217,7 @@ def read_lease_page(answer: Answer) -> LeasePage:
     """The messages of pages of a lease. Raises ForqProtocolError."""
     after = answer.header(NEXT_HEADER)
     try:
-        messages = _LINES.decode_lines(answer.content)
+        messages = read_exported(answer.content)
         return LeasePage(messages, None if after is None else int(after))
     except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem
@@ -235,29 +235,25 @@ def message_events_path(queue: str, message_id: str) -> str:
     return f"{message_path(queue, message_id)}/events"
 
 
-def events_path(after: int, until: int | None, limit: int, queue: str | None, wait_ms: int) -> str:
-    """The path of a page of events, with its query. Raises InvalidContent for text that UTF-8 cannot carry."""
-    members = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
-    try:
-        query = urlencode({name: value for name, value in members.items() if value is not None})
-    except UnicodeEncodeError:
-        raise InvalidContent(NOT_UTF8) from None
-    return f"{EVENTS}?{query}"
-
-
 def read_events(answer: Answer) -> EventPage:
     """The events of an answer. Raises ForqProtocolError."""
+    return EventPage(*_log_page(answer, read_event_lines))
+
+
+def read_history(answer: Answer) -> HistoryPage:
+    """The finished messages of an answer. Raises ForqProtocolError."""
+    return HistoryPage(*_log_page(answer, read_exported))
+
+
+def _log_page(
+    answer: Answer, read_lines: Callable[[bytes], list[LineT]]
+) -> tuple[list[LineT], int, int, int]:
+    """The lines of a page of a log, and the numbers in its headers: the next page's `after`, the first and last id."""
     try:
-        events = read_event_lines(answer.content)
-        ids = _numbers(answer)
+        following, first, last = (int(answer.header(name) or "") for name in _PAGE_HEADERS)
+        return read_lines(answer.content), following, first, last
     except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem
-    return EventPage(events, *ids)
-
-
-def _numbers(answer: Answer) -> list[int]:
-    """The numbers in the headers of a page. Raises ValueError for one that is missing or not a number."""
-    return [int(answer.header(name) or "") for name in (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)]
 
 
 def _message_segment(message_id: str) -> str:
@@ -303,16 +299,6 @@ def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
         raise unreadable(problem) from problem
 
 
-def read_history_page(answer: Answer) -> HistoryPage:
-    """The finished messages of an answer, and the ids in its headers. Raises ForqProtocolError."""
-    try:
-        messages = _decode_exported(answer.content)
-        numbers = _numbers(answer)
-    except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
-        raise unreadable(problem) from problem
-    return HistoryPage(messages, *numbers)
-
-
 def read_configuration(answer: Answer) -> QueueConfiguration:
     """The settings of an answer. Raises ForqProtocolError."""
     # The types of settings are read strictly, for they are also requests; members of a newer server are left out.
@@ -322,7 +308,7 @@ def read_configuration(answer: Answer) -> QueueConfiguration:
 def read_export(answer: Answer) -> ExportPage:
     """A page of an export. Raises ForqProtocolError."""
     try:
-        return ExportPage(_read_lines(answer.content), next_of(answer))
+        return ExportPage(read_exported(answer.content), next_of(answer))
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise unreadable(problem) from problem
 

@@ -113,12 +113,12 @@ class Pipelines(Connection):
         A page has at most 4 MiB. queue: None for all; a token that does not cover all has to name one. The page after
         it begins at its `next`.
         """
-        path = protocol.history_path(after, until, limit, queue)
-        return protocol.read_history_page(self._request("GET", path))
+        path = protocol.log_path("history", after, until, limit, queue)
+        return protocol.read_history(self._request("GET", path))
 
     def history_range(self) -> HistoryRange:
         """Which history ids are kept, and whether messages that end now are."""
-        return self._ask("GET", f"{protocol.HISTORY}/range", HistoryRange)
+        return self._ask("GET", "/api/v1/history/range", HistoryRange)
 
     def search_history(
         self,
@@ -231,12 +231,12 @@ class Pipelines(Connection):
         wait_ms: int = 0,
     ) -> EventPage:
         """Up to `limit` (1-10,000) lifecycle events behind `after`, oldest first; waits up to `wait_ms` for one."""
-        path = protocol.events_path(after, until, limit, queue, wait_ms)
+        path = protocol.log_path("events", after, until, limit, queue, wait_ms)
         return protocol.read_events(self._request("GET", path, wait_seconds=wait_ms / 1000))
 
     def event_range(self) -> EventRange:
         """Whether lifecycle events are kept, and which."""
-        return self._ask("GET", protocol.EVENT_RANGE, EventRange)
+        return self._ask("GET", "/api/v1/events/range", EventRange)
 
     def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
         """The latest 1,000 events of a message, oldest first, also of one that has gone."""

@@ -1,5 +1,6 @@
 """A message as a line of NDJSON: of the export of a queue, of its history, and of a page that a consumer leased."""
 
+import msgspec
 from msgspec import Struct
 
 from forq_trio.model import limits
@@ -28,3 +29,7 @@ class ExportedMessage(Struct, frozen=True, gc=False, rename="camel", omit_defaul
     outcome: str | None = None
     reason: str | None = None
     finished_at: EpochMs | None = None
+
+
+read_exported = msgspec.json.Decoder(ExportedMessage).decode_lines
+"""The messages of lines. Raises MsgspecError."""
