@@ -127,6 +127,7 @@ async def open_system(
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
     compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
+    counters.file_space = compaction.space
     broker = Broker(writer, readers, clock, compaction)
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)

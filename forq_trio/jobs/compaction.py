@@ -23,6 +23,7 @@ from forq_trio.model.clock import Clock
 from forq_trio.model.commands import Compact, Compacted
 from forq_trio.model.engine_facts import EngineFacts
 from forq_trio.model.errors import CompactionImpossible, ServiceError, Stopping
+from forq_trio.telemetry.counters import FileSpace
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.wire.compaction import CompactionInfo
 from forq_trio.writer_actor import WriterActor
@@ -54,6 +55,7 @@ class Compaction:
         self._facts = facts
         self._on_given_back = on_given_back
         self._info = CompactionInfo()
+        self._given_back_bytes = 0
         self._free_bytes: deque[int] = deque(maxlen=LOOKS)
         self._changed = trio.Event()
         self._serving = False
@@ -68,6 +70,11 @@ class Compaction:
             free_bytes=facts.free_page_bytes,
             possible=facts.gives_pages_back,
         )
+
+    def space(self) -> FileSpace:
+        """How long the file is, how much of it is free, and what was given back since the start."""
+        facts = self._facts()
+        return FileSpace(facts.file_bytes, facts.free_page_bytes, self._given_back_bytes)
 
     def start(self, started_by: str | None = None) -> CompactionInfo:
         """Begin to give all free pages back, or let a paused compaction go on; one that runs is unchanged.
@@ -169,6 +176,7 @@ class Compaction:
         if pages > 0 or sets_goal:
             done = await self._writer.execute(Compact(max(1, pages)))
         if done.pages:
+            self._given_back_bytes += done.pages * limits.LOG_PAGE_BYTES
             given = self._info.given_back_bytes + done.pages * limits.LOG_PAGE_BYTES
             goal = given + done.free_pages * limits.LOG_PAGE_BYTES if sets_goal else self._info.goal_bytes
             self._info = msgspec.structs.replace(

@@ -6,7 +6,7 @@ histogram; all others are summed under "other". What the monitor wants to know o
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Sized
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from forq_trio.model import limits
 from forq_trio.model.consumers import ConsumerGauges
@@ -38,6 +38,14 @@ class BudgetGauge(Protocol):
     def refused(self) -> Mapping[str, int]: ...
 
 
+class FileSpace(NamedTuple):
+    """Bytes of the database file, of its free pages, and those that compactions gave back since the start."""
+
+    file_bytes: int = 0
+    free_bytes: int = 0
+    given_back_bytes: int = 0
+
+
 class Counters:
     """Counters and histograms that only grow, and gauges.
 
@@ -51,7 +59,7 @@ class Counters:
     backup_failed: the latest did not succeed. history: finished messages that are kept, as of the last refresh.
     consumers: of pipelines, the first ones by queue and name. quotas: those of which each key has a share. budgets:
     what the clients of the API share.
-    event_log: which lifecycle events are kept.
+    event_log: which lifecycle events are kept. file_space: of the database's file.
     """
 
     def __init__(self) -> None:
@@ -63,6 +71,7 @@ class Counters:
         self.sends_refused: Callable[[], SendsRefused | None] = lambda: None
         self.log_bytes: Callable[[], int] = lambda: 0
         self.checkpoint_failed = False
+        self.file_space: Callable[[], FileSpace] = FileSpace
         self.staged_bytes: Callable[[], int] = lambda: 0
         self.publications = 0
         self.connections: Callable[[], int] | None = None

@@ -131,6 +131,15 @@ LOG_BYTES = Family("forq_log_bytes", "gauge", (), "Bytes of the write-ahead log,
 CHECKPOINT_FAILED = Family(
     "forq_checkpoint_failed", "gauge", (), "1 while the latest checkpoint failed, else 0."
 )
+FILE_BYTES = Family(
+    "forq_file_bytes", "gauge", (), "Bytes of the database file without its log, as of the last checkpoint."
+)
+FILE_FREE_BYTES = Family(
+    "forq_file_free_bytes", "gauge", (), "Bytes of its free pages, as of the last checkpoint."
+)
+GIVEN_BACK_BYTES = Family(
+    "forq_file_given_back_bytes_total", "counter", (), "Bytes that compactions gave back to the disk."
+)
 STAGED_BYTES = Family(
     "forq_staged_bytes",
     "gauge",
@@ -240,6 +249,9 @@ FAMILIES = (
     SENDS_REFUSED,
     LOG_BYTES,
     CHECKPOINT_FAILED,
+    FILE_BYTES,
+    FILE_FREE_BYTES,
+    GIVEN_BACK_BYTES,
     STAGED_BYTES,
     QUOTA_USED,
     QUOTA_LIMIT,

@@ -59,6 +59,12 @@ class Exposition:
         yield f"{_heading(names.LOG_BYTES)}{names.LOG_BYTES.name} {counters.log_bytes()}\n"
         failed = int(counters.checkpoint_failed)
         yield f"{_heading(names.CHECKPOINT_FAILED)}{names.CHECKPOINT_FAILED.name} {failed}\n"
+        for family, value in zip(
+            (names.FILE_BYTES, names.FILE_FREE_BYTES, names.GIVEN_BACK_BYTES),
+            counters.file_space(),
+            strict=True,
+        ):
+            yield f"{_heading(family)}{family.name} {value}\n"
         yield f"{_heading(names.STAGED_BYTES)}{names.STAGED_BYTES.name} {counters.staged_bytes()}\n"
         yield from self._quotas()
         yield f"{_heading(names.PUBLICATIONS)}{names.PUBLICATIONS.name} {counters.publications}\n"
