@@ -126,8 +126,7 @@ async def open_system(
     )
     guards = _guards(engine, writer, clock, counters, housekeeping, disk_reserve_bytes)
     checkpointer = housekeeping.checkpointer
-    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
-    counters.file_space = compaction.space
+    compaction = _compaction(engine, writer, clock, counters, checkpointer)
     broker = Broker(writer, readers, clock, compaction)
     ages = Ages(broker, readers, counters, clock)
     monitor = Monitor(broker, counters, ages, trio.current_time, clock)
@@ -223,6 +222,15 @@ def _guards(
     checkpointer = housekeeping.checkpointer = Checkpointer(engine.log, writer, counters, guard.look)
     guard.checkpoint_soon = checkpointer.hurry
     return [guard, FileWatch(engine.log.files_problem, writer, checkpointer), checkpointer]
+
+
+def _compaction(
+    engine: Engine, writer: WriterActor, clock: Clock, counters: Counters, checkpointer: Checkpointer | None
+) -> Compaction:
+    """The job that gives free pages back, of which the metrics tell."""
+    compaction = Compaction(writer, clock, engine.facts, _hurry(checkpointer))
+    counters.file_space = compaction.space
+    return compaction
 
 
 def _hurry(checkpointer: Checkpointer | None) -> Callable[[], None]:
