@@ -192,13 +192,13 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module(f"{__name__}.version").installed_version() or "unknown"
+        return import_module(f"{__name__}.model.version").installed_version() or "unknown"
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = f"{__name__}.{_HOMES[name]}"
     if name not in _EMBEDDED:
         return getattr(import_module(home), name)
-    with import_module(f"{__name__}.extras").needing("embed", name):
+    with import_module(f"{__name__}.model.extras").needing("embed", name):
         return getattr(import_module(home), name)
 
 

@@ -43,6 +43,7 @@ from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import ForqError
+from forq_trio.model.version import installed_version
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
 from forq_trio.store import CommitFailed
@@ -50,7 +51,6 @@ from forq_trio.system import System, open_system
 from forq_trio.telemetry import log
 from forq_trio.telemetry.log import LogEvent
 from forq_trio.ui.start import Ui, build_ui
-from forq_trio.version import installed_version
 
 FORCED_EXIT_CODE = 70
 FORCED_EXIT_SECONDS = limits.SHUTDOWN_SECONDS_MAX + 30.0

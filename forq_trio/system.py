@@ -16,7 +16,6 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.commit_policy import CommitPolicy
-from forq_trio.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.board import JobBoard, RunNow
 from forq_trio.jobs.checkpointer import Checkpointer
@@ -24,6 +23,7 @@ from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.consumers import consumers_job
 from forq_trio.jobs.disk_guard import DiskGuard
+from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
 from forq_trio.jobs.maintenance import optimize_job
@@ -41,6 +41,7 @@ from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock
 from forq_trio.model.commands import SweepKind
 from forq_trio.model.logs import LogName
+from forq_trio.model.version import installed_version
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.readers.pool import ReaderPool
@@ -48,7 +49,6 @@ from forq_trio.storage.engine import NO_DURABILITY, Engine, EngineSettings
 from forq_trio.storage.open import open_engine
 from forq_trio.store import Store
 from forq_trio.telemetry.counters import Counters
-from forq_trio.version import installed_version
 from forq_trio.writer_actor import WriterActor
 
 

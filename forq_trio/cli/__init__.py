@@ -13,7 +13,7 @@ def main() -> None:
     import sys
 
     from forq_trio.cli.streams import drop_unwritten, open_missing_streams
-    from forq_trio.extras import OF_COMMANDS, ExtraMissing, needing
+    from forq_trio.model.extras import OF_COMMANDS, ExtraMissing, needing
 
     try:
         open_missing_streams()

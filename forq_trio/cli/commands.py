@@ -59,7 +59,7 @@ class _Commands(CommandGroup):
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from forq_trio.version import installed_version
+        from forq_trio.model.version import installed_version
 
         click.echo(f"forq-trio {installed_version() or '(not installed)'}")
         context.exit()

@@ -6,7 +6,7 @@ from heapq import nlargest
 from msgspec import Struct
 
 from forq_trio.drawing import format
-from forq_trio.facts import SystemFacts
+from forq_trio.jobs.facts import SystemFacts
 from forq_trio.model import limits
 from forq_trio.ui.directory import Known
 from forq_trio.ui.site import Site

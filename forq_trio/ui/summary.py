@@ -6,8 +6,8 @@ from typing import NamedTuple
 import trio
 from msgspec import Struct
 
-from forq_trio.facts import system_verdict
 from forq_trio.jobs.disk_guard import SpaceFacts
+from forq_trio.jobs.facts import system_verdict
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.system import System
 from forq_trio.ui.directory import Directory, Known

@@ -14,12 +14,12 @@ from packaging.utils import canonicalize_name
 
 import forq_trio
 from forq_trio.cli.commands import _MODULES
-from forq_trio.extras import OF_COMMANDS
+from forq_trio.model.extras import OF_COMMANDS
 from support.real_server import SECRET, environment, real_server
 
 PACKAGES_MAX = 8
 OWN = "forq-trio"
-IN_THE_CLIENT = ("client", "model", "wire", "extras", "version")
+IN_THE_CLIENT = ("client", "model", "wire")
 EMBEDDED = forq_trio._EMBEDDED
 
 WITHOUT = """
@@ -184,7 +184,7 @@ def test_what_is_embedded_names_its_extra(name, beyond_the_base) -> None:
     done = run(f"from forq_trio import {name}", beyond_the_base)
     last = done.stderr.splitlines()[-1]
     advice = f"{name} needs more than the client: pip install 'forq-trio[embed]'"
-    assert last == f"forq_trio.extras.ExtraMissing: {advice}"
+    assert last == f"forq_trio.model.extras.ExtraMissing: {advice}"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,9 @@ def test_a_command_names_its_extra(arguments, extra, has_cli, beyond_the_base, p
 
 
 def test_a_module_of_ours_that_is_missing_is_no_extra(beyond_the_base) -> None:
-    program = "from forq_trio.extras import needing\nwith needing('cli', 'x'):\n  import forq_trio.nothing"
+    program = (
+        "from forq_trio.model.extras import needing\nwith needing('cli', 'x'):\n  import forq_trio.nothing"
+    )
     assert run(program, beyond_the_base).stderr.splitlines()[-1].startswith("ModuleNotFoundError: ")
 
 

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 GROUPS = {
-    "model": {"model", "version", "extras"},
+    "model": {"model"},
     "telemetry": {"telemetry"},
     "config": {"config"},
     "seam": {"storage.engine", "storage.reader"},
@@ -28,7 +28,6 @@ GROUPS = {
     "broker": {"broker"},
     "monitor": {"monitor"},
     "jobs": {"jobs"},
-    "facts": {"facts"},
     "wire": {"wire"},
     "http": {"http"},
     "ui": {"ui"},
@@ -56,7 +55,6 @@ MAY_IMPORT = {
     "broker": {"model", "telemetry", "seam", "actors", "wire"},
     "monitor": {"model", "telemetry", "seam", "actors", "broker", "wire"},
     "jobs": {"model", "telemetry", "seam", "actors", "broker", "monitor", "wire"},
-    "facts": {"model", "telemetry", "seam", "actors", "jobs"},
     "wire": {"model"},
     "http": {"model", "telemetry", "broker", "monitor", "jobs", "wire"},
     "drawing": {"telemetry"},
@@ -68,13 +66,12 @@ MAY_IMPORT = {
         "broker",
         "monitor",
         "jobs",
-        "facts",
         "http",
         "wire",
         "system",
     },
     "engines": {"model", "seam", "storage", "sqlite"},
-    "system": {"model", "telemetry", "seam", "actors", "broker", "monitor", "jobs", "facts", "engines"},
+    "system": {"model", "telemetry", "seam", "actors", "broker", "monitor", "jobs", "engines"},
     "app": {
         "model",
         "telemetry",

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from forq_trio.facts import (
+from forq_trio.jobs.facts import (
     SLOW_COMMITS_MIN,
     CommitFacts,
     SystemFacts,

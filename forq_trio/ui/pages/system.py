@@ -9,8 +9,8 @@ from quart import Blueprint, Response
 from forq_trio.config.report import shown_value
 from forq_trio.config.settings import SETTINGS
 from forq_trio.drawing import charts, format
-from forq_trio.facts import SystemFacts
 from forq_trio.jobs.compaction import BYTES_MIN
+from forq_trio.jobs.facts import SystemFacts
 from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
