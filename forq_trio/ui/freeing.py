@@ -92,5 +92,5 @@ def _of_others(facts: SystemFacts) -> list[Freeing]:
     if others < HELPFUL_BYTES_MIN:
         return []
     return [
-        Freeing("Other files on the disk of the database", f"{format.size(others)} are not of this server")
+        Freeing("Other files on the disk of the database", f"{format.size(others)} are not of this database")
     ]

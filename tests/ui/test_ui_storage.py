@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from forq_trio import ForqClient, StorageFull
+from forq_trio import ForqClient, NewMessage, StorageFull
+from forq_trio.ui.pages.system import OFFERED_BYTES_MIN
 from support.browser import PHONE, axe
 from support.real_server import SECRET, RealServer, real_server
 from support.small_disk import mounted
@@ -88,3 +89,26 @@ def test_on_a_phone_too(tmp_path, open_page) -> None:
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             axe(page)
         page.close()
+
+
+@pytest.mark.tier2  # 70 MB have to be sent
+def test_the_button_that_compacts_is_beside_what_is_free(tmp_path, open_page) -> None:
+    with (
+        real_server(tmp_path / "forq.db", FORQ_ENV="local") as server,
+        ForqClient(server.url, SECRET) as client,
+    ):
+        for _ in range(OFFERED_BYTES_MIN // 3_900_000 + 1):
+            client.produce_many("orders", [NewMessage(40_000 * "x")] * 100)
+        client.purge("orders")
+        while client.compaction_info().free_bytes < OFFERED_BYTES_MIN:
+            pass
+        for options in ({}, PHONE):
+            page = open_page(server, **options)
+            page.goto("/system")
+            button = page.get_by_role("button", name="Compact", exact=True)
+            boxes = [each.bounding_box() for each in (page.locator("[data-live='sys:free-pages']"), button)]
+            middles = [box["y"] + box["height"] / 2 for box in boxes]
+            assert abs(middles[0] - middles[1]) < 3
+            assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+            axe(page)
+            page.close()
