@@ -19,23 +19,25 @@ from forq_trio.commit_policy import CommitPolicy
 from forq_trio.jobs.backup import Backups, BackupSettings
 from forq_trio.jobs.board import JobBoard, RunNow
 from forq_trio.jobs.checkpointer import Checkpointer
-from forq_trio.jobs.cleanup import INTERVAL_SECONDS, NUDGED_KINDS, cleanup_jobs
+from forq_trio.jobs.cleanup import (
+    INTERVAL_SECONDS,
+    NUDGED_KINDS,
+    cleanup_jobs,
+    consumers_job,
+    optimize_job,
+    stages_job,
+    uses_job,
+)
 from forq_trio.jobs.compaction import Compaction
-from forq_trio.jobs.consumers import consumers_job
 from forq_trio.jobs.disk_guard import DiskGuard
 from forq_trio.jobs.facts import SystemFacts, commit_facts, memory_bytes
 from forq_trio.jobs.file_watch import FileWatch
 from forq_trio.jobs.housekeeping import Housekeeping
-from forq_trio.jobs.maintenance import optimize_job
-from forq_trio.jobs.metrics import QueueGauges, gauges_job
-from forq_trio.jobs.monitor import NAME as SAMPLER
-from forq_trio.jobs.monitor import Sampler
+from forq_trio.jobs.metrics import SAMPLER, QueueGauges, Sampler, gauges_job
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.retention import BytesBound, BytesWatch, Retention, retention_job
 from forq_trio.jobs.runs import Runs
-from forq_trio.jobs.stages import stages_job
 from forq_trio.jobs.supervisor import Job, supervise
-from forq_trio.jobs.uses import uses_job
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
 from forq_trio.model.clock import Clock, SystemClock

@@ -2,7 +2,9 @@
 
 import os
 import sys
+from logging import Handler
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from pyspark_forq.source import ForqDataSource
@@ -12,6 +14,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
+_QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def session(app_name: str = "forq", **conf: str) -> SparkSession:
@@ -28,3 +31,12 @@ def session(app_name: str = "forq", **conf: str) -> SparkSession:
     spark = builder.getOrCreate()
     spark.dataSource.register(ForqDataSource)
     return spark
+
+
+def send_query_logs_to(handler: Handler) -> None:
+    """What pyspark logs about a failed query goes to `handler`: it says all that the error says, at length.
+
+    For the rest of the process; pyspark itself gives each of these loggers a handler for stderr.
+    """
+    for name in _QUERY_LOGGERS:
+        PySparkLogger.getLogger(name).handlers[:] = [handler]

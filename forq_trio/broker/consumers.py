@@ -2,7 +2,7 @@
 
 A lease of 100,000 messages is leased, and settled, in many small commands, between which the writer serves everybody
 else. Each is durable alone, and repeating a call goes on where the one before was stopped: by a deadline, a kill, or
-its client's disconnect. What was begun and is left alone is ended by a job (jobs/consumers.py).
+its client's disconnect. What was begun and is left alone is ended by a job (jobs/cleanup.py).
 """
 
 import heapq

@@ -33,7 +33,7 @@ def quiet_spark(name: str, conf: dict[str, str]) -> Iterator[Any]:
     Errors leave as one sentence; a Failure of Spark's own ends with where the log is.
     """
     need_spark()
-    from pyspark_forq.pipelines.loggers import send_query_logs_to
+    from pyspark_forq.spark_session import send_query_logs_to
 
     descriptor, path = tempfile.mkstemp(prefix="forq-spark-", suffix=".log")
     try:

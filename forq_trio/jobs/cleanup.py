@@ -1,4 +1,4 @@
-"""The sweeps of contract F13 at Forq's intervals.
+"""Jobs that ask the broker at an interval and do no more: the sweeps of contract F13 at Forq's intervals, and others.
 
 The due timer settles expiry, delays and leases on time, so these sweeps normally find nothing. The writer nudges the
 two for failed messages, so that a failed message reaches its dead-letter queue at once.
@@ -10,9 +10,11 @@ from functools import partial
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
+from forq_trio.model import limits
 from forq_trio.model.commands import SweepKind
 
 _MINUTE = 60.0
+OPTIMIZE_INTERVAL_SECONDS = 60 * _MINUTE
 INTERVAL_SECONDS = {
     SweepKind.EXPIRED: 5 * _MINUTE,
     SweepKind.EXPIRED_DLQ: 62 * _MINUTE,
@@ -70,3 +72,53 @@ async def sweep_all(broker: Broker, kind: SweepKind) -> str:
         swept = await broker.sweep(kind)
         count, more = count + swept.count, swept.more
     return counted(count, *_RESULTS[kind])
+
+
+def optimize_job(broker: Broker) -> Periodic:
+    """Refreshes the database's statistics once an hour (F13), on the write connection."""
+
+    async def optimize() -> str:
+        await broker.optimize()
+        return "up to date"
+
+    return Periodic("optimize", OPTIMIZE_INTERVAL_SECONDS, optimize, title="Refresh statistics")
+
+
+def stages_job(broker: Broker) -> Periodic:
+    """Ends stages that were not published within a day of their last page; the writer then removes them bit by bit.
+
+    Where there is none it asks the writer nothing.
+    """
+
+    async def end() -> str:
+        ended = step = await broker.end_stages() if broker.staging().stages else 0
+        while step == limits.STAGES_ENDED_MAX:
+            step = await broker.end_stages()
+            ended += step
+        return counted(ended, "stage", "stages")
+
+    return Periodic("stages", limits.STAGES_LOOK_SECONDS, end, title="End stages that were not published")
+
+
+def consumers_job(broker: Broker) -> Periodic:
+    """Ends the leases of idle consumers, drops the pages that they keep, and ends what interrupted calls left.
+
+    Without such consumers it writes nothing.
+    """
+
+    async def settle() -> str:
+        return counted(await broker.settle_unused(), "lease ended", "leases ended")
+
+    return Periodic("consumers", limits.CONSUMER_JOB_SECONDS, settle, title="End leases of unused consumers")
+
+
+def uses_job(broker: Broker) -> Periodic:
+    """Stores when access tokens and sessions were last used, so that requests need not write it.
+
+    Without a use since the last time it writes nothing.
+    """
+
+    async def save() -> str:
+        return counted(await broker.save_uses(), "use", "uses")
+
+    return Periodic("uses", limits.TOKEN_USE_SAVE_SECONDS, save, title="Save uses of tokens and sessions")

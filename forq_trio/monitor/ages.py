@@ -12,8 +12,8 @@ from msgspec import Struct
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.readers.ages import claimable_since
 from forq_trio.readers.pool import ReaderPool
+from forq_trio.storage.reader import Reader
 from forq_trio.telemetry.counters import Counters
 
 
@@ -69,7 +69,7 @@ class Ages:
             commits = self._counters.commit_calls.count
             delivered = {queue: self._delivered(queue) for queue in part}
             read_at = self._clock.now_ms()
-            since = await self._readers.run(partial(claimable_since, part))
+            since = await self._readers.run(partial(_claimable_since, part))
             for queue in part:
                 if queue in self._looks or len(self._looks) < limits.SERIES_QUEUES_MAX:
                     look = _Look(since.get(queue), read_at, commits, delivered[queue])
@@ -82,3 +82,21 @@ class Ages:
     def _delivered(self, queue: str) -> int:
         activity = self._counters.activity(queue)
         return 0 if activity is None else activity.delivered.count
+
+
+def _claimable_since(queues: Sequence[str], reader: Reader) -> dict[str, int]:
+    """By queue, since when (epoch ms) its oldest ready message can be claimed; queues without one are left out.
+
+    The oldest message is the one received first. If it is also the next to be claimed (unless priorities or the order
+    put another first), the time for which it was delayed does not count.
+    """
+    since = {}
+    for queue in queues:
+        oldest = reader.queue(queue).oldest_ready_at
+        if oldest is None:
+            continue
+        head = reader.peek(queue, 1)
+        if head and head[0].received_at == oldest:
+            oldest = max(oldest, head[0].process_after)
+        since[queue] = oldest
+    return since

@@ -18,8 +18,7 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.quotas import Quota
 from forq_trio.storage.engine import Event
 from forq_trio.telemetry.activity import NO_ACTIVITY, Activity, NackReasons, Series
-from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram
-from forq_trio.telemetry.last_hour import LastHour
+from forq_trio.telemetry.histogram import COMMIT_CALLS, DISK_SECONDS, MESSAGE_MS, Histogram, LastHour
 from forq_trio.telemetry.rejections import Cause, cause_of
 
 OTHER = "other"

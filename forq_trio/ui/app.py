@@ -8,6 +8,7 @@ scopes     each page and action asks `viewer.require` itself
 """
 
 import secrets
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -23,7 +24,6 @@ from forq_trio.model.access import CALLER
 from forq_trio.model.errors import CallerError, Forbidden, ForqError, NotFound
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.ui import csrf
-from forq_trio.ui.base_path import BasePath
 from forq_trio.ui.forms import FormRequest
 from forq_trio.ui.live.events import live_routes
 from forq_trio.ui.login import LOGIN_COOKIE, login_routes
@@ -47,6 +47,9 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _STATIC_SECONDS = 365 * 24 * 3600
+_Receive = Callable[[], Awaitable[Any]]
+_Send = Callable[[Any], Awaitable[None]]
+_App = Callable[[Any, _Receive, _Send], Awaitable[None]]
 
 
 class _MeteredConnection(TrioASGIHTTPConnection):
@@ -54,6 +57,23 @@ class _MeteredConnection(TrioASGIHTTPConnection):
 
     async def handle_request(self, nursery: trio.Nursery, request: Any, send: Any) -> None:  # type: ignore[override]
         await metered(super().handle_request(nursery, request, send))
+
+
+class BasePath:
+    """Removes the base path from requests before the application sees them; a proxy may have removed it already.
+
+    app: any ASGI application. base: without a slash at its end, "" for none.
+    """
+
+    def __init__(self, app: _App, base: str) -> None:
+        self._app = app
+        self._base = base
+
+    async def __call__(self, scope: Any, receive: _Receive, send: _Send) -> None:
+        path, base = scope.get("path", ""), self._base
+        if base and (path == base or path.startswith(f"{base}/")):
+            scope = {**scope, "path": path[len(base) :] or "/", "raw_path": b""}
+        await self._app(scope, receive, send)
 
 
 def make_app(site: Site, assets: Assets) -> QuartTrio:

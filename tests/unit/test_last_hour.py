@@ -2,8 +2,7 @@
 
 import pytest
 
-from forq_trio.telemetry.histogram import quantile
-from forq_trio.telemetry.last_hour import MINUTES, LastHour
+from forq_trio.telemetry.histogram import MINUTES, LastHour, quantile
 
 MINUTE = 60_000
 NOW = 1_700_000_000_000

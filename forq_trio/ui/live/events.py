@@ -1,8 +1,9 @@
 """The live updates over HTTP: as server-sent events, and as JSON for browsers that events do not reach."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
+from typing import Any
 
 import trio
 from quart import Blueprint, Response, request
@@ -12,11 +13,26 @@ from forq_trio.model import limits
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.ui.live.hub import Reader, TooManyDashboards, View
 from forq_trio.ui.live.places import Places
-from forq_trio.ui.live.views import VIEWS
 from forq_trio.ui.loop_share import ACCOUNT
+from forq_trio.ui.pages.dead import DeadView
+from forq_trio.ui.pages.message import MessageView
+from forq_trio.ui.pages.overview import EmptyView, OverviewView
+from forq_trio.ui.pages.queue import QueueView
+from forq_trio.ui.pages.system import SystemView
+from forq_trio.ui.pages.workbench import WorkbenchView
 from forq_trio.ui.site import Site
 
 _RETRY_MS = 3_000
+VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
+    "empty": EmptyView,
+    "message": MessageView,
+    "overview": OverviewView,
+    "system": SystemView,
+    "dead": DeadView,
+    "workbench": WorkbenchView,
+    "queue": QueueView,
+}
+"""The views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
 
 
 class EventStream(ResponseBody):

@@ -1,6 +1,7 @@
 """The workbench of one dead-letter queue: its groups, its filter, a bounded search, and the rows that it found."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -14,7 +15,6 @@ from forq_trio.model.searches import ErrorTexts, FoundRows
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions
-from forq_trio.ui.pages.workbench_tasks import add_tasks
 from forq_trio.ui.site import Site, is_part, see_other
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench import search as searches
@@ -22,6 +22,7 @@ from forq_trio.ui.workbench.filter import AGES, REASONS, Filter, error_words, re
 from forq_trio.ui.workbench.groups import Groups, key_of, largest
 from forq_trio.ui.workbench.search import Search
 from forq_trio.ui.workbench.tasks import Band, band
+from forq_trio.wire.dead_letters import RedriveInfo
 
 ROWS_A_PAGE = 50
 BANDS_SHOWN_MAX = 3
@@ -231,7 +232,7 @@ def workbench_routes(site: Site) -> Blueprint:
     blueprint.get("/dead/<queue>/search")(workbench.search)
     blueprint.get("/dead/<queue>/groups")(workbench.groups)
     add_actions(blueprint, site, groups, require)
-    add_tasks(blueprint, site, require)
+    _add_tasks(blueprint, site)
 
     @blueprint.errorhandler(DeadLettersOnly)
     async def dead_letters_only(error: DeadLettersOnly) -> Response:
@@ -242,3 +243,44 @@ def workbench_routes(site: Site) -> Blueprint:
         return await site.page("error.html", "dead", status=400, title=title, text=text)
 
     return blueprint
+
+
+def _add_tasks(blueprint: Blueprint, site: Site) -> None:
+    """Pause, resume, cancel and dismiss a redrive or deletion: each answers with its band as it is then."""
+    broker = site.broker
+
+    async def change(
+        queue: str, task_id: str, work: Callable[[str, str], Awaitable[RedriveInfo]], said: str
+    ) -> Response:
+        require(site, queue, Scope.REDRIVE)
+        task = await work(queue, task_id)
+        if not is_part():
+            return site.done(None, go=site.url(f"/dead/{queue}"))
+        response = site.part(
+            "workbench/task_part.html",
+            queue=queue,
+            band=band(task, site.clock.now_ms()),
+            may_change=True,
+        )
+        response.headers["HX-Trigger"] = json.dumps({"forq:done": {"toast": said, "go": None}})
+        return response
+
+    @blueprint.post("/dead/<queue>/tasks/<task_id>/pause")
+    async def pause(queue: str, task_id: str) -> Response:
+        return await change(queue, task_id, broker.pause_redrive, "Paused")
+
+    @blueprint.post("/dead/<queue>/tasks/<task_id>/resume")
+    async def resume(queue: str, task_id: str) -> Response:
+        return await change(queue, task_id, broker.resume_redrive, "Goes on from where it was")
+
+    @blueprint.post("/dead/<queue>/tasks/<task_id>/cancel")
+    async def cancel(queue: str, task_id: str) -> Response:
+        return await change(queue, task_id, broker.cancel_redrive, "Cancelled; what was done stays done")
+
+    @blueprint.post("/dead/<queue>/tasks/<task_id>/dismiss")
+    async def dismiss(queue: str, task_id: str) -> Response:
+        require(site, queue, Scope.REDRIVE)
+        await broker.dismiss_redrive(queue, task_id)
+        if not is_part():
+            return site.done(None, go=site.url(f"/dead/{queue}"))
+        return Response("", 200, content_type="text/html; charset=utf-8")

@@ -1,6 +1,6 @@
 """The application sees paths without the base path, wherever a proxy left it on."""
 
-from forq_trio.ui.base_path import BasePath
+from forq_trio.ui.app import BasePath
 
 
 async def test_the_base_path_is_removed_where_a_proxy_left_it_on():
