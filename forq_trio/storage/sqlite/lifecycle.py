@@ -7,7 +7,7 @@ from forq_trio.model.events import KINDS
 from forq_trio.model.logs import Log
 from forq_trio.storage.engine import CONSUMED, PRODUCED
 from forq_trio.storage.logs import TIMED, event_bytes, kind_and_reason
-from forq_trio.storage.sqlite.row import Row
+from forq_trio.storage.sqlite.row import ATTEMPTS, BYTES, ID, PROCESS_AFTER, RECEIVED_AT, SEQ, ReadyRow, Row
 
 Noted = list[tuple[Any, ...]]
 """Events without their id, which comes first, and their total, which comes last."""
@@ -25,7 +25,7 @@ def note(
 ) -> None:
     """Note the events of a change; the arguments are those of `transition`.
 
-    messages: of a send the bindings of its INSERT, of a claim the rows of `select_ready`, else each a `Row`.
+    messages: of a send the bindings of its INSERT, of a claim each a `ReadyRow`, else a `Row`.
     """
     found = kind_and_reason(change, reason, nack_reason)
     if found is None:
@@ -50,10 +50,13 @@ _SENT_BYTES = 8
 """Where the INSERT of a message has its bytes, the plain one and the other."""
 
 
-def _delivered(at: int, kind: int, queue: str, row: Any) -> tuple[Any, ...]:
-    seq, message_id, _, attempts, received_at, _, _, _, _, process_after, _, size = row
+def _delivered(at: int, kind: int, queue: str, row: ReadyRow) -> tuple[Any, ...]:
+    process_after, received_at = row[PROCESS_AFTER], row[RECEIVED_AT]
     waited_ms = at - (process_after if process_after > received_at else received_at)
-    return at, kind, queue, seq, message_id, attempts + 1, None, None, received_at, waited_ms, size
+    return (
+        *(at, kind, queue, row[SEQ], row[ID], row[ATTEMPTS] + 1, None, None),
+        *(received_at, waited_ms, row[BYTES]),
+    )
 
 
 def _changed(

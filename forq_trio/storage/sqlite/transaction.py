@@ -287,7 +287,7 @@ class Transaction(Isolation, Counts):
         """Note that `messages` of `queue` go from one status to another. Every change of a message is noted here.
 
         change: one of transitions.TRANSITIONS with `source` (None: not stored before) and `target` (None: gone).
-        messages: their rows, each beginning with its sequence number; a `Row` where it may free its group's limit.
+        messages: see `lifecycle.note`; each has `group_id` where it may free its group's limit.
         size: the bytes of all of them, where they come, go or move. due_ms: the earliest due time of them. to: the
         queue they move to, None for the same. reason: for the event that is counted. nack_reason: the consumer's
         own reason.

@@ -1,7 +1,11 @@
 """The loader of named statements, and the rules it holds the files to."""
 
+import re
+from typing import get_args
+
 import pytest
 
+from forq_trio.storage.sqlite import row
 from forq_trio.storage.sqlite import statements as sql
 
 
@@ -9,6 +13,15 @@ def test_statements_are_found_by_name() -> None:
     one = "-- name: one\n-- First.\nSELECT 1;\n"
     two = "-- name: two\n-- Second.\nSELECT 2 -- why\nFROM t;\n"
     assert sql.parse(f"-- A note.\n\n{one}\n{two}") == {"one": "SELECT 1", "two": "SELECT 2 -- why\nFROM t"}
+
+
+def test_the_places_in_a_row_are_those_of_its_columns() -> None:
+    statement = sql.load("engine")["select_ready"]
+    columns = re.findall(r"\w+", statement.partition("FROM")[0].replace("CAST(bytes AS INTEGER)", "bytes"))[
+        1:
+    ]
+    assert [getattr(row, name.upper()) for name in columns] == list(range(12))
+    assert len(get_args(row.ReadyRow)) == 12
 
 
 def test_columns_have_a_name_too() -> None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from random import getrandbits
-from typing import Any
 
 from forq_trio.model import limits
 from forq_trio.model.commands import Claim, RedrivePolicy
@@ -27,7 +26,7 @@ from forq_trio.storage.sqlite.operations.claim_filter import (
     select_ready,
 )
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
-from forq_trio.storage.sqlite.row import read_attributes
+from forq_trio.storage.sqlite.row import ReadyRow, read_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
 
 Deliveries = tuple[Delivery, ...]
@@ -120,13 +119,15 @@ def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_m
     return deliveries
 
 
-def _deliver_each(tx: Transaction, limit: GroupLimit, rows: Sequence[Any], lease_ms: int) -> list[Delivery]:
+def _deliver_each(
+    tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow], lease_ms: int
+) -> list[Delivery]:
     """`_deliver`; in an isolated batch a message that cannot be handed out, to no claim at all, is set aside alone."""
     if not tx.isolated:
         return _deliver(tx, limit.queue, rows, lease_ms)
     deliveries: list[Delivery] = []
 
-    def deliver(row: Any, lease_ms: int) -> None:
+    def deliver(row: ReadyRow, lease_ms: int) -> None:
         deliveries.extend(_deliver(tx, limit.queue, [row], lease_ms))
 
     for row in rows:
@@ -139,7 +140,7 @@ def _deliver_each(tx: Transaction, limit: GroupLimit, rows: Sequence[Any], lease
     return deliveries
 
 
-def _deliver(tx: Transaction, queue: str, rows: Sequence[Any], lease_ms: int) -> list[Delivery]:
+def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: int) -> list[Delivery]:
     """Lease these ready messages. There may be none: the redrive policy of another claim removed them."""
     if not rows:
         return []

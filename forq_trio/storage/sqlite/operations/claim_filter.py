@@ -18,15 +18,14 @@ from forq_trio.storage.rules import Exhausted, attempts_used_up, exhausted
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove, target_of
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.shuffle import draw
-from forq_trio.storage.sqlite.row import Row, rows_of
+from forq_trio.storage.sqlite.row import ATTEMPTS, BYTES, GROUP_ID, SEQ, ReadyRow, Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 
-_SEQ, _ATTEMPTS, _GROUP_ID, _BYTES = 0, 3, 8, 11
 _LOOK_AHEAD = 100
 """How many candidates to read after one was filtered out: there may be many of its group."""
 
-attempts_of = itemgetter(_ATTEMPTS)
-bytes_of = itemgetter(_BYTES)
+attempts_of = itemgetter(ATTEMPTS)
+bytes_of = itemgetter(BYTES)
 
 
 class Terms(NamedTuple):
@@ -39,36 +38,36 @@ class Terms(NamedTuple):
     shuffle: bool
     redrive_policy: RedrivePolicy | None
     step: str = Step.DELIVER
-    bytes_of: Callable[[Any], int] = bytes_of
+    bytes_of: Callable[[ReadyRow], int] = bytes_of
 
     @property
     def takes_anything(self) -> bool:
         return not self.shuffle and self.redrive_policy is None
 
 
-def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[Any]:
+def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms) -> list[ReadyRow]:
     """Up to `count` rows to hand out; none when no other can be, or an allowance is used up."""
     delivering, filtering = tx.allowances.of(terms.step), tx.allowances.of(Step.FILTER)
-    accepted: list[Any] = []
+    accepted: list[ReadyRow] = []
     look_ahead = 0
     stopped = tx.allowances.used_up(Step.SET_ASIDE)
     while not (accepted or stopped or delivering.used_up) and count > 0:
         candidates = _candidates(tx, limit.queue, max(count, look_ahead), terms)
         if not candidates:
             break
-        held: list[Any] = []
+        held: list[ReadyRow] = []
         for row in candidates:
             if len(accepted) == count or delivering.used_up:
                 break
             exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, tx.rules(limit.queue))
-            if exhausted_one is None and limit.admits(row[_GROUP_ID]):
+            if exhausted_one is None and limit.admits(row[GROUP_ID]):
                 delivering.charge(1, terms.bytes_of(row))
                 accepted.append(row)
                 continue
             if filtering.used_up:
                 stopped = True
                 break
-            filtering.charge(1, row[_BYTES])
+            filtering.charge(1, row[BYTES])
             if exhausted_one is None:
                 held.append(row)
             else:
@@ -78,7 +77,7 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
     return accepted
 
 
-def _candidates(tx: Transaction, queue: str, count: int, terms: Terms) -> list[Any]:
+def _candidates(tx: Transaction, queue: str, count: int, terms: Terms) -> list[ReadyRow]:
     bytes_max = tx.allowances.of(terms.step).bytes + tx.allowances.of(Step.FILTER).bytes
     if not terms.shuffle:
         return select_ready(tx, queue, count, bytes_max)
@@ -88,7 +87,7 @@ def _candidates(tx: Transaction, queue: str, count: int, terms: Terms) -> list[A
     return _up_to(rows, bytes_max)
 
 
-def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[Any]:
+def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> list[ReadyRow]:
     """The next messages of a queue in claim order, without those that are set aside; not many more than these bytes."""
     rows = tx.cursor_but_set_aside("select_ready", "select_ready_but", queue, limit=count)
     read = _up_to(rows, bytes_max)
@@ -96,12 +95,12 @@ def select_ready(tx: Transaction, queue: str, count: int, bytes_max: int) -> lis
     return read
 
 
-def _up_to(rows: Any, bytes_max: int) -> list[Any]:
+def _up_to(rows: Any, bytes_max: int) -> list[ReadyRow]:
     """The first rows, up to the one that reaches `bytes_max`: the content of the others is not read."""
-    read = []
+    read: list[ReadyRow] = []
     for row in rows:
         read.append(row)
-        bytes_max -= row[_BYTES]
+        bytes_max -= row[BYTES]
         if bytes_max <= 0:
             break
     return read
@@ -117,15 +116,15 @@ def _may_be_exhausted(attempts: Any, policy: RedrivePolicy | None, rules: QueueR
 
 
 def _find_exhausted(
-    tx: Transaction, row: Any, policy: RedrivePolicy | None, rules: QueueRules
+    tx: Transaction, row: ReadyRow, policy: RedrivePolicy | None, rules: QueueRules
 ) -> tuple[Row, Exhausted] | None:
     """The message and where it goes, if it was delivered too often; None if it may be handed out.
 
     None also for one that is damaged: it fails where it is handed out.
     """
-    if not _may_be_exhausted(row[_ATTEMPTS], policy, rules):
+    if not _may_be_exhausted(row[ATTEMPTS], policy, rules):
         return None
-    (message,) = rows_of(tx.query("find_by_sequence", str([row[_SEQ]])))
+    (message,) = rows_of(tx.query("find_by_sequence", str([row[SEQ]])))
     ((default_max_receives,),) = tx.query("find_default_max_receives", message.seq)
     try:
         own = target_of(tx, message)
@@ -135,7 +134,7 @@ def _find_exhausted(
     return None if away is None else (message, away)
 
 
-def _remove(tx: Transaction, limit: GroupLimit, row: Any, message: Row, away: Exhausted) -> None:
+def _remove(tx: Transaction, limit: GroupLimit, row: ReadyRow, message: Row, away: Exhausted) -> None:
     """Move or delete a message that was delivered too often; one for which that fails is set aside."""
     if not tx.isolated:
         _dead_letter(tx, message, away)

@@ -32,16 +32,29 @@ from forq_trio.storage.sqlite.operations.claim_filter import (
 from forq_trio.storage.sqlite.operations.due import end_leases
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
 from forq_trio.storage.sqlite.operations.settle import remove_acked
-from forq_trio.storage.sqlite.row import Row, read_attributes, rows_of
+from forq_trio.storage.sqlite.row import (
+    ATTEMPTS,
+    ATTRIBUTES,
+    CONTENT,
+    GROUP_ID,
+    ID,
+    POSITION,
+    PRIORITY,
+    PROCESS_AFTER,
+    RECEIVED_AT,
+    SEQ,
+    ReadyRow,
+    Row,
+    read_attributes,
+    rows_of,
+)
 from forq_trio.storage.sqlite.transaction import Transaction
 
-Leased = tuple[Any, Line]
-"""A row of `select_ready`, and its line."""
+Leased = tuple[ReadyRow, Line]
 
 read_consumer = msgspec.json.Decoder(Consumer).decode
 _encode = msgspec.json.Encoder().encode
-_RECEIVED_AT, _PRIORITY, _PROCESS_AFTER, _POSITION = 4, 5, 9, 10  # in a row of `select_ready`
-_NOTHING: tuple[Sequence[Any], bytes] = (), b""
+_NOTHING: tuple[Sequence[ReadyRow], bytes] = (), b""
 # As numbers: comparing and hashing members of an enumeration takes longer.
 _READY = int(Status.READY)
 _PROCESSING = int(Status.PROCESSING)
@@ -101,12 +114,12 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         if not rows and cut_short and tx.claimable(queue):
             return DEFERRED
     if rows:
-        sequences = str([row[0] for row in rows])
+        sequences = str([row[SEQ] for row in rows])
         tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
     return _save(tx, rules.with_page(tx.consumers, command, filling, len(rows), len(body), tx.now_ms))
 
 
-def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[Sequence[Any], bytes]:
+def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[Sequence[ReadyRow], bytes]:
     """Lease up to so many ready messages in claim order, as the allowance of a step lets; the rows, and their lines."""
     leasing = tx.allowances.of(Step.LEASE)
     limit = GroupLimit(tx, queue, tx.rules(queue).group_in_flight_max)
@@ -130,7 +143,7 @@ def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[S
     return [row for row, _ in leased], encode_lines([line for _, line in leased])
 
 
-def _mark_leased(tx: Transaction, queue: str, rows: Sequence[Any], token: int) -> None:
+def _mark_leased(tx: Transaction, queue: str, rows: Sequence[ReadyRow], token: int) -> None:
     """Note that these ready messages are leased, with this token in their receipts."""
     now_ms = tx.now_ms
     lease_until = now_ms + limits.CONSUMER_LEASE_MS
@@ -140,12 +153,12 @@ def _mark_leased(tx: Transaction, queue: str, rows: Sequence[Any], token: int) -
     waits += [_waited_ms(row, now_ms) for row in rows]
     if tx.grouped(queue):
         for row in rows:
-            tx.reach_round(queue, row[_PRIORITY], row[_POSITION])
-    tx.query("lease_page", now_ms, lease_until, token, str([row[0] for row in rows]))
+            tx.reach_round(queue, row[PRIORITY], row[POSITION])
+    tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in rows]))
     tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
 
 
-def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leased]:
+def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow]) -> list[Leased]:
     """The lines of these messages; in an isolated batch one that is damaged is set aside alone."""
     if not tx.isolated:
         return [(row, _line(limit.queue, row)) for row in rows]
@@ -160,33 +173,32 @@ def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[Any]) -> list[Leas
     return leased
 
 
-def _checked(queue: str, row: Any) -> Leased:
+def _checked(queue: str, row: ReadyRow) -> Leased:
     """A row and its line; fails if it is damaged."""
     _waited_ms(row, 0)
     return row, _line(queue, row)
 
 
-def _waited_ms(row: Any, now_ms: int) -> int:
-    return waited_ms(row[_PROCESS_AFTER], row[_RECEIVED_AT], now_ms)
+def _waited_ms(row: ReadyRow, now_ms: int) -> int:
+    return waited_ms(row[PROCESS_AFTER], row[RECEIVED_AT], now_ms)
 
 
-def _line(queue: str, row: Any) -> Line:
-    """The line of a message of `select_ready`, with this delivery counted."""
-    seq, message_id, content, attempts, received_at, priority, _, attributes, group_id, _, _, _ = row
+def _line(queue: str, row: ReadyRow) -> Line:
+    """The line of a message, with this delivery counted."""
     return Line(
-        message_id,
+        row[ID],
         queue,
-        seq,
-        content,
-        received_at,
-        attempts + 1,
-        priority,
-        group_id or None,
-        attributes and read_attributes(attributes),
+        row[SEQ],
+        row[CONTENT],
+        row[RECEIVED_AT],
+        row[ATTEMPTS] + 1,
+        row[PRIORITY],
+        row[GROUP_ID] or None,
+        read_attributes(row[ATTRIBUTES] or None),
     )
 
 
-def _line_bytes(queue: str, row: Any) -> int:
+def _line_bytes(queue: str, row: ReadyRow) -> int:
     try:
         return rules.line_bytes(_line(queue, row))
     except (ValueError, TypeError, msgspec.MsgspecError):

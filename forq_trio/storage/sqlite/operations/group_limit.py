@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.sqlite.cache import Group
+from forq_trio.storage.sqlite.row import GROUP_ID, SEQ, ReadyRow
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
-
-_SEQ, _GROUP_ID = 0, 8
 
 
 class Held(NamedTuple):
@@ -43,19 +42,19 @@ class GroupLimit:
         self._in_process[group_id] = min(count + 1, self.in_flight_max)
         return count < self.in_flight_max
 
-    def set_aside(self, row: Any, error: Exception) -> None:
+    def set_aside(self, row: ReadyRow, error: Exception) -> None:
         """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
         allowance = self._tx.allowances.of(Step.SET_ASIDE)
-        allowance.charge(1 if self._tx.put_aside(self.queue, row[_SEQ], error) else allowance.messages, 0)
-        if row[_GROUP_ID]:
-            self._tx.freed.add((self.queue, row[_GROUP_ID]))
+        allowance.charge(1 if self._tx.put_aside(self.queue, row[SEQ], error) else allowance.messages, 0)
+        if row[GROUP_ID]:
+            self._tx.freed.add((self.queue, row[GROUP_ID]))
 
-    def hold(self, rows: Sequence[Any]) -> None:
-        """Set these ready messages, rows of `select_ready`, to held."""
+    def hold(self, rows: Sequence[ReadyRow]) -> None:
+        """Set these ready messages to held."""
         if not rows:
             return
         tx = self._tx
-        tx.run("hold", [(tx.now_ms, row[_SEQ]) for row in rows])
+        tx.run("hold", [(tx.now_ms, row[SEQ]) for row in rows])
         tx.transition(HELD_BACK, self.queue, Status.READY, Status.HELD, rows)
 
 

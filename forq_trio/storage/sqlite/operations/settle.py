@@ -12,6 +12,8 @@ from json import dumps
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, AckById, Extend, Nack, NackById, Release
 from forq_trio.model.fingerprints import fingerprint_key
@@ -22,7 +24,7 @@ from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.dead_letters import remove
 from forq_trio.storage.sqlite.operations.group_limit import count_in_process
-from forq_trio.storage.sqlite.row import Row
+from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 
@@ -41,7 +43,7 @@ class _Messages:
     def __init__(self, tx: Transaction, kind: type, statement: str, names: str | int, count: int) -> None:
         """names: what the statement takes: a JSON list of `count` sequences or ids, or the one sequence."""
         self._tx = tx
-        self._found = {row[0]: Row._make(row) for row in tx.query(statement, names)}
+        self._found = {row.seq: row for row in rows_of(tx.query(statement, names))}
         self.returned: list[tuple[Any, ...]] = []
         self._allowance: Allowance | None = None
         most_bytes = count * max([found.bytes for found in self._found.values()], default=0)
@@ -249,7 +251,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
             tx.transition(EXTENDED, found.queue, found.status, _PROCESSING, (found,), due_ms=lease_until)
             if found.status != _PROCESSING:
                 started_at = tx.now_ms if found.processing_started_at is None else found.processing_started_at
-                messages.replace(found._replace(status=_PROCESSING, processing_started_at=started_at))
+                messages.replace(replace(found, status=_PROCESSING, processing_started_at=started_at))
             changes = extended_ended if had_ended else extended
             changes[found.seq] = (tx.now_ms, lease_until, tx.now_ms, found.seq)
         return lease_until
@@ -266,7 +268,7 @@ def _end_lease(tx: Transaction, messages: _Messages, found: Row) -> None:
         messages.forget(found)
         messages.give_back(SHORTENED, found, returned, found.attempts)
     else:
-        messages.replace(found._replace(status=int(Status.READY), processing_started_at=None))
+        messages.replace(replace(found, status=int(Status.READY), processing_started_at=None))
         messages.give_back(SHORTENED, found, returned, found.attempts, receipt=found.receipt)
 
 
