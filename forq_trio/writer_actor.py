@@ -89,7 +89,7 @@ class WriterListener:
         """A batch is durable and answered."""
 
     def failed_queued(self) -> None:
-        """There are new failed messages for a sweep."""
+        """A batch left failed messages for a sweep."""
 
     def storage_full(self) -> bool:
         """The disk is full. True if this freed some space."""

@@ -12,6 +12,7 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+from forq_trio.model import limits
 from support.processes import set_signals
 
 pytest_plugins = ["support.tiers", "support.chromium"]
@@ -45,3 +46,9 @@ def seed(request: pytest.FixtureRequest) -> int:
 def rng(seed: int) -> random.Random:
     """This test's random numbers."""
     return random.Random(seed)
+
+
+@pytest.fixture
+def failed_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that fail are left FAILED for a sweep, as those are for which a batch has no allowance left."""
+    monkeypatch.setattr(limits, "FAILED_MOVED_MAX", 0)

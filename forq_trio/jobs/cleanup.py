@@ -1,7 +1,8 @@
 """Jobs that ask the broker at an interval and do no more: the sweeps of contract F13 at Forq's intervals, and others.
 
-The due timer settles expiry, delays and leases on time, so these sweeps normally find nothing. The writer nudges the
-two for failed messages, so that a failed message reaches its dead-letter queue at once.
+The due timer settles expiry, delays and leases on time, and a message that fails is moved in the transaction in which
+it fails, so these sweeps normally find nothing. Where a batch leaves some because very many failed at once, the writer
+nudges the two for failed messages.
 """
 
 from collections.abc import Mapping

@@ -22,6 +22,7 @@ class Step:
     EVICT = "evict"
     UNHOLD_GROUP = "unhold_group"
     UNHOLD_QUEUE = "unhold_queue"
+    FAILED = "failed"
     FILTER = "filter"
     SET_ASIDE = "set_aside"
     DELIVER = "deliver"
@@ -36,6 +37,7 @@ _MESSAGES_MAX: dict[object, str] = {
     Step.UNHOLD_GROUP: "DUE_BATCH_MAX",
     Step.UNHOLD_QUEUE: "DUE_BATCH_MAX",
     Step.EVICT: "EVICTED_MAX",
+    Step.FAILED: "FAILED_MOVED_MAX",
     Step.FILTER: "CLAIM_FILTERED_MAX",
     Step.SET_ASIDE: "CLAIM_FILTERED_MAX",
     Step.LEASE: "CONSUMER_STEP_MESSAGES_MAX",

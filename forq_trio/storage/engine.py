@@ -33,20 +33,21 @@ The rules of every engine; the conformance suite checks them on each:
    then become ready, by sequence, queues by name; those that claims set to held again meanwhile stay held.
 9. The order within a batch: due messages; a step of rule 13; the commands, kind by kind, as `commands.COMMANDS` has
    them: settings, sends, settlements, moves and removals, sweeps, tokens and sessions, tasks over dead letters, stages
-   and publications, the history, pipeline consumers, lifecycle events, maintenance; held messages (rule 8); claims, by
-   name of the queue, in queues with claims in this batch or in which a message became ready.
+   and publications, the history, pipeline consumers, lifecycle events, maintenance; failed messages (rule 17); held
+   messages (rule 8); claims, by name of the queue, in queues with claims in this batch or in which a message became
+   ready.
 10. The claims of a batch may leave work for the next one, for which `next_due_ms` asks at once. In it these queues
    count as woken: one whose claims ended early by rule 12 and that has ready messages left, one that a claim moved
    messages to, and one that has ready messages left after all RECEIVERS_OFFERED_MAX receivers of the batch were served.
    A group of which a claim moved or removed a ready message counts as freed.
 11. Every change of a message's state is one of `transitions.TRANSITIONS`, and is noted in one function of the engine.
 12. Every step of a batch has an allowance of messages and bytes (allowance.py), and stops once it is used up: due
-   messages, evictions, held messages that become ready, messages that claims hand out, those that they hold, move or
-   delete, those that the settling and moving commands of one kind name, those that leases of consumers get, and those
-   that they settle; and stages that publications name. What is left is done in the next batch: a command that did not
-   run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready. The queues with
-   claims begin, in name order, with the first one that the batch before came to with an allowance used up. No batch
-   makes more than COMMIT_CHANGES_MAX changes.
+   messages, evictions, failed messages, held messages that become ready, messages that claims hand out, those that they
+   hold, move or delete, those that the settling and moving commands of one kind name, those that leases of consumers
+   get, and those that they settle; and stages that publications name. What is left is done in the next batch: a command
+   that did not run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready.
+   The queues with claims begin, in name order, with the first one that the batch before came to with an allowance used
+   up. No batch makes more than COMMIT_CHANGES_MAX changes.
 13. A publication gives stages their turns, no more. While stages have turns, each batch works on the first ones, as
    far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
@@ -59,6 +60,9 @@ The rules of every engine; the conformance suite checks them on each:
    cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or that is
    published, or for which a receiver names one. Only the default dead-letter queues are not counted.
 16. Lifecycle events are stored in the batch of their change, with the next ids; those of a message are in order.
+17. A message that fails is moved to its dead-letter queue, or deleted where it has none, in the batch in which it
+   fails: after the commands, in the order in which they failed, as far as the allowance goes (rule 12). Those that are
+   left are FAILED until a sweep takes them, for which `failed_queued` asks.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -180,7 +184,7 @@ class BatchResult(Struct, gc=False):
     served: the deliveries of parked receivers, as (id of the receiver, deliveries), in no particular order.
     next_due_ms: the next due time, or an earlier one: then the next batch finds nothing due and corrects it. None when
     no message will ever be due.
-    failed_queued: there are new failed messages, to be moved or deleted by a sweep.
+    failed_queued: there are new failed messages that this batch left for a sweep.
     woken: the queues in which a message became ready (or that were resumed), also if it was claimed at once.
     durations: milliseconds by kind of DURATION_KINDS and queue, one for each message that was claimed or acked.
     set_aside: damaged messages that could not be settled, or not be handed out.

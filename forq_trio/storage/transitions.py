@@ -7,7 +7,7 @@ not in this table. A change is named by its event (`engine.EVENT_KINDS`), or by 
     ready -> processing               a consumer claims it
     processing -> (gone)              the consumer acknowledges it
     processing -> ready, delayed      the consumer gives it back, or its lease ends
-    processing -> failed              that was its last attempt
+    processing -> failed              that was its last attempt; most go on at once, in the same batch
     ready <-> held                    its group reaches the group limit, or is below it again
     any -> ready elsewhere            moved to, or out of, a dead-letter queue
     any -> (gone)                     expired, evicted, purged, deleted, cancelled (but not from processing)

@@ -44,6 +44,7 @@ def test_they_go_where_the_message_goes(engine):
     assert receive_one(engine)[0].attributes == ATTRIBUTES
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_their_bytes_count_and_go_with_the_message(engine):
     produced = send(engine, "ab", attributes={"k": "ü"})
     assert look(engine, produced.id).bytes == 5

@@ -159,6 +159,7 @@ def test_due_messages_are_settled_in_parts(engine, monkeypatch):
     assert counted(engine)["q"] == QueueCounts(ready=5)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_purge_and_a_sweep_go_in_parts(engine, small):
     send_all(engine, 5)
     assert do(engine, Purge("q")) == Purged(3, 5)

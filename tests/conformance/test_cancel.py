@@ -90,6 +90,7 @@ def test_of_another_queue_or_never_sent_it_is_not_there(engine):
     assert counted(engine)["q"] == QueueCounts(ready=1)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_failed_message_does_not_become_a_dead_letter(engine):
     sent = send(engine, max_attempts=1)
     _, receipt = receive_one(engine)

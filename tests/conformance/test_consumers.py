@@ -273,6 +273,7 @@ def test_a_lease_of_an_unused_consumer_ends_with_the_attempt_counted(engine):
     assert isinstance(step(engine, now=T0 + 90_000), LeaseGone)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_ended_at_the_last_attempt_it_becomes_a_dead_letter(engine):
     open_k(engine, 60_000)
     send(engine, "a", max_attempts=1)

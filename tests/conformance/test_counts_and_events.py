@@ -1,5 +1,7 @@
 """Messages by status, and what is counted for the metrics (contract F11)."""
 
+import pytest
+
 from forq_trio.model.commands import Ack, Nack, Produce, ProduceMany, Release, Sweep, SweepKind
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.storage.engine import (
@@ -16,6 +18,7 @@ from forq_trio.storage.engine import (
 from .script import DAY_MS, T0, claim, counted, fail, receipts, receive, receive_one, run, send
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_counts_follow_a_message_through_its_life(engine):
     send(engine, process_after=T0 + 10)
     assert counted(engine) == {"q": QueueCounts(delayed=1)}
@@ -69,6 +72,7 @@ def test_f11_settlements_count_what_succeeded(engine):
     assert events == [Event(ACKED, "q", 1), Event(NACKED, "q", 2), Event(RELEASED, "q", 1)]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_f11_a_nack_that_fails_the_message_is_still_a_nack(engine):
     send(engine)
     fail(engine, attempts=4)

@@ -25,6 +25,7 @@ from .script import (
 )
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_f7_a_dead_letter_says_where_it_came_from(engine):
     produced = send(engine)
     fail(engine, attempts=4)
@@ -39,6 +40,7 @@ def test_f7_a_dead_letter_says_where_it_came_from(engine):
     assert message.expires_after == T0 + 3 + 7 * DAY_MS
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_queue_may_name_another_one(engine):
     configure(engine, dead_letter_queue="hospital")
     produced = send(engine)
@@ -58,6 +60,7 @@ def test_it_lives_as_long_as_its_new_queue_says(engine):
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["the message's word", "the queue's word"])
+@pytest.mark.usefixtures("failed_stay")
 def test_without_one_messages_are_deleted(engine, own):
     if own:
         fields = {"dead_letter_queue": ""}
@@ -83,6 +86,7 @@ def test_a_message_goes_before_its_queue(engine):
     assert look(engine, produced.id, "own").source_queue == "q"
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_the_way_of_its_own_is_gone_once(engine):
     """From there on it goes where everybody goes, so it cannot be sent round."""
     produced = send(engine, dead_letter_queue="own")

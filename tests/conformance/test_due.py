@@ -1,5 +1,7 @@
 """What time does at the start of a batch: delays end, leases end (contract F6), bounded work in order of due time."""
 
+import pytest
+
 from forq_trio.model.commands import Nack, ProduceMany
 from forq_trio.model.limits import DUE_BATCH_MAX
 from forq_trio.model.messages import NewMessage, QueueCounts
@@ -44,6 +46,7 @@ def test_f6_a_lease_that_ends_makes_ready_at_once(engine):
     assert (message.processing_started_at, message.lease_until) == (None, None)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_f6_a_lease_that_ends_at_the_last_attempt_fails(engine):
     produced = send(engine)
     for turn in range(5):

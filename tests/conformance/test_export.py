@@ -1,6 +1,7 @@
 """Exports: every message of a range once, as a line, by sequence; nothing is changed."""
 
 import msgspec
+import pytest
 
 from forq_trio.model import limits
 from forq_trio.wire.export import ExportedMessage
@@ -31,6 +32,7 @@ def test_a_line_has_what_a_message_is(engine, reader):
     assert reader.export("q", 0, END, 10) == rows
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_states(engine, reader):
     send(engine, "f")
     fail(engine)

@@ -1,5 +1,7 @@
 """Moving the end of a lease."""
 
+import pytest
+
 from forq_trio.model.commands import Extend
 from forq_trio.model.messages import QueueCounts, Receipt
 from forq_trio.storage.engine import EngineSettings
@@ -91,6 +93,7 @@ def test_zero_twice_and_then_a_lease_again(engine):
     assert counted(engine) == {"q": QueueCounts(processing=1)}
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_zero_at_the_last_attempt_fails(make_engine):
     engine = make_engine(EngineSettings(attempts_max=1))
     produced = send(engine)

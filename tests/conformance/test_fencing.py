@@ -51,6 +51,7 @@ def test_a_receipt_after_a_nack(engine, command):
 
 
 @everyone
+@pytest.mark.usefixtures("failed_stay")
 def test_a_receipt_of_a_failed_message(engine, command):
     send(engine)
     fail(engine, attempts=4)

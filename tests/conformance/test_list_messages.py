@@ -50,6 +50,7 @@ def test_each_list_shows_the_messages_in_its_state_newest_first(engine, reader):
 
 
 @pytest.mark.parametrize("queue", ["q", "q-dlq"])
+@pytest.mark.usefixtures("failed_stay")
 def test_failed_messages(engine, reader, queue):
     for content in "ab":
         send(engine, content, queue=queue, max_attempts=1)
@@ -160,6 +161,7 @@ def test_time_moves_messages_between_lists_only_by_a_batch(engine, reader):
     assert sorted(pages(reader, "ready", 5)[0]) == ["d", "p"]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_failed_message_leaves_with_the_sweep(engine, reader):
     send(engine, "x")
     fail(engine)

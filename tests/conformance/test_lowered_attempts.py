@@ -31,6 +31,7 @@ def test_who_waits_for_it_there_is_served_by_the_next_batch(engine):
     assert contents(deliveries) == ["tried"]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_one_in_process_is_finished_and_not_tried_again(engine):
     send(engine)
     fail(engine, attempts=1)

@@ -22,6 +22,7 @@ from .script import (
 
 
 @pytest.mark.parametrize("own", [1, 2, 7])
+@pytest.mark.usefixtures("failed_stay")
 def test_f5_a_message_may_say_how_often(engine, own):
     produced = send(engine, max_attempts=own)
     fail(engine, attempts=own)
@@ -29,6 +30,7 @@ def test_f5_a_message_may_say_how_often(engine, own):
     assert (message.status, message.attempts, message.max_attempts) == ("failed", own, own)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_queue_may_say_how_often(make_engine):
     engine = make_engine(EngineSettings(attempts_max=4))
     configure(engine, max_attempts=2)
@@ -40,6 +42,7 @@ def test_a_queue_may_say_how_often(make_engine):
     assert look(engine, other.id, "other").status == "failed"
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_changed_bound_holds_for_what_is_there(engine):
     produced = send(engine)
     fail(engine, attempts=2)
@@ -55,6 +58,7 @@ def test_a_message_goes_before_its_queue(engine):
     assert look(engine, produced.id).status == "ready"
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_the_end_of_a_lease_counts_against_it(engine):
     configure(engine, max_attempts=1)
     produced = send(engine)

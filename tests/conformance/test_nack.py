@@ -38,6 +38,7 @@ def test_f5_the_back_off_grows_with_the_attempts(engine):
     receive_one(engine, now=now)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_f5_the_fifth_attempt_fails(engine):
     produced = send(engine)
     fail(engine, attempts=4)
@@ -52,6 +53,7 @@ def test_f5_the_fifth_attempt_fails(engine):
     assert has_no_message(engine, now=T0 + 3)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_f5_settings_may_bound_attempts_and_set_the_back_off(make_engine):
     engine = make_engine(EngineSettings(attempts_max=2, backoff_ms=(7,)))
     send(engine)

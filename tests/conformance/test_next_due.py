@@ -55,6 +55,7 @@ def test_the_earliest_counts(engine):
     assert wakes_at(engine, T0 + 60, now=T0 + 30)
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_failed_message_is_never_due(engine):
     send(engine)
     fail(engine)

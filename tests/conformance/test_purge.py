@@ -1,5 +1,7 @@
 """Removing messages: all of a queue up to now, some by their ids, and the queue itself once it is empty."""
 
+import pytest
+
 from forq_trio.model import limits
 from forq_trio.model.commands import Ack, Delete, Extend, ForgetQueue, Produce, Purge, Purged
 from forq_trio.model.messages import NewMessage, QueueCounts
@@ -26,6 +28,7 @@ def purge(engine, up_to=None):
     return do(engine, Purge("q", up_to))
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_whatever_their_status(engine):
     configure(engine, group_in_flight_max=1, max_attempts=2)
     send(engine)
@@ -171,6 +174,7 @@ def test_delete_takes_what_is_at_rest(engine):
     assert counted(engine) == {"q": QueueCounts(processing=1), "other": QueueCounts(ready=1)}
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_delete_takes_failed_and_held_ones(engine):
     configure(engine, group_in_flight_max=1, max_attempts=1)
     failed = send(engine)

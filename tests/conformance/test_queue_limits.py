@@ -49,6 +49,7 @@ def test_s2_one_too_many_is_refused_and_changes_nothing(engine):
     assert drain(engine) == ["b", "c"]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_s2_messages_in_every_state_count(engine):
     configure(engine, max_messages=4, max_attempts=1, group_in_flight_max=1)
     for fields in ({}, {"group": "g"}, {"group": "g"}, {"delay_ms": 5}):

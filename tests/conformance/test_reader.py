@@ -1,5 +1,7 @@
 """Looking without touching: what the readers show."""
 
+import pytest
+
 from forq_trio.model import limits
 from forq_trio.model.commands import Produce, SweepKind
 from forq_trio.model.messages import NewMessage, StoredQueue
@@ -27,6 +29,7 @@ def test_a_queue_stays_listed_when_it_is_empty(engine, reader):
     assert reader.queues() == [StoredQueue("q", False, ready=0, delayed=0, processing=0, failed=0)]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_dead_letter_queue_is_listed_as_one(engine, reader):
     send(engine)
     fail(engine)

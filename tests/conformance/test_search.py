@@ -91,6 +91,7 @@ def test_all_attributes_must_be_there(engine, reader, attributes, matches):
     assert found(reader, attributes=attributes) == matches
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_by_reason_and_age_as_a_dead_letter(engine, reader):
     send(engine, "failed", now=T0)
     fail(engine, now=T0)

@@ -1,5 +1,7 @@
 """Sharing among the claims of one batch, and parked receivers: one message wakes one, nobody starves."""
 
+import pytest
+
 from forq_trio.model.commands import Ack, Nack, Produce, ProduceMany, Sweep, SweepKind
 from forq_trio.model.messages import NewMessage, QueueCounts
 
@@ -102,6 +104,7 @@ def test_a_nack_without_delay_wakes_a_receiver(engine):
     assert served(run(engine, command, parked={"q": [claim()]})) == [(0, ["0"])]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_dead_letter_wakes_a_receiver_of_its_queue(engine):
     fill(engine, 1)
     fail(engine)

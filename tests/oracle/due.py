@@ -52,6 +52,16 @@ def _dead_letter_failed(tx: Transaction, row: Row) -> None:
     tx.dead_letter_or_delete(row, "failed", REASON_MAX_ATTEMPTS)
 
 
+def settle_failed(tx: Transaction) -> None:
+    """Messages that failed in this batch become dead letters, or go, while the allowance lasts."""
+    rows = [tx.state.rows[seq] for seq in tx.failed if seq in tx.state.rows]
+    failed = [row for row in rows if row.status is Status.FAILED]
+    taken = within(tx.allowances.of(Step.FAILED), failed)
+    for row in taken:
+        _dead_letter_failed(tx, row)
+    tx.failed_queued = len(taken) < len(failed)
+
+
 def sweep(tx: Transaction, command: Sweep) -> Removed:
     match command.kind:
         case SweepKind.EXPIRED:

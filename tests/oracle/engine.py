@@ -113,6 +113,7 @@ class MemoryEngine:
                 kind = type(batch.commands[index])
                 tx.allowances.renew(Step.EVICT)
             tx, outcomes[index] = _execute(tx, batch.commands[index])
+        memory_due.settle_failed(tx)
         unhold(tx)
         delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():

@@ -29,14 +29,16 @@ from oracle.state import Row, State
 class Transaction:
     """One batch at work on a state that it owns. woken: queues in which a message became ready, or that resumed.
 
-    newest_before, last_event_before: the last sequence, and the last event, before this batch. freed: groups that may
-    be below their limit again. allowances: what the steps of the batch may still do; a failed command's charges stay.
+    newest_before, last_event_before: the last sequence, and the last event, before this batch. failed: messages that
+    failed in it, by sequence; failed_queued: some of them are left. freed: groups that may be below their limit again.
+    allowances: what the steps of the batch may still do; a failed command's charges stay.
     """
 
     state: State
     now_ms: int
     newest_before: int
     last_event_before: int
+    failed: list[int] = field(default_factory=list)
     failed_queued: bool = False
     woken: set[str] = field(default_factory=set)
     durations: dict[tuple[str, str], list[int]] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class Transaction:
             self.now_ms,
             self.newest_before,
             self.last_event_before,
+            self.failed.copy(),
             self.failed_queued,
             self.woken.copy(),
             durations,
@@ -116,7 +119,7 @@ class Transaction:
             if new.status is Status.READY:
                 self.woken.add(new.queue)
             elif new.status is Status.FAILED:
-                self.failed_queued = True
+                self.failed.append(new.seq)
         if change in engine.EVENT_KINDS:
             named = new if change == engine.REQUEUED or old is None else old
             assert named is not None

@@ -6,17 +6,12 @@ from forq_trio.model.errors import ServiceError
 from forq_trio.model.messages import NewMessage, Produced
 
 _CHARACTER_BYTES_MAX = 4
-_ATTRIBUTES_BYTES_MAX = (
-    limits.ATTRIBUTES_MAX
-    * _CHARACTER_BYTES_MAX
-    * (limits.ATTRIBUTE_KEY_LENGTH_MAX + limits.ATTRIBUTE_VALUE_LENGTH_MAX)
-)
 
 
 def _bytes_max(message: NewMessage) -> int:
     content = message.content
     size = len(content) if content.isascii() else len(content) * _CHARACTER_BYTES_MAX
-    return size if message.attributes is None else size + _ATTRIBUTES_BYTES_MAX
+    return size if message.attributes is None else size + limits.ATTRIBUTES_BYTES_MAX
 
 
 def _bytes_of_one(command: "Produce") -> int:

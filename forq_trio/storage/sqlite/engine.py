@@ -294,6 +294,7 @@ class SqliteEngine:
                 commands = [batch.commands[index] for index in kinds[kind]]
                 for index, outcome in zip(kinds[kind], run(tx, _OPERATIONS[kind], commands), strict=True):
                     outcomes[index] = outcome
+        due.settle_failed(tx)
         _unhold(tx)
         served: Served = []
         if claims or batch.receivers:

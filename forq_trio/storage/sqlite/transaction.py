@@ -49,13 +49,14 @@ class Transaction(Isolation, Counts):
     newest_before, last_seq: the last sequence given out before this batch, and by now. woken: queues in which messages
     became ready, or that were resumed. due_ms: the earliest due time of the messages that this batch changed.
     due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
-    once the batch has run. inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below
-    their limit again. wake_next: queues that the next batch counts as woken. allowances: what its steps may still do.
-    changed: how many changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's
-    rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds:
-    those that grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while
-    messages are sent. durations: see BatchResult. event_log: the events that are kept, without those of
-    this batch until its end. tokens, sessions, redrives, consumers: all, as of the last command.
+    once the batch has run. failed: messages that failed, by sequence; failed_queued: some of them are left for a sweep.
+    inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
+    wake_next: queues that the next batch counts as woken. allowances: what its steps may still do. changed: how many
+    changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's rule 12);
+    claim_first_next: in the next batch, "" for the first one by name. rounds: those that grouped queues reached.
+    last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
+    BatchResult. event_log: the events that are kept, without those of this batch until its end. tokens, sessions,
+    redrives, consumers: all, as of the last command.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Transaction(Isolation, Counts):
         self.due_ms: int | None = None
         self.due_settled = False
         self.next_due_ms: int | None = None
+        self.failed: list[int] = []
         self.failed_queued = False
         self.inserts: list[tuple[Any, ...]] = []
         self.plain_inserts: list[tuple[Any, ...]] = []
@@ -302,7 +304,7 @@ class Transaction(Isolation, Counts):
         if target == _READY:
             self.woken.add(to or queue)
         elif target == _FAILED:
-            self.failed_queued = True
+            self.failed += [message[0] for message in messages]
         # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
         if due_ms is not None and due_ms < (inf if self.due_ms is None else self.due_ms):
             self.due_ms = due_ms

@@ -7,7 +7,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Optimize, Sweep, SweepKind
+from forq_trio.model.commands import Nack, Optimize, Sweep, SweepKind
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -95,6 +95,20 @@ async def test_f7_a_failed_message_is_in_its_dead_letter_queue_within_a_second(
         assert dead.attempts == 1
         moved = [each.count for each in system.counters.series() if each.kind == MOVED_TO_DLQ]
         assert moved == [1]
+
+
+async def test_f7_a_message_fails_and_is_a_dead_letter_in_one_commit(engine, autojump_clock) -> None:
+    async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        await elapse(30)
+        await system.broker.produce("q", "x", max_attempts=1)
+        (delivery,) = await system.broker.receive("q", wait_ms=0)
+        commits = engine.commits
+        engine.batches.clear()
+        assert oks(await system.broker.nack("q", [delivery.receipt])) == [True]
+        assert system.broker.counts()["q-dlq"].ready == 1
+        await elapse(60)
+        assert engine.commits == commits + 1
+        assert [type(command) for batch in engine.batches for command in batch.commands] == [Nack]
 
 
 async def test_f7_a_message_that_fails_in_a_dead_letter_queue_is_gone_within_a_second(

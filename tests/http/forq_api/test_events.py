@@ -10,7 +10,6 @@ import trio.testing
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.http.message import Response
-from forq_trio.model.commands import SweepKind
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.logs import LogLines
 from forq_trio.storage.engine import EngineSettings
@@ -97,7 +96,6 @@ async def test_a_token_sees_no_life_of_a_message_in_queues_that_it_does_not_cove
     assert (await api.call("POST", "secret/messages", sent)).status == 204
     message = await api.receive("secret")
     assert (await api.call("POST", f"secret/messages/{message['id']}/nack")).status == 204
-    await api.broker.sweep(SweepKind.FAILED)
     path = f"a-dead/messages/{message['id']}/events"
     kinds = [event["kind"] for event in json_of(await api.call("GET", path))]
     assert kinds == ["produced", "delivered", "nacked", "dead_lettered"]

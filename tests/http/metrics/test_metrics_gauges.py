@@ -15,7 +15,6 @@ from forq_trio.broker.broker import Broker
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.jobs.metrics import QueueGauges
 from forq_trio.model import limits
-from forq_trio.model.commands import SweepKind
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.model.messages import NewMessage
 from forq_trio.monitor.ages import Ages
@@ -199,7 +198,6 @@ async def test_dead_letters_are_those_of_the_queue_that_the_settings_name(queues
         for _ in range(limits.ATTEMPTS_MAX_DEFAULT):
             (delivery,) = await broker.receive(queue, wait_ms=0)
             await broker.nack(queue, [delivery.receipt], delay_ms=0)
-    await broker.sweep(SweepKind.FAILED)
     dead = await queues.refreshed(DEAD)
     assert {queue: dead.get(queue) for queue in ("plain", "named", "without", "plain-dlq")} == {
         "plain": 1,

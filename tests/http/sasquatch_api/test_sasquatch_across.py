@@ -6,8 +6,6 @@ dead-letter queue is deleted.
 
 import pytest
 
-from forq_trio.model.commands import SweepKind
-
 from .harness import Api
 
 DELETED = "deleted"
@@ -47,7 +45,6 @@ async def life(api: Api, sender: str, bounds: str, receiver: str) -> tuple[int, 
     deliveries = 0
     while await received(api, RECEIVERS[receiver]):
         deliveries += 1
-    await api.broker.sweep(SweepKind.FAILED)  # in a server the writer nudges the job that does it
     places = [queue for queue in ("q", "q-dlq", "grave", "dead") if await api.broker.browse(queue)]
     (place,) = places or [DELETED]
     return deliveries, place
@@ -72,7 +69,6 @@ async def test_defaults_delete_nothing_of_forqs(api: Api):
     await api.broker.produce("q", "precious")
     while await api.receive(visibility_timeout=0):
         pass
-    await api.broker.sweep(SweepKind.FAILED)
     assert [message.content for message in await api.broker.browse("q-dlq")] == ["precious"]
 
 

@@ -2,8 +2,6 @@
 
 import pytest
 
-from forq_trio.model.commands import SweepKind
-
 from .harness import Api
 
 DEAD = {"dead_letter_queue_name": "dead"}
@@ -90,7 +88,6 @@ async def test_the_safety_net(api: Api):
     await api.send()
     await receive_times(api, 5, max_receives=10)
     assert await api.receive(max_receives=10) == []
-    await api.broker.sweep(SweepKind.FAILED)  # in a server the writer nudges the job that does it
     assert await api.broker.browse("q") == await api.broker.browse("q-dlq") == []
 
 
@@ -106,6 +103,5 @@ async def test_what_forq_sent_keeps_forqs_rules(api: Api):
     await api.broker.produce("q", "m", max_attempts=2)
     await receive_times(api, 2, max_receives=10)
     assert await api.receive(max_receives=10) == []
-    await api.broker.sweep(SweepKind.FAILED)  # in a server the writer nudges the job that does it
     (message,) = await api.broker.browse("q-dlq")
     assert (message.status, message.source_queue) == ("ready", "q")

@@ -2,8 +2,6 @@
 
 import pytest
 
-from forq_trio.model.commands import SweepKind
-
 from .harness import START_SECONDS, Api
 
 FIELDS = [
@@ -174,5 +172,4 @@ async def test_poison_goes_where_the_queue_says_if_the_receive_says_nothing(api:
         assert await api.texts(visibility_timeout=1) == ["m"]
         api.clock.pass_seconds(1)
     assert await api.receive() == []
-    await api.broker.sweep(SweepKind.FAILED)  # in a server the writer nudges the job that does it
     assert await api.texts("dead") == ["m"]

@@ -28,7 +28,6 @@ from forq_trio.http.transport.services import Services
 from forq_trio.http.transport.wire import SocketWire
 from forq_trio.jobs.compaction import Compaction
 from forq_trio.model.budget import Budget
-from forq_trio.model.commands import SweepKind
 from forq_trio.model.messages import NewMessage
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.monitor import Monitor
@@ -84,7 +83,6 @@ async def _filled(broker: Broker, routes: list[Route]) -> WholeApp:
     await broker.produce("q", "dead", max_attempts=1)
     (dead,) = await broker.receive("q", wait_ms=0)
     await broker.nack("q", [dead.receipt], reason="it failed")
-    await broker.sweep(SweepKind.FAILED)
     await broker.produce_many("q", [NewMessage(content) for content in ("held", "ready", "ready too")])
     (held,) = await broker.receive("q", wait_ms=0)
     return WholeApp(routes, Router(routes, answer_error), held.receipt, dead.id)

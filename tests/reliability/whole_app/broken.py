@@ -8,7 +8,7 @@ import trio
 
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.model.commands import Ack, Claim, Pause, Produce, Release, Sweep
-from forq_trio.model.messages import Delivery, QueueCounts, Receipt, Status
+from forq_trio.model.messages import REASON_MAX_ATTEMPTS, Delivery, QueueCounts, Receipt, Status
 from forq_trio.storage.engine import Batch, BatchResult
 from reliability.whole_app.engine import SENDS
 from reliability.whole_app.stores import MemoryStore
@@ -131,11 +131,14 @@ class CountsReleases(Broken):
 
 
 class GoesOnTrying(Broken):
-    """Messages that have failed are ready again."""
+    """Messages that have failed are ready again, where they were."""
 
     def spoil(self, batch, result):
         for row in self.rows(Status.FAILED):
             self.change(row, status=Status.READY)
+        for row in self.rows(Status.READY):
+            if row.failure_reason == REASON_MAX_ATTEMPTS and row.dead_lettered_at == batch.now_ms:
+                self.change(row, queue=row.source_queue, attempts=row.source_attempts)
 
 
 class ServesAtRandom(Broken):

@@ -6,7 +6,7 @@ This is no second engine: it does not say what a batch must do, only what it may
 from collections import Counter
 from collections.abc import Sequence
 
-from forq_trio.model.commands import Extend
+from forq_trio.model.commands import Extend, Nack, NackById
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.model.queue_settings import NO_DEAD_LETTERS, Overflow, QueueRules
 from forq_trio.storage.rules import dead_letter_target
@@ -47,7 +47,9 @@ class Causes:
                 return "expired"
             if deeds.swept and row.status == Status.FAILED:
                 return "failed"
-            if self._used_up(row) and (deeds.swept or row.queue in deeds.claimed_from):
+            if self._used_up(row) and (
+                deeds.swept or row.queue in deeds.claimed_from or self._attempt_ended(row)
+            ):
                 return "failed"
         hold(Clause.LOST, self._sent_to(row.queue) and self._overflows(row), "{} is gone", row)
         return "overflow"
@@ -113,6 +115,16 @@ class Causes:
         if row.status != Status.PROCESSING or (row.lease_until or 0) <= self._deeds.now_ms:
             return False
         return not self._deeds.touches(row)
+
+    def _attempt_ended(self, row: Stored) -> bool:
+        """Whether the batch ended an attempt: its consumer gave it back, or ended its lease, or time did."""
+        deeds = self._deeds
+        by_receipt = any(
+            isinstance(command, Nack) or (isinstance(command, Extend) and command.lease_ms == 0)
+            for command in deeds.worked.get(row.seq, ())
+        )
+        over = row.status == Status.PROCESSING and (row.lease_until or 0) <= deeds.now_ms
+        return by_receipt or over or deeds.by_id.get((row.queue, row.id)) is NackById
 
     def _targets(self, row: Stored) -> set[str]:
         """Where it may go as a dead letter; "": nowhere, it is deleted."""

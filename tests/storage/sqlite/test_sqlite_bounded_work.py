@@ -62,7 +62,10 @@ def filled(tmp_path) -> Iterator[SqliteEngine]:
 
 @pytest.fixture(autouse=True)
 def _small_bounds(filled, monkeypatch) -> None:
-    for name in ("EVICTED_MAX", "CLAIM_FILTERED_MAX", "DUE_BATCH_MAX", "SWEEP_BATCH_MAX", "PURGE_BATCH_MAX"):
+    for name in (
+        *("EVICTED_MAX", "CLAIM_FILTERED_MAX", "DUE_BATCH_MAX"),
+        *("FAILED_MOVED_MAX", "SWEEP_BATCH_MAX", "PURGE_BATCH_MAX"),
+    ):
         monkeypatch.setattr(limits, name, 10)
     monkeypatch.setattr(limits, "SHUFFLE_EXACT_MAX", 10)
     monkeypatch.setattr(limits, "COMMIT_MESSAGES_MAX", 40)

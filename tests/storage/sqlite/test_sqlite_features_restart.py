@@ -210,6 +210,7 @@ def test_letting_go_in_parts_goes_on_after_a_restart(place, monkeypatch, bound) 
     assert place.rows("SELECT letting_go FROM queue_counts") == [(None,)]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_what_a_message_says_of_itself_and_what_it_went_through_survive(place) -> None:
     engine = place.engine
     do(

@@ -42,6 +42,7 @@ def _small_bounds(monkeypatch) -> None:
         "CLAIM_FILTERED_MAX",
         "PURGE_BATCH_MAX",
         "DUE_BATCH_MAX",
+        "FAILED_MOVED_MAX",
         "SWEEP_BATCH_MAX",
     ):
         monkeypatch.setattr(limits, name, 10)

@@ -77,6 +77,7 @@ def test_commands_of_the_same_batch_are_executed(damaged: SqliteEngine) -> None:
     assert contents(deliveries) == ["first", "last", "new"]
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_sweep_goes_on_behind_it(engine: SqliteEngine) -> None:
     for content in ("bad", "good"):
         do(engine, send(content, max_attempts=1))
@@ -87,6 +88,19 @@ def test_a_sweep_goes_on_behind_it(engine: SqliteEngine) -> None:
     assert [each.sequence for each in result.set_aside] == [1]
     assert engine.snapshot().counts["q-dlq"].ready == 1
     assert run(engine, Sweep(SweepKind.FAILED)).outcomes[0].count == 0
+
+
+def test_one_that_fails_does_not_keep_its_neighbours_from_becoming_dead_letters(engine: SqliteEngine) -> None:
+    for content in ("bad", "good"):
+        do(engine, send(content, max_attempts=1))
+    deliveries = do(engine, claim(most=2))
+    engine._connection.execute("UPDATE messages SET position = 'nowhere' WHERE content = 'bad'")
+    result = run(engine, nack(*deliveries))
+    assert result.outcomes == [(True, True)]
+    assert [each.sequence for each in result.set_aside] == [1]
+    assert result.failed_queued
+    counts = engine.snapshot().counts
+    assert (counts["q"].failed, counts["q-dlq"].ready) == (1, 1)
 
 
 def test_with_no_room_to_note_it_all_due_messages_wait_a_second(damaged: SqliteEngine, monkeypatch) -> None:
@@ -212,6 +226,7 @@ def test_thousands_of_them_hide_nothing_that_falls_due(engine: SqliteEngine) -> 
     assert engine.snapshot().counts["other"].ready == 1
 
 
+@pytest.mark.usefixtures("failed_stay")
 def test_a_sweep_goes_on_behind_thousands_of_them(engine: SqliteEngine) -> None:
     for content in ("bad", "good"):
         do(engine, ProduceMany("q", tuple(NewMessage(content, max_attempts=1) for _ in range(1_000))))

@@ -1,4 +1,4 @@
-"""Due messages: delays end, leases end, messages expire; and the sweeps, which also take failed messages.
+"""Due messages: delays end, leases end, messages expire; messages that failed; and the sweeps.
 
 The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer sees to it that
 one comes. The periodic sweeps of contract F13 read the same index again as a safety net.
@@ -71,6 +71,16 @@ def end_leases(tx: Transaction, due: Sequence[Row]) -> None:
         due_ms = None if failed else message.expires_after
         tx.transition(STALE_RECOVERED, message.queue, message.status, target, (message,), due_ms=due_ms)
     tx.run("give_back", returned)
+
+
+def settle_failed(tx: Transaction) -> None:
+    """Move or delete messages that failed in this batch, as the allowance lets; a sweep takes those that are left."""
+    if not tx.failed:
+        return
+    found = {row.seq: row for row in rows_of(tx.query("find_by_sequence", str(tx.failed)))}
+    failed = [found[seq] for seq in tx.failed if seq in found and found[seq].status == Status.FAILED]
+    taken = within(tx.allowances.of(Step.FAILED), failed)
+    tx.failed_queued = settle_each(tx, taken, _dead_letter_failed) < len(failed)
 
 
 def sweep(tx: Transaction, commands: Sequence[Sweep]) -> list[Removed]:
