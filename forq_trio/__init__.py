@@ -8,6 +8,7 @@ A name is imported when it is first used, so that a program loads only what it n
 brings is enough for the clients. ImportError names the extra that another name needs.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,71 +24,7 @@ if TYPE_CHECKING:
     from forq_trio.model.access import Scope as Scope
     from forq_trio.model.clock import Clock as Clock
     from forq_trio.model.commands import RedrivePolicy as RedrivePolicy
-    from forq_trio.model.errors import AppInUse as AppInUse
-    from forq_trio.model.errors import BackupImpossible as BackupImpossible
-    from forq_trio.model.errors import BackupRunning as BackupRunning
-    from forq_trio.model.errors import CallerError as CallerError
-    from forq_trio.model.errors import ClientClosed as ClientClosed
-    from forq_trio.model.errors import CommandRefused as CommandRefused
-    from forq_trio.model.errors import CompactionImpossible as CompactionImpossible
-    from forq_trio.model.errors import ConsumerFenced as ConsumerFenced
-    from forq_trio.model.errors import ConsumerNotFound as ConsumerNotFound
-    from forq_trio.model.errors import ContentTooLarge as ContentTooLarge
-    from forq_trio.model.errors import DeadLettersOnly as DeadLettersOnly
-    from forq_trio.model.errors import EventsGone as EventsGone
-    from forq_trio.model.errors import EventsOff as EventsOff
-    from forq_trio.model.errors import Forbidden as Forbidden
-    from forq_trio.model.errors import ForqError as ForqError
-    from forq_trio.model.errors import ForqProtocolError as ForqProtocolError
-    from forq_trio.model.errors import ForqUnreachable as ForqUnreachable
-    from forq_trio.model.errors import HistoryGone as HistoryGone
-    from forq_trio.model.errors import HistoryOff as HistoryOff
-    from forq_trio.model.errors import InvalidAttributes as InvalidAttributes
-    from forq_trio.model.errors import InvalidContent as InvalidContent
-    from forq_trio.model.errors import InvalidName as InvalidName
-    from forq_trio.model.errors import InvalidQueueName as InvalidQueueName
-    from forq_trio.model.errors import InvalidRequest as InvalidRequest
-    from forq_trio.model.errors import InvalidSetting as InvalidSetting
-    from forq_trio.model.errors import InvalidToken as InvalidToken
-    from forq_trio.model.errors import LeaseGone as LeaseGone
-    from forq_trio.model.errors import LeaseOutOfOrder as LeaseOutOfOrder
-    from forq_trio.model.errors import LeasesFull as LeasesFull
-    from forq_trio.model.errors import MalformedMessageId as MalformedMessageId
-    from forq_trio.model.errors import MalformedReceipt as MalformedReceipt
-    from forq_trio.model.errors import MessageInFlight as MessageInFlight
-    from forq_trio.model.errors import MessageNotFound as MessageNotFound
-    from forq_trio.model.errors import NotFound as NotFound
-    from forq_trio.model.errors import OutcomeUnknown as OutcomeUnknown
-    from forq_trio.model.errors import OutOfRange as OutOfRange
-    from forq_trio.model.errors import Overloaded as Overloaded
-    from forq_trio.model.errors import ProcessAfterInPast as ProcessAfterInPast
-    from forq_trio.model.errors import ProcessAfterTooFar as ProcessAfterTooFar
-    from forq_trio.model.errors import ProduceToDeadLetterQueue as ProduceToDeadLetterQueue
-    from forq_trio.model.errors import PublicationNotFound as PublicationNotFound
-    from forq_trio.model.errors import PublicationUnfinished as PublicationUnfinished
-    from forq_trio.model.errors import QueueFull as QueueFull
-    from forq_trio.model.errors import QueueNotEmpty as QueueNotEmpty
-    from forq_trio.model.errors import QueueNotFound as QueueNotFound
-    from forq_trio.model.errors import ReadDeadlineExceeded as ReadDeadlineExceeded
-    from forq_trio.model.errors import ReceiptNotCurrent as ReceiptNotCurrent
-    from forq_trio.model.errors import RedriveNotFound as RedriveNotFound
-    from forq_trio.model.errors import RedriveStateConflict as RedriveStateConflict
-    from forq_trio.model.errors import ServiceError as ServiceError
-    from forq_trio.model.errors import StageMissing as StageMissing
-    from forq_trio.model.errors import StagingFull as StagingFull
-    from forq_trio.model.errors import Stopping as Stopping
-    from forq_trio.model.errors import StorageFull as StorageFull
-    from forq_trio.model.errors import StorageLost as StorageLost
-    from forq_trio.model.errors import StorageOpenError as StorageOpenError
-    from forq_trio.model.errors import StorageUnavailable as StorageUnavailable
-    from forq_trio.model.errors import TokenExists as TokenExists
-    from forq_trio.model.errors import TokenNotFound as TokenNotFound
-    from forq_trio.model.errors import TooManyApps as TooManyApps
-    from forq_trio.model.errors import TooManyConsumers as TooManyConsumers
-    from forq_trio.model.errors import TooManyRedrives as TooManyRedrives
-    from forq_trio.model.errors import TooManyTokens as TooManyTokens
-    from forq_trio.model.errors import TooManyWrongKeys as TooManyWrongKeys
-    from forq_trio.model.errors import WrongKey as WrongKey
+    from forq_trio.model.errors import *  # noqa: F403  each error is public
     from forq_trio.model.events import MessageEvent as MessageEvent
     from forq_trio.model.history import FinishedMessage as FinishedMessage
     from forq_trio.model.history import FinishedPage as FinishedPage
@@ -146,21 +83,6 @@ _NAMES = {
     "model.access": "Key Scope",
     "model.clock": "Clock",
     "model.commands": "RedrivePolicy",
-    "model.errors": (
-        "BackupImpossible BackupRunning CallerError ClientClosed CommandRefused CompactionImpossible "
-        "ConsumerFenced ConsumerNotFound "
-        "ContentTooLarge DeadLettersOnly EventsGone EventsOff Forbidden ForqError ForqProtocolError "
-        "ForqUnreachable HistoryGone "
-        "HistoryOff InvalidAttributes InvalidContent InvalidName InvalidQueueName InvalidRequest InvalidSetting "
-        "InvalidToken LeaseGone LeaseOutOfOrder LeasesFull MalformedMessageId MalformedReceipt MessageNotFound "
-        "NotFound OutOfRange OutcomeUnknown Overloaded ProcessAfterInPast ProcessAfterTooFar "
-        "ProduceToDeadLetterQueue PublicationNotFound QueueFull QueueNotEmpty ReadDeadlineExceeded "
-        "QueueNotFound ReceiptNotCurrent RedriveNotFound "
-        "RedriveStateConflict ServiceError StageMissing StagingFull Stopping StorageFull StorageLost "
-        "StorageOpenError StorageUnavailable TokenExists TokenNotFound TooManyConsumers TooManyRedrives "
-        "AppInUse MessageInFlight PublicationUnfinished TooManyApps "
-        "TooManyTokens TooManyWrongKeys WrongKey"
-    ),
     "model.messages": "Delivery Failure MessageInfo MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
@@ -180,22 +102,28 @@ _NAMES = {
     "wire.receipts": "ManyReceipts ReceiptResult",
     "wire.tokens": "CreatedToken TokenInfo",
 }
-"""The public names by the module that they come from."""
+"""The public names by the module that they come from, besides the errors: all of them are public."""
 
 _EMBEDDED = ("Broker", "open_broker")
 """Those that need the extra `embed`."""
 
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
-__all__ = sorted(_HOMES)
+@cache
+def _homes() -> dict[str, str]:
+    """The modules of all public names."""
+    errors = import_module(f"{__name__}.model.errors")
+    homes = {name: home for home, names in _NAMES.items() for name in names.split()}
+    return homes | dict.fromkeys(errors.names(), "model.errors")
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module(f"{__name__}.model.version").installed_version() or "unknown"
-    if name not in _HOMES:
+    if name == "__all__":
+        return sorted(_homes())
+    if name not in _homes():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = f"{__name__}.{_HOMES[name]}"
+    home = f"{__name__}.{_homes()[name]}"
     if name not in _EMBEDDED:
         return getattr(import_module(home), name)
     with import_module(f"{__name__}.model.extras").needing("embed", name):
@@ -203,4 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_homes()})

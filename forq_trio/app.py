@@ -19,7 +19,6 @@ import trio
 from forq_trio.config.settings import Config
 from forq_trio.config.values import Address
 from forq_trio.http.access import Access, ApiKeyGate
-from forq_trio.http.forq_api.codes import BODY_TOO_LARGE
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.metrics import Metrics
@@ -42,7 +41,7 @@ from forq_trio.jobs.retention import Retention
 from forq_trio.model import limits
 from forq_trio.model.clock import SystemClock
 from forq_trio.model.commands import SweepKind
-from forq_trio.model.errors import ForqError
+from forq_trio.model.errors import ContentTooLarge, ForqError
 from forq_trio.model.version import installed_version
 from forq_trio.storage.engine import Engine, EngineSettings
 from forq_trio.storage.open import MEMORY_URL, SQLITE_PREFIX, open_engine
@@ -283,7 +282,7 @@ def _build_handler(config: Config, system: System) -> tuple[Admit, Handler]:
             _version(),
         )
     router = Router(routes, answer_error)
-    handler = counting_rejections(router, system.counters, error_body_start(BODY_TOO_LARGE))
+    handler = counting_rejections(router, system.counters, error_body_start(ContentTooLarge))
     return counting_refused_heads(router.admit, system.counters), handler
 
 

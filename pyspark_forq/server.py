@@ -11,7 +11,15 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from forq_trio.client.sync import ForqClient
-from forq_trio.model.errors import ForqError, ForqUnreachable, ServiceError
+from forq_trio.model.errors import (
+    ConsumerFenced,
+    EventsGone,
+    ForqError,
+    ForqUnreachable,
+    HistoryGone,
+    LeaseGone,
+    ServiceError,
+)
 from pyspark_forq.errors import ForqConsumerFenced, ForqDataLoss, ForqDataSourceError
 from pyspark_forq.options import Options
 
@@ -21,8 +29,8 @@ ResultT = TypeVar("ResultT")
 PAUSE_SECONDS_MIN = 0.05
 PAUSE_SECONDS_MAX = 2.0
 
-FENCED = "forq.consumer_fenced"
-GONE = ("forq.lease_gone", "forq.events_gone", "forq.history_gone")
+FENCED = ConsumerFenced.code
+GONE = (LeaseGone.code, EventsGone.code, HistoryGone.code)
 
 # Spark's workers live on for further tasks. A client does not survive a fork.
 _clients: dict[tuple[int, str, str], ForqClient] = {}

@@ -13,6 +13,7 @@ from forq_trio.model.errors import (
     NotFound,
     ServiceError,
     TooManyWrongKeys,
+    UnknownPath,
     WrongKey,
 )
 
@@ -66,7 +67,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return [f"forq: {_told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
         case TooManyWrongKeys() | Forbidden():
             return [f"forq: {_told(problem)}"], Exit.NOT_AUTHORISED
-        case NotFound() if problem.code != "not_found.path":
+        case NotFound() if not isinstance(problem, UnknownPath):
             return [f"forq: {_told(problem)}"], Exit.NOTHING
         case CallerError() | ServiceError():
             return [f"forq: {_told(problem)}"], Exit.FAILED

@@ -7,6 +7,7 @@ import click
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.output import count_of, print_json
 from forq_trio.client.types import MoveResult, ReceiptResult
+from forq_trio.model.errors import MessageNotFound
 
 
 def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_json: bool) -> int:
@@ -22,4 +23,4 @@ def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_
         click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
     if not refused:
         return Exit.OK
-    return Exit.NOTHING if all(result.code == "not_found.message" for result in refused) else Exit.FAILED
+    return Exit.NOTHING if all(result.code == MessageNotFound.code for result in refused) else Exit.FAILED

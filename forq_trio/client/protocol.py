@@ -7,7 +7,6 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import Struct
 
-from forq_trio.client.errors import error_of
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.client.pages import next_of
 from forq_trio.client.types import (
@@ -33,6 +32,7 @@ from forq_trio.model.errors import (
     MalformedMessageId,
     RedriveNotFound,
     TokenNotFound,
+    error_of,
 )
 from forq_trio.model.events import read_events as read_event_lines
 from forq_trio.model.logs import LogName

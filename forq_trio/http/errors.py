@@ -1,25 +1,33 @@
 """Errors of HTTP itself, the same for all dialects: wrong keys, unknown paths, methods, parameters and encodings.
 
-A dialect answers them like the errors of `model.errors`: by a table of its own. (A right key without the right for a
-request is `model.errors.Forbidden`.)
+Each says which error of the queue it is to a client, so that a dialect can answer it like that one. (A right key
+without the right for a request is `model.errors.Forbidden`.)
 """
 
 from collections.abc import Collection
 from math import ceil
+from typing import ClassVar
+
+from forq_trio.model import errors
 
 
 class HttpError(Exception):
-    """Base of these errors. headers: those that belong to the answer in every dialect."""
+    """Base of these errors. kind: what it is to a client. headers: those of the answer in every dialect."""
 
+    kind: ClassVar[type[errors.ForqError]]
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Unauthorized(HttpError):
     """The key is missing or wrong, or its token expired or was revoked."""
 
+    kind = errors.WrongKey
+
 
 class LockedOut(HttpError):
     """Too many wrong keys came from the client's address; it is locked out. seconds: for how long yet."""
+
+    kind = errors.TooManyWrongKeys
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -29,13 +37,19 @@ class LockedOut(HttpError):
 class ForeignSite(HttpError):
     """The request came from a web page of another site, or for another host, to a server that asks for no key."""
 
+    kind = errors.Forbidden
+
 
 class PathNotFound(HttpError):
     """Nothing is served at this path."""
 
+    kind = errors.UnknownPath
+
 
 class MethodNotAllowed(HttpError):
     """The path does not have this method. allow: the methods it has, as the Allow header lists them."""
+
+    kind = errors.UnknownMethod
 
     def __init__(self, allow: bytes) -> None:
         super().__init__(allow)
@@ -46,6 +60,8 @@ class MethodNotAllowed(HttpError):
 class UnknownParameter(HttpError):
     """The query has a parameter that the route does not know. known: those that it knows."""
 
+    kind = errors.UnknownQueryParameter
+
     def __init__(self, name: str, known: Collection[str]) -> None:
         super().__init__(name)
         self.name = name
@@ -54,5 +70,7 @@ class UnknownParameter(HttpError):
 
 class UnknownEncoding(HttpError):
     """The body is encoded (Content-Encoding), and no encoding is known."""
+
+    kind = errors.UnknownContentEncoding
 
     headers = ((b"accept-encoding", b"identity"),)  # RFC 9110 section 15.5.16

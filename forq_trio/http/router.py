@@ -18,6 +18,7 @@ import msgspec
 from forq_trio.http.errors import MethodNotAllowed, PathNotFound, UnknownEncoding, UnknownParameter
 from forq_trio.http.message import Request, Response
 from forq_trio.model.access import CALLER, Scope
+from forq_trio.model.forq_error import AnyReason
 from forq_trio.model.holders import HOLDER
 
 Endpoint = Callable[..., Awaitable[Response]]
@@ -55,7 +56,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """The description of a route for the OpenAPI document. codes: the errors it answers with.
+    """The description of a route for the OpenAPI document. errors: those that it answers.
 
     body_type: the content type of the body; of lines of JSON, `body` is the type of one.
     """
@@ -64,11 +65,16 @@ class Operation(msgspec.Struct, frozen=True):
     tag: str
     summary: str
     answers: tuple[Answer, ...]
-    codes: tuple[str, ...] = ()
+    errors: tuple[AnyReason, ...] = ()
     description: str = ""
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
     body_type: str = "application/json"
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of its errors."""
+        return tuple(each.code for each in self.errors)
 
     @property
     def query_names(self) -> frozenset[str]:

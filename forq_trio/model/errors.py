@@ -1,419 +1,386 @@
-"""The errors of the queue, as one tree: the broker raises them, and the clients, for the same reasons.
+"""The errors of the queue, as one tree: the broker raises them, a server answers them, its clients raise them again.
 
 `CallerError` is the caller's fault, and repeating the same call cannot help; `ServiceError` is ours, and a later try
-may succeed. Every error that a server answers has a code of Forq's API, by its class and the member that it is about.
-No HTTP in here: each dialect has a table of statuses, and may have codes of its own.
+may succeed. All that is known of an error is in its class: `code=` in the class statement makes it one that a server
+answers, with that word; its docstring is the sentence that says why. Forq's API, its OpenAPI document, the clients and
+docs/api.md follow from it. Another dialect has a table of its own codes.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar
-
+from forq_trio.model.forq_error import KINDS
+from forq_trio.model.forq_error import ForqError as ForqError
 from forq_trio.model.queue_settings import SETTINGS, Kind
 
 
-class ForqError(Exception):
-    """Base of every error this package raises on purpose. Raised without a message, its docstring is its message.
-
-    code: Forq's word for the reason; field: the member of the request that is wrong, by its name in JSON, None for the
-    whole; message: the reason as a sentence. field_codes: the codes of members that have their own.
-    """
-
-    code: str = "forq.error"
-    field_codes: ClassVar[Mapping[str, str]] = {}
-
-    def __init__(
-        self, message: str | None = None, *, field: str | None = None, code: str | None = None
-    ) -> None:
-        own_words = self.__doc__ or type(self).__name__
-        self.message = message or own_words[:1].lower() + own_words[1:]
-        super().__init__(self.message)
-        self.field = field
-        self.code = code or self.field_codes.get(field or "", type(self).code)
-
-
-class CallerError(ForqError):
+class CallerError(ForqError, status=400):
     """The request cannot be carried out as it was made"""
 
 
-class InvalidRequest(CallerError):
+class InvalidRequest(
+    CallerError,
+    code="bad_request.body.invalid",
+    means="The body is not UTF-8, not JSON, or a member is missing or of the wrong type.",
+):
     """The request is not one that the queue knows"""
-
-    code = "bad_request.body.invalid"
-
-
-class InvalidQueueName(CallerError):
-    """The queue name is not 1-64 characters of A-Z a-z 0-9 . _ -"""
-
-    code = "bad_request.queue.invalid_name"
-    field_codes: ClassVar = {"deadLetterQueue": "bad_request.body.deadLetterQueue.invalid"}
-
-
-class ProduceToDeadLetterQueue(CallerError):
-    """Messages reach a dead-letter queue only by failing or expiring, never by being sent there"""
-
-    code = "bad_request.queue.produce_to_dlq"
-
-
-class ContentTooLarge(CallerError):
-    """The content is longer than 256 KiB of UTF-8"""
-
-    code = "bad_request.body.content.exceeds_limit"
 
 
 class InvalidContent(InvalidRequest):
     """The content is not text that UTF-8 can carry"""
 
 
-class ProcessAfterInPast(CallerError):
-    """process-after lies in the past"""
-
-    code = "bad_request.body.processAfter.in_past"
-
-
-class ProcessAfterTooFar(CallerError):
-    """process-after lies more than 366 days ahead"""
-
-    code = "bad_request.body.processAfter.too_far"
+class ContentTooLarge(
+    CallerError,
+    code="bad_request.body.content.exceeds_limit",
+    means="A content is longer than 256 KiB of UTF-8; with status 413: the whole body is too large.",
+):
+    """The content is longer than 256 KiB of UTF-8"""
 
 
-class MalformedReceipt(CallerError):
-    """The receipt does not have the form of a receipt"""
-
-    code = "bad_request.receipt.invalid"
+class ProcessAfterInPast(CallerError, code="bad_request.body.processAfter.in_past"):
+    """processAfter lies more than 10 seconds in the past"""
 
 
-class MalformedMessageId(CallerError):
-    """The message id is not a UUID"""
-
-    code = "bad_request.messageId.invalid"
+class ProcessAfterTooFar(CallerError, code="bad_request.body.processAfter.too_far"):
+    """processAfter lies more than 366 days ahead"""
 
 
-_WITH_RANGE_CODES = (
-    "priority",
-    "delayMs",
-    "ttlMs",
-    "maxAttempts",
-    "deduplicationWindowMs",
-    "max",
-    "waitMs",
-    "leaseMs",
-    "reason",
-    "receipts",
-    "ids",
-    "limit",
-)
+class UnknownMember(InvalidRequest, code="bad_request.body.unknown_field"):
+    """The body has a member that is not known here; `field` names it"""
 
 
-class OutOfRange(CallerError):
-    """A number lies outside its documented range; the message names it"""
-
-    code = "bad_request.out_of_range"
-    field_codes: ClassVar = {
-        "processAfter": "bad_request.body.processAfter.with_delayMs",
-        "deduplicationId": "bad_request.body.deduplicationId.invalid",
-        "group": "bad_request.body.group.invalid",
-        "messages": "bad_request.body.too_many_messages",
-    } | {name: f"bad_request.{name}.out_of_range" for name in _WITH_RANGE_CODES}
+class InvalidAttributes(CallerError, code="bad_request.body.attributes.invalid"):
+    """Attributes are at most 10, with keys of 1 to 64 characters and values of at most 1,024"""
 
 
-class InvalidAttributes(CallerError):
-    """Attributes are at most 10 pairs of text: keys of 1 to 64 characters, values of at most 1,024"""
-
-    code = "bad_request.body.attributes.invalid"
-
-
-class InvalidSetting(CallerError):
-    """A setting of a queue is not valid; the field names it"""
-
-    code = "bad_request.body.invalid"
-    field_codes: ClassVar = {
-        setting.json_name: f"bad_request.settings.{setting.json_name}"
-        for setting in SETTINGS.values()
-        if setting.kind is not Kind.WORD
-    }
+class InvalidQueueName(
+    CallerError,
+    code="bad_request.queue.invalid_name",
+    means="The queue name is not 1 to 64 characters of A-Z a-z 0-9 . _ - (besides a suffix -dlq).",
+    members={
+        "deadLetterQueue": (
+            "bad_request.body.deadLetterQueue.invalid",
+            "deadLetterQueue is not the name of a queue, nor empty.",
+        )
+    },
+):
+    """The queue name is not 1-64 characters of A-Z a-z 0-9 . _ -"""
 
 
-class QueueNotEmpty(CallerError):
-    """The queue still holds messages; purge it first"""
-
-    code = "conflict.queue_not_empty"
+class ProduceToDeadLetterQueue(CallerError, code="bad_request.queue.produce_to_dlq"):
+    """Messages reach a dead-letter queue only by failing or expiring, never by being sent there"""
 
 
-class HistoryOff(CallerError):
-    """The history is off, and nothing is kept in it"""
-
-    code = "forq.history_off"
-
-
-class HistoryGone(CallerError):
-    """Retention has removed what was asked for from the history; its range says where it begins"""
-
-    code = "forq.history_gone"
-
-
-class DeadLettersOnly(CallerError):
+class DeadLettersOnly(CallerError, code="bad_request.dlq_only_operation"):
     """Only the messages of a dead-letter queue can be redriven, edited or deleted"""
 
-    code = "bad_request.dlq_only_operation"
+
+class InvalidName(CallerError, code="bad_request.name.invalid"):
+    """The name of a stage or an app is not 1-128 characters of A-Z a-z 0-9 . _ : -"""
 
 
-class NotFound(CallerError):
+class MalformedMessageId(CallerError, code="bad_request.messageId.invalid"):
+    """The message id is not a UUID"""
+
+
+class MalformedReceipt(CallerError, code="bad_request.receipt.invalid"):
+    """The receipt does not have the form of a receipt"""
+
+
+class ReceiptMissing(InvalidRequest, code="bad_request.receipt.missing"):
+    """This server demands the X-Forq-Receipt header (FORQ_REQUIRE_RECEIPT)"""
+
+
+_RANGES = {
+    "max": "max is not 1 to 100.",
+    "waitMs": "waitMs is not 0 to 30,000.",
+    "leaseMs": "leaseMs is not 0 to 43,200,000.",
+    "delayMs": "delayMs is not 0 to 43,200,000 (of a send: to 31,622,400,000).",
+    "reason": "reason is longer than 1,024 characters.",
+    "receipts": "There are more than 1,000 receipts.",
+    "ids": "There are more than 1,000 ids.",
+    "limit": (
+        "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export, or of events: 10,000)."
+    ),
+    "priority": "priority is not 0 to 1,000.",
+    "ttlMs": "ttlMs is not 1 to 31,622,400,000.",
+    "maxAttempts": "maxAttempts is not 1 to 1,000.",
+    "deduplicationWindowMs": "deduplicationWindowMs is not 1 to 43,200,000.",
+}
+_OTHER_RANGES = {
+    "processAfter": (
+        "bad_request.body.processAfter.with_delayMs",
+        "processAfter and delayMs exclude each other.",
+    ),
+    "deduplicationId": (
+        "bad_request.body.deduplicationId.invalid",
+        "deduplicationId is not 1 to 128 characters.",
+    ),
+    "group": ("bad_request.body.group.invalid", "group is not 1 to 128 characters."),
+    "messages": (
+        "bad_request.body.too_many_messages",
+        "A batch holds more than 1,000 messages, or a page of a stage more than 10,000.",
+    ),
+}
+
+
+class OutOfRange(
+    CallerError,
+    code="bad_request.out_of_range",
+    members=_OTHER_RANGES
+    | {name: (f"bad_request.{name}.out_of_range", meaning) for name, meaning in _RANGES.items()},
+):
+    """A number lies outside its documented range"""
+
+
+class InvalidSetting(
+    CallerError,
+    members={
+        name: (f"bad_request.settings.{name}", f"The setting {name} is not valid; `message` says why.")
+        for name in (each.json_name for each in SETTINGS.values() if each.kind is not Kind.WORD)
+    },
+):
+    """A setting of a queue is not valid; the field names it"""
+
+    code = InvalidRequest.code
+
+
+class InvalidToken(
+    CallerError,
+    members={
+        name: (
+            f"bad_request.token.{name}",
+            f"The member {name} of a new access token is not valid; `message` says why.",
+        )
+        for name in ("name", "scopes", "queues", "expiresAt")
+    },
+):
+    """A member of a new access token is not valid; the field names it"""
+
+    code = InvalidRequest.code
+
+
+class InvalidParameter(
+    InvalidRequest,
+    members={
+        "attribute": (
+            "bad_request.attribute.invalid",
+            "An attribute to look for is not written key:value.",
+        ),
+        "order": ("bad_request.order.invalid", "order is neither fifo nor shuffle."),
+        "peek": ("bad_request.peek.invalid", "peek is neither true nor false."),
+        "outcome": (
+            "bad_request.outcome.invalid",
+            "The outcome must be acked, discarded, expired, deleted or cancelled.",
+        ),
+    },
+):
+    """A parameter of the query is not one of its values; the field names it"""
+
+
+class UnknownQueryParameter(InvalidRequest, code="bad_request.query.unknown_parameter"):
+    """The query has a parameter that is not known here; `field` names it"""
+
+
+class UnknownContentEncoding(InvalidRequest, code="bad_request.content_encoding.unknown", status=415):
+    """The body is compressed (Content-Encoding); it has to come as it is"""
+
+
+class WrongKey(CallerError, code="unauthorized", status=401):
+    """The key is missing or wrong, or its token expired or was revoked"""
+
+
+class Forbidden(CallerError, code="forbidden", status=403):
+    """The token lacks the scope that `message` names, or has it for other queues only"""
+
+
+class TooManyWrongKeys(CallerError, code="too_many_requests", status=429):
+    """Too many wrong keys came from this address; Retry-After says for how many seconds it is locked out"""
+
+
+class NotFound(CallerError, status=404):
     """There is no such thing"""
 
     code = "not_found"
 
 
-class QueueNotFound(NotFound):
+class UnknownPath(NotFound, code="not_found.path"):
+    """Nothing is served at this path"""
+
+
+class UnknownMethod(CallerError, code="method_not_allowed", status=405):
+    """The path does not know this method; the Allow header lists those it knows"""
+
+
+class QueueNotFound(NotFound, code="not_found.queue"):
     """There is no such queue: nobody has sent to it or set anything for it"""
 
-    code = "not_found.queue"
 
-
-class RedriveNotFound(NotFound):
-    """There is no such redrive task, or it is forgotten"""
-
-    code = "not_found.redrive"
-
-
-class RedriveStateConflict(CallerError):
-    """The redrive task is in a state in which that cannot be done; the message names it"""
-
-    code = "conflict.redrive_state"
-
-
-class WrongKey(CallerError):
-    """The server does not accept the secret: it is wrong, or its token expired or was revoked"""
-
-    code = "unauthorized"
-
-
-class TooManyWrongKeys(CallerError):
-    """Too many requests with a wrong secret came from this address; wait a minute"""
-
-    code = "too_many_requests"
-
-
-class Forbidden(CallerError):
-    """The token does not allow the request; the message names the scope that is missing"""
-
-    code = "forbidden"
-
-
-class InvalidToken(CallerError):
-    """A member of a new access token is not valid; the field names it"""
-
-    code = "bad_request.body.invalid"
-    field_codes: ClassVar = {
-        name: f"bad_request.token.{name}" for name in ("name", "scopes", "queues", "expiresAt")
-    }
-
-
-class TokenNotFound(NotFound):
-    """There is no access token of that name"""
-
-    code = "not_found.token"
-
-
-class TokenExists(CallerError):
-    """There is a token of that name already"""
-
-    code = "conflict.token_exists"
-
-
-class TooManyTokens(CallerError):
-    """There are as many tokens as are allowed; revoke some first"""
-
-    code = "conflict.too_many_tokens"
-
-
-class BackupRunning(CallerError):
-    """A backup is being made already"""
-
-    code = "conflict.backup_running"
-
-
-class CompactionImpossible(CallerError):
-    """The file cannot give free pages back as it is: stop the server, and run `forq compact --db` once"""
-
-    code = "conflict.not_compactable"
-
-
-class BackupImpossible(CallerError):
-    """This server keeps its messages in memory alone, or in a file that goes with it: there is nothing to back up"""
-
-    code = "conflict.in_memory"
-
-
-class InvalidName(CallerError):
-    """The name of a stage or an app is not 1-128 characters of A-Z a-z 0-9 . _ : -"""
-
-    code = "bad_request.name.invalid"
-
-
-class StageMissing(CallerError):
-    """A stage is not there with exactly the pages that were named: one is missing, or it has ended; nothing was
-    published"""
-
-    code = "forq.stage_missing"
-
-
-class PublicationNotFound(NotFound):
-    """The app has published nothing, or so long ago that it is forgotten"""
-
-    code = "not_found.publication"
-
-
-class MessageNotFound(NotFound):
+class MessageNotFound(
+    NotFound,
+    code="not_found.message",
+    means="There is no such message, or the receipt is no longer its current one.",
+):
     """There is no such message"""
-
-    code = "not_found.message"
-
-
-class MessageInFlight(CallerError):
-    """The message is in flight: a consumer has it until it is settled or its lease ends"""
-
-    code = "conflict.message_in_flight"
 
 
 class ReceiptNotCurrent(MessageNotFound):
     """The receipt is no longer current: its message was settled, removed, or delivered again after its lease ended"""
 
 
-class ConsumerNotFound(NotFound):
+class RedriveNotFound(NotFound, code="not_found.redrive"):
+    """There is no such redrive task, or it is forgotten"""
+
+
+class TokenNotFound(NotFound, code="not_found.token"):
+    """There is no access token of that name"""
+
+
+class PublicationNotFound(NotFound, code="not_found.publication"):
+    """The app has published nothing, or so long ago that it is forgotten"""
+
+
+class ConsumerNotFound(NotFound, code="forq.consumer_not_found"):
     """There is no such consumer of this queue: open it first"""
 
-    code = "forq.consumer_not_found"
+
+class QueueNotEmpty(CallerError, code="conflict.queue_not_empty", status=409):
+    """The queue still holds messages; purge it first"""
 
 
-class ConsumerFenced(CallerError):
-    """Somebody else has opened the consumer since: only the latest generation may lease and acknowledge"""
-
-    code = "forq.consumer_fenced"
+class MessageInFlight(CallerError, code="conflict.message_in_flight", status=409):
+    """The message is in flight: a consumer has it until it is settled or its lease ends"""
 
 
-class LeaseOutOfOrder(CallerError):
-    """The lease is not the one whose turn it is; the message says which number is"""
-
-    code = "forq.lease_out_of_order"
+class RedriveStateConflict(CallerError, code="conflict.redrive_state", status=409):
+    """The redrive is in a state in which that cannot be done; the message names it"""
 
 
-class LeaseGone(CallerError):
-    """The lease can no longer be read: it was given back, or acknowledged some leases ago"""
-
-    code = "forq.lease_gone"
+class TokenExists(CallerError, code="conflict.token_exists", status=409):
+    """There is a token of that name already"""
 
 
-class TooManyConsumers(CallerError):
+class TooManyTokens(CallerError, code="conflict.too_many_tokens", status=409):
+    """There are as many tokens as are allowed; revoke some first"""
+
+
+class TooManyConsumers(CallerError, code="conflict.too_many_consumers", status=409):
     """There are as many consumers as are allowed; delete some first"""
 
-    code = "conflict.too_many_consumers"
+
+class ConsumerFenced(CallerError, code="forq.consumer_fenced", status=409):
+    """The consumer was opened again since; only its latest generation may do that"""
 
 
-class EventsOff(CallerError):
-    """The server keeps no lifecycle events; FORQ_EVENTS=on turns them on"""
-
-    code = "forq.events_off"
+class LeaseOutOfOrder(CallerError, code="forq.lease_out_of_order", status=409):
+    """It is not the turn of this lease, or it is not complete; the message says which number is next"""
 
 
-class EventsGone(CallerError):
-    """The events behind that one were removed by retention; go on from the first that is kept, or from 0"""
-
-    code = "forq.events_gone"
+class LeaseGone(CallerError, code="forq.lease_gone", status=410):
+    """The lease can no longer be read: it was given back, or acknowledged some leases ago"""
 
 
-class ServiceError(ForqError):
-    """The service could not do it now"""
+class StageMissing(CallerError, code="forq.stage_missing", status=409):
+    """A stage is not there with exactly the pages that were named; nothing was published"""
 
 
-class Overloaded(ServiceError):
-    """More work is waiting than the service will hold; try again shortly"""
-
-    code = "forq.overloaded"
-
-
-class QueueFull(ServiceError):
-    """The queue holds as many messages or bytes as it may; try again when some are consumed"""
-
-    code = "forq.queue_full"
-
-
-class StagingFull(ServiceError):
-    """As many stages, or bytes in them, wait to be published as may at once; nothing was staged"""
-
-    code = "forq.staging_full"
-
-
-class PublicationUnfinished(ServiceError):
-    """It is published and will be whole, but its messages cannot enter their queues now; repeat the call to wait on"""
-
-    code = "forq.publication_unfinished"
-
-
-class AppInUse(CallerError):
+class AppInUse(CallerError, code="conflict.app_in_use", status=409):
     """An app of this name writes queues that the key may not write, or published this version to some of these queues
     only; nothing was published: take another name, or delete the app"""
 
-    code = "conflict.app_in_use"
+
+class HistoryOff(CallerError, code="forq.history_off", status=409):
+    """The history is off, and nothing is kept in it"""
 
 
-class TooManyApps(ServiceError):
-    """As many apps have published as are remembered, none of them for one time only; nothing was published"""
-
-    code = "forq.too_many_apps"
+class HistoryGone(CallerError, code="forq.history_gone", status=410):
+    """Retention has removed what was asked for from the history; its range says where it begins"""
 
 
-class TooManyRedrives(ServiceError):
-    """As many redrive tasks run as may at once; try again when one has ended"""
-
-    code = "forq.too_many_redrives"
+class EventsOff(CallerError, code="forq.events_off", status=409):
+    """The server keeps no lifecycle events; FORQ_EVENTS=on turns them on"""
 
 
-class LeasesFull(ServiceError):
-    """The pages of all consumers' leases are as many bytes as they may be; try again when some are acknowledged"""
-
-    code = "forq.leases_full"
+class EventsGone(CallerError, code="forq.events_gone", status=410):
+    """The events behind that one were removed by retention; go on from the first that is kept, or from 0"""
 
 
-class Stopping(ServiceError):
-    """The service is shutting down"""
-
-    code = "forq.stopping"
+class BackupRunning(CallerError, code="conflict.backup_running", status=409):
+    """A backup is being made already"""
 
 
-class StorageUnavailable(ServiceError):
-    """The database refused the operation; nothing was changed"""
-
-    code = "forq.unhealthy"
+class BackupImpossible(CallerError, code="conflict.in_memory", status=409):
+    """This server keeps its messages in memory alone, or in a file that goes with it: there is nothing to back up"""
 
 
-class StorageFull(StorageUnavailable):
-    """The disk is full, or nearly so; nothing was stored"""
-
-    code = "forq.storage_full"
+class CompactionImpossible(CallerError, code="conflict.not_compactable", status=409):
+    """The file cannot give free pages back as it is: stop the server, and run `forq compact --db` once"""
 
 
-class StorageLost(StorageUnavailable):
-    """A file of the database was removed, moved, replaced or linked under the running server; nothing was stored"""
+class ServiceError(ForqError, status=503):
+    """The service could not do it now"""
 
-    code = "forq.storage_lost"
+
+class OutcomeUnknown(
+    ServiceError,
+    code="internal",
+    status=500,
+    means="An error of the server; whether the change was made is not known.",
+):
+    """The commit itself failed: the change may or may not be on disk"""
+
+
+class StorageUnavailable(ServiceError, code="forq.unhealthy"):
+    """The database does not do it at the moment; nothing was changed"""
 
 
 class CommandRefused(ServiceError):
     """The database refused this one command; nothing was changed by it"""
 
-    code = "forq.unhealthy"
+    code = StorageUnavailable.code
 
 
-class OutcomeUnknown(ServiceError):
-    """The commit itself failed: the change may or may not be on disk"""
-
-    code = "internal"
+class StorageFull(StorageUnavailable, code="forq.storage_full"):
+    """The server's disk is full, or nearly so; nothing was stored. What is stored can be consumed"""
 
 
-class ReadDeadlineExceeded(ServiceError):
-    """A read took longer than its deadline and was interrupted"""
+class StorageLost(StorageUnavailable, code="forq.storage_lost"):
+    """A file of the database was removed, moved, replaced or linked under the running server; nothing was stored. What
+    is stored can be consumed"""
 
-    code = "forq.read_timeout"
+
+class Overloaded(ServiceError, code="forq.overloaded"):
+    """More work is waiting than the server will hold; try again after Retry-After seconds"""
+
+
+class Stopping(ServiceError, code="forq.stopping"):
+    """The server is shutting down; try again after Retry-After seconds"""
+
+
+class ReadDeadlineExceeded(ServiceError, code="forq.read_timeout"):
+    """A read took too long and was given up"""
+
+
+class QueueFull(ServiceError, code="forq.queue_full"):
+    """The queue holds as many messages or bytes as its settings allow; nothing was stored"""
+
+
+class StagingFull(ServiceError, code="forq.staging_full"):
+    """As many stages, or bytes in them, wait to be published as may at once; nothing was staged"""
+
+
+class PublicationUnfinished(ServiceError, code="forq.publication_unfinished", status=504):
+    """It is published, but its messages cannot enter their queues now; repeat the request to wait on"""
+
+
+class TooManyApps(ServiceError, code="forq.too_many_apps"):
+    """As many apps have published as are remembered; nothing was published"""
+
+
+class LeasesFull(ServiceError, code="forq.leases_full"):
+    """The leases of all consumers have as many bytes as they may; nothing was leased"""
+
+
+class TooManyRedrives(ServiceError, code="forq.too_many_redrives"):
+    """As many redrives run as may at once; try again when one has ended"""
 
 
 class StorageOpenError(ForqError):
@@ -463,3 +430,29 @@ class ForqProtocolError(ForqError):
     ) -> None:
         super().__init__(message, field=field, code=code)
         self.refused = refused
+
+
+def error_of(code: str, *, field: str | None = None, message: str | None = None) -> ForqError:
+    """The error for a code that a server answered: the one that the broker raises for the same reason.
+
+    field: the part of the request to blame, a path into its JSON ($.priority) or the name of a parameter or header.
+    message: what is wrong, in the server's words.
+    """
+    kind = KINDS.get(code) or _FAMILIES.get(code.partition(".")[0], ServiceError)
+    return kind(message, field=None if field is None else field.removeprefix("$."), code=code)
+
+
+_FAMILIES: dict[str, type[ForqError]] = {
+    "bad_request": InvalidRequest,
+    "not_found": NotFound,
+    "conflict": CallerError,
+    "request_timeout": CallerError,
+}
+"""The classes of codes that are not known here, by their first word; the others are the server's fault."""
+
+
+def names() -> list[str]:
+    """The names of all errors."""
+    return [
+        name for name, each in globals().items() if isinstance(each, type) and issubclass(each, ForqError)
+    ]

@@ -105,7 +105,7 @@ def test_a_redirect_is_not_followed(kind: str):
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({}, "the request is not one that the queue knows"),
+        ({}, "the body has a member that is not known here; `field` names it"),
         ({"message": "no"}, "no"),
         ({"field": "$.x", "message": "no"}, "no"),
     ],

@@ -26,9 +26,9 @@ from forq_trio import (
     ServiceError,
     SettingsOptions,
 )
-from forq_trio.client.errors import error_of
 from forq_trio.client.http1 import Answer, Request
-from forq_trio.http.forq_api.codes import CODES
+from forq_trio.model.errors import error_of
+from forq_trio.model.forq_error import REASONS
 from forq_trio.wire import queues
 from support.fake_transport import answer_of
 from support.settings import EVERYTHING
@@ -334,10 +334,10 @@ def test_both_clients_have_the_same_methods():
     assert sync == aio
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", REASONS)
 def test_every_code_of_the_api_is_an_error_of_its_side(code: str):
     error = error_of(code, field="$.a.b", message="said")
-    assert isinstance(error, CallerError if CODES[code].status < 500 else ServiceError)
+    assert isinstance(error, CallerError if REASONS[code].status < 500 else ServiceError)
     assert (error.code, error.field, error.message) == (code, "a.b", "said")
 
 

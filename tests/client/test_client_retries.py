@@ -118,7 +118,7 @@ def test_a_full_queue_is_waited_for_within_the_budget(clock: Clock):
     answers = [full, full, stored]
     assert client_with(lambda request: answers.pop(0)).produce("orders", "a").sequence == 1
     assert clock.slept == [1.0, 1.0]
-    with pytest.raises(ForqError, match="as many messages or bytes as it may"):
+    with pytest.raises(ForqError, match="as many messages or bytes as its settings allow"):
         client_with(lambda request: full).produce("orders", "a")
 
 

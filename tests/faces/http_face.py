@@ -3,7 +3,7 @@
 import httpx
 
 from forq_trio import AsyncForqClient, Broker
-from forq_trio.client.errors import error_of
+from forq_trio.model.errors import error_of
 
 from .face import Face, Polled
 

@@ -115,7 +115,7 @@ def libraries(entries: Iterable[str], imports: dict[str, set[str]]) -> set[str]:
 def entries(extra: str, imports: dict[str, set[str]]) -> set[str]:
     """The modules that have to work with this extra alone."""
     commands = {f"cli.{module}" for name, module in _MODULES.items() if OF_COMMANDS.get(name, "cli") == extra}
-    homes = forq_trio._HOMES
+    homes = forq_trio._homes()
     match extra:
         case "":
             return {home for name, home in homes.items() if name not in EMBEDDED} | {"client.sync"}
@@ -175,7 +175,9 @@ def test_the_clients_load_no_module_of_the_server(beyond_the_base) -> None:
 
 
 def test_each_name_is_of_the_client_or_names_its_extra() -> None:
-    others = {name for name, home in forq_trio._HOMES.items() if home.partition(".")[0] not in IN_THE_CLIENT}
+    others = {
+        name for name, home in forq_trio._homes().items() if home.partition(".")[0] not in IN_THE_CLIENT
+    }
     assert others == set(EMBEDDED)
 
 

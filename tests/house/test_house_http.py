@@ -5,13 +5,14 @@ import re
 
 import pytest
 
-from forq_trio.http.forq_api.codes import CODES, TRANSPORT_CODES
+from forq_trio.http.forq_api.refusals import TRANSPORT_CODES
 from forq_trio.http.sasquatch_api.errors import CODES as SASQUATCH_CODES
+from forq_trio.model.forq_error import REASONS
 
 DIALECTS = ("forq_api", "sasquatch_api", "sqs_api")
 WORDS = re.compile(r"\bforq\.|x-forq|/api/v\d|bad_request|not_found\.|contract [FS]\d", re.IGNORECASE)
 PATHS = re.compile(r"/(?:[a-z_]\w*(?:/|$))+")
-SPELLED_CODES = {*CODES, *SASQUATCH_CODES}
+SPELLED_CODES = {*REASONS, *SASQUATCH_CODES}
 TRANSPORT_TEXTS = {code for code, _ in TRANSPORT_CODES.values()}
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from forq_trio.http.forq_api import refusals
 from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.model.forq_error import REASONS
 
 PASSED_ON = ("X-API-Key", "Content-Type")
 PASSED_BACK = ("X-Forq-Next", "X-Forq-First", "X-Forq-Last")
@@ -32,7 +33,7 @@ class Answer(NamedTuple):
     @classmethod
     def error(cls, code: str) -> "Answer":
         """What a server answers with this code."""
-        response = refusals.answer(Refused(code))
+        response = refusals.answer(Refused(REASONS[code]))
         return cls(response.status, response.body)
 
 

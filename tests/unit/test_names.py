@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 
 import forq_trio
+from forq_trio.model import errors
+
+
+def is_error(each: object) -> bool:
+    return isinstance(each, type) and issubclass(each, errors.ForqError)
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:
@@ -32,9 +37,12 @@ def test_editors_and_type_checkers_see_every_name() -> None:
         alias.asname: (node.module, alias.name)
         for node in imports
         for alias in node.names
-        if (node.module or "").startswith("forq_trio.")
+        if (node.module or "").startswith("forq_trio.") and alias.asname
     }
-    assert seen == {name: (f"forq_trio.{home}", name) for name, home in forq_trio._HOMES.items()}
+    everything = [node.module for node in imports if node.names[0].name == "*"]
+    assert everything == ["forq_trio.model.errors"]
+    seen |= {name: ("forq_trio.model.errors", name) for name in vars(errors) if is_error(vars(errors)[name])}
+    assert seen == {name: (f"forq_trio.{home}", name) for name, home in forq_trio._homes().items()}
     assert sorted(seen) == forq_trio.__all__
     assert set(seen) <= set(dir(forq_trio))
     for name in forq_trio.__all__:

@@ -194,5 +194,5 @@ def test_every_error_is_exported_and_has_a_code_of_its_own_kind() -> None:
         assert getattr(forq_trio, kind.__name__) is kind
         error = kind(field="another")
         assert (error.code, error.field, error.message) == (kind.code, "another", str(error))
-        for field, code in kind.field_codes.items():
-            assert kind(field=field).code == code
+        for field, reason in kind.members.items():
+            assert kind(field=field).code == reason.code

@@ -1,18 +1,18 @@
 """The routes for queues as a whole, and their part of the OpenAPI document."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import AdministrationEndpoints
 from forq_trio.http.forq_api.parameters import QUEUES_PAGE
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire import queues as wire
 
 _TAG = "Administration"
-_HERE = (codes.QUEUE_NAME_INVALID, codes.INTERNAL)
-_WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
-_KNOWN = (*_WRITER, codes.QUEUE_NOT_FOUND)
+_HERE = (errors.InvalidQueueName, errors.OutcomeUnknown)
+_WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded, errors.Stopping)
+_KNOWN = (*_WRITER, errors.QueueNotFound)
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
 
 LIST_SETTINGS = Operation(
@@ -21,7 +21,7 @@ LIST_SETTINGS = Operation(
     summary="The queues for which something was set, page by page",
     parameters=QUEUES_PAGE,
     answers=(Answer(200, "Their settings, by name.", wire.ConfiguredQueues),),
-    codes=(codes.INTERNAL, codes.LIMIT_OUT_OF_RANGE),
+    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
 SHOW_SETTINGS = Operation(
     name="showSettings",
@@ -29,7 +29,7 @@ SHOW_SETTINGS = Operation(
     summary="The settings of a queue",
     description="A queue for which nothing was set has the defaults.",
     answers=_SETTINGS,
-    codes=(*_HERE, codes.QUEUE_NOT_FOUND),
+    errors=(*_HERE, errors.QueueNotFound),
 )
 CHANGE_SETTINGS = Operation(
     name="changeSettings",
@@ -39,7 +39,7 @@ CHANGE_SETTINGS = Operation(
     "apply to messages sent from now on, all others also to those in the queue. It makes a queue that is not known.",
     body=SettingsChange,
     answers=_SETTINGS,
-    codes=(*_WRITER, codes.BODY_INVALID, codes.UNKNOWN_FIELD, *codes.SETTING_INVALID.values()),
+    errors=(*_WRITER, errors.InvalidRequest, errors.UnknownMember, *errors.InvalidSetting.members.values()),
 )
 FORGET_SETTINGS = Operation(
     name="forgetSettings",
@@ -47,7 +47,7 @@ FORGET_SETTINGS = Operation(
     summary="Go back to the defaults",
     description="A queue that is paused stays paused.",
     answers=(Answer(204, "The queue has the defaults."),),
-    codes=_KNOWN,
+    errors=_KNOWN,
 )
 PAUSE = Operation(
     name="pauseQueue",
@@ -55,14 +55,14 @@ PAUSE = Operation(
     summary="Deliver no messages until the queue is resumed",
     description="Sends go on, and receivers wait.",
     answers=(Answer(204, "The queue is paused."),),
-    codes=_KNOWN,
+    errors=_KNOWN,
 )
 RESUME = Operation(
     name="resumeQueue",
     tag=_TAG,
     summary="End a pause",
     answers=(Answer(204, "Messages are delivered, first to waiting receivers."),),
-    codes=_KNOWN,
+    errors=_KNOWN,
 )
 PURGE = Operation(
     name="purgeQueue",
@@ -70,14 +70,14 @@ PURGE = Operation(
     summary="Remove all messages of a queue",
     description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
     answers=(Answer(200, "How many there were.", wire.Purged),),
-    codes=_KNOWN,
+    errors=_KNOWN,
 )
 REMOVE = Operation(
     name="removeQueue",
     tag=_TAG,
     summary="Forget an empty queue, its settings and its consumers",
     answers=(Answer(204, "The queue is forgotten."),),
-    codes=(*_KNOWN, codes.QUEUE_NOT_EMPTY),
+    errors=(*_KNOWN, errors.QueueNotEmpty),
 )
 
 

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
 from forq_trio.jobs.backup import Backups
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire import backups as wire
 
@@ -18,13 +18,13 @@ START = Operation(
     summary="Begin a backup",
     description="It goes on in the server, beside everything else; one at a time.",
     answers=(Answer(202, "The backup that has begun.", wire.BackupInfo),),
-    codes=(
-        codes.BODY_INVALID,
-        codes.UNKNOWN_FIELD,
-        codes.BACKUP_RUNNING,
-        codes.IN_MEMORY,
-        codes.INTERNAL,
-        codes.STOPPING,
+    errors=(
+        errors.InvalidRequest,
+        errors.UnknownMember,
+        errors.BackupRunning,
+        errors.BackupImpossible,
+        errors.OutcomeUnknown,
+        errors.Stopping,
     ),
 )
 SHOW = Operation(
@@ -32,7 +32,7 @@ SHOW = Operation(
     tag="Operation",
     summary="The latest backup, and the files that are there",
     answers=(Answer(200, "The backups.", wire.Backups),),
-    codes=(codes.IN_MEMORY, codes.INTERNAL, codes.UNHEALTHY),
+    errors=(errors.BackupImpossible, errors.OutcomeUnknown, errors.StorageUnavailable),
 )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.errors import refusal_of
 from forq_trio.http.forq_api.reading import check_length, check_range
@@ -14,7 +13,7 @@ from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.sends import read_messages, refused_result
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import Request, Response, nothing_done
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessage, Produced
@@ -26,6 +25,7 @@ _read_ack = BodyReader(wire.AckRequest)
 _read_nack = BodyReader(wire.NackRequest)
 _read_extend = BodyReader(wire.ExtendRequest)
 _read_release = BodyReader(wire.ReleaseRequest)
+_TOO_MANY = errors.OutOfRange.about("messages")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -39,12 +39,12 @@ class BatchEndpoints:
         """Store the valid messages of the batch together; each of the others is refused with its code."""
         self._broker.check_producible(queue)
         entries = await read_messages(request.body)
-        check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", codes.TOO_MANY_MESSAGES)
+        check_length("$.messages", len(entries), limits.PRODUCE_BATCH_MAX, "entries", _TOO_MANY)
         messages = [entry for entry in entries if isinstance(entry, NewMessage)]
         if _content_bytes_exceed(limits.PRODUCE_BATCH_BYTES_MAX, request.body, messages):
             bytes_max = limits.PRODUCE_BATCH_BYTES_MAX
             raise Refused(
-                codes.BODY_TOO_LARGE, f"the contents of a batch have at most {bytes_max} bytes", status=413
+                errors.ContentTooLarge, f"the contents of a batch have at most {bytes_max} bytes", status=413
             )
         for target in {message.dead_letter_queue for message in messages} - {None, ""}:
             request.principal.check(Scope.PRODUCE, target)
@@ -58,10 +58,10 @@ class BatchEndpoints:
         """The next messages, waiting for the first one; none after the wait."""
         wanted = _read_receive(request.body)
         request.principal.check(Scope.BROWSE if wanted.peek else Scope.CONSUME, queue)
-        check_range("$.max", wanted.max, 1, limits.RECEIVE_BATCH_MAX, codes.MAX_OUT_OF_RANGE)
-        check_range("$.waitMs", wanted.wait_ms, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
+        check_range("$.max", wanted.max, 1, limits.RECEIVE_BATCH_MAX)
+        check_range("$.waitMs", wanted.wait_ms, 0, limits.WAIT_MS_MAX)
         if wanted.lease_ms is not None:
-            check_range("$.leaseMs", wanted.lease_ms, 0, limits.LEASE_MS_MAX, codes.LEASE_OUT_OF_RANGE)
+            check_range("$.leaseMs", wanted.lease_ms, 0, limits.LEASE_MS_MAX)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
             return Response(200, _encode(ReceivedMessages(seen)), on_unsent=nothing_done)

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.refusals import Refused, shortened
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 
 _AT = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
@@ -40,7 +39,7 @@ def refusal(body: type[Any], raw: bytes, error: Exception) -> Refused:
     """The refusal of `raw`, which msgspec could not decode as `body` because of `error`."""
     if isinstance(error, msgspec.ValidationError):
         return _wrong_value(body, raw, error)
-    return Refused(codes.BODY_INVALID, _not_json(raw, error))
+    return Refused(errors.InvalidRequest, _not_json(raw, error))
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
@@ -73,7 +72,7 @@ def _unknown_member(body: type[Any], raw: bytes, path: str, name: str) -> Refuse
     try:
         _read_any(raw)  # the decoder stopped at this member
     except (msgspec.DecodeError, RecursionError) as error:
-        return Refused(codes.BODY_INVALID, _not_json(raw, error))
+        return Refused(errors.InvalidRequest, _not_json(raw, error))
     known = [
         field.encode_name
         for node in _types_at(body, path)
@@ -82,7 +81,7 @@ def _unknown_member(body: type[Any], raw: bytes, path: str, name: str) -> Refuse
     ]
     hint = did_you_mean(name, known)
     return Refused(
-        codes.UNKNOWN_FIELD, f"there is no member '{shortened(name)}' here{hint}", field=f"${path}.{name}"
+        errors.UnknownMember, f"there is no member '{shortened(name)}' here{hint}", field=f"${path}.{name}"
     )
 
 
@@ -91,7 +90,7 @@ def _invalid(path: str, problem: str) -> Refused:
     if path.endswith(_ANY):
         path = path.removesuffix(_ANY)
         member = f"every value of {path.removeprefix('.')}"
-    return Refused(codes.BODY_INVALID, f"{member} {problem}", field=f"${path}" if path else None)
+    return Refused(errors.InvalidRequest, f"{member} {problem}", field=f"${path}" if path else None)
 
 
 def _wanted(types: str) -> str:

@@ -3,24 +3,24 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire.compaction import CompactionInfo
 
 _encode = msgspec.json.Encoder().encode
-_CHANGING = (codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.INTERNAL)
+_CHANGING = (errors.InvalidRequest, errors.UnknownMember, errors.OutcomeUnknown)
 
 
-def _operation(name: str, summary: str, *more: str) -> Operation:
+def _operation(name: str, summary: str, *more: type[errors.ForqError]) -> Operation:
     return Operation(
         name=name,
         tag="Operation",
         summary=summary,
         answers=(Answer(200, "The compaction as it is then.", CompactionInfo),),
-        codes=(*_CHANGING, *more),
+        errors=(*_CHANGING, *more),
     )
 
 
@@ -29,13 +29,13 @@ SHOW = Operation(
     tag="Operation",
     summary="The compaction that runs or ended last, and how much of the file is free",
     answers=(Answer(200, "The compaction.", CompactionInfo),),
-    codes=(codes.INTERNAL,),
+    errors=(errors.OutcomeUnknown,),
 )
 START = _operation(
     "startCompaction",
     "Give free pages of the file back to the disk, or let a paused compaction go on",
-    codes.NOT_COMPACTABLE,
-    codes.STOPPING,
+    errors.CompactionImpossible,
+    errors.Stopping,
 )
 PAUSE = _operation("pauseCompaction", "Pause the compaction until it is started again")
 STOP = _operation("stopCompaction", "End the compaction; what it gave back stays given back")

@@ -1,21 +1,20 @@
 """The routes for consumers of pipelines, and their part of the OpenAPI document."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.consumers import ConsumerEndpoints
 from forq_trio.http.forq_api.ndjson import NDJSON
 from forq_trio.http.forq_api.parameters import limit_parameter
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.wire import consumers as wire
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Consumers of pipelines"
-_HERE = (codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.CONSUMER_NOT_FOUND, codes.INTERNAL)
-_WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
-_BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
-_FENCED = (codes.CONSUMER_FENCED, codes.LEASE_OUT_OF_ORDER, codes.LEASE_GONE)
+_HERE = (errors.InvalidQueueName, errors.OutOfRange, errors.ConsumerNotFound, errors.OutcomeUnknown)
+_WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded, errors.Stopping)
+_BODY = (errors.InvalidRequest, errors.UnknownMember)
+_FENCED = (errors.ConsumerFenced, errors.LeaseOutOfOrder, errors.LeaseGone)
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
 
 _LISTED = (
@@ -38,14 +37,14 @@ LIST_ALL = Operation(
     summary="The consumers of all queues, page by page",
     parameters=_LISTED,
     answers=(Answer(200, "Those of the queues that the key covers, by queue and name.", wire.ConsumerList),),
-    codes=(codes.INTERNAL, codes.LIMIT_OUT_OF_RANGE),
+    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
 LIST = Operation(
     name="listConsumers",
     tag=_TAG,
     summary="The consumers of a queue",
     answers=(Answer(200, "The consumers by name.", wire.ConsumerList),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.INTERNAL),
+    errors=(errors.InvalidQueueName, errors.OutcomeUnknown),
 )
 OPEN = Operation(
     name="openConsumer",
@@ -54,13 +53,19 @@ OPEN = Operation(
     description="Its generation grows; from then on older generations are refused.",
     body=wire.OpenConsumer,
     answers=_CONSUMER,
-    codes=(
-        *(codes.QUEUE_NAME_INVALID, codes.OUT_OF_RANGE, codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST),
-        *(codes.OVERLOADED, codes.STOPPING, *_BODY, codes.TOO_MANY_CONSUMERS),
+    errors=(
+        *(
+            errors.InvalidQueueName,
+            errors.OutOfRange,
+            errors.OutcomeUnknown,
+            errors.StorageUnavailable,
+            errors.StorageLost,
+        ),
+        *(errors.Overloaded, errors.Stopping, *_BODY, errors.TooManyConsumers),
     ),
 )
 SHOW = Operation(
-    name="showConsumer", tag=_TAG, summary="How far a consumer is", answers=_CONSUMER, codes=_HERE
+    name="showConsumer", tag=_TAG, summary="How far a consumer is", answers=_CONSUMER, errors=_HERE
 )
 DELETE = Operation(
     name="deleteConsumer",
@@ -69,7 +74,7 @@ DELETE = Operation(
     description="Works for about a second; call again while the answer is 202. From the first call on its generation "
     "is refused.",
     answers=(Answer(204, "It is forgotten."), Answer(202, "There is more to give back: call again.")),
-    codes=(*_WRITER, codes.CONSUMER_FENCED),
+    errors=(*_WRITER, errors.ConsumerFenced),
 )
 LEASE = Operation(
     name="leaseMessages",
@@ -80,7 +85,7 @@ LEASE = Operation(
     "messages.",
     body=wire.LeaseRequest,
     answers=(Answer(200, "How far the lease is.", wire.ConsumerLease),),
-    codes=(*_WRITER, *_BODY, *_FENCED, codes.LEASES_FULL, codes.STORAGE_FULL),
+    errors=(*_WRITER, *_BODY, *_FENCED, errors.LeasesFull, errors.StorageFull),
 )
 READ = Operation(
     name="readLease",
@@ -90,10 +95,10 @@ READ = Operation(
     "`X-Forq-Next` has the page to go on with; without it that was the end.",
     parameters=_PAGES,
     answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, NDJSON),),
-    codes=(
+    errors=(
         *_HERE,
-        *(codes.LEASE_OUT_OF_ORDER, codes.LEASE_GONE, codes.UNHEALTHY, codes.STORAGE_LOST),
-        *(codes.READ_TIMEOUT, codes.STOPPING),
+        *(errors.LeaseOutOfOrder, errors.LeaseGone, errors.StorageUnavailable, errors.StorageLost),
+        *(errors.ReadDeadlineExceeded, errors.Stopping),
     ),
 )
 ACKNOWLEDGE = Operation(
@@ -104,7 +109,7 @@ ACKNOWLEDGE = Operation(
     "`acknowledged` is below the number.",
     body=wire.AcknowledgeLease,
     answers=_CONSUMER,
-    codes=(*_WRITER, *_BODY, *_FENCED),
+    errors=(*_WRITER, *_BODY, *_FENCED),
 )
 RELEASE = Operation(
     name="releaseConsumer",
@@ -112,7 +117,7 @@ RELEASE = Operation(
     summary="Give back the messages of the open lease, the attempt uncounted",
     description="Works for about a second; call again while `settling`. With an open lease the generation grows.",
     answers=_CONSUMER,
-    codes=(*_WRITER, *_BODY),
+    errors=(*_WRITER, *_BODY),
 )
 
 

@@ -4,7 +4,6 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.ndjson import lines_answer
@@ -73,8 +72,8 @@ class ConsumerEndpoints:
 
     async def read(self, request: Request, queue: str, name: str, number: str) -> Response:
         """Lines of messages; the header X-Forq-Next has the page to go on with."""
-        page = query_number(request.query, "page", 0, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
-        pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX, codes.OUT_OF_RANGE)
+        page = query_number(request.query, "page", 0, 0, limits.SEQUENCE_MAX)
+        pages = query_number(request.query, "pages", 1, 1, limits.CONSUMER_READ_PAGES_MAX)
         body, after = await self._broker.lease_lines(queue, name, number_of_path(number), page, pages)
         return lines_answer(body, after)
 

@@ -1,26 +1,25 @@
 """The routes for dead letters, and their part of the OpenAPI document."""
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
 from forq_trio.http.forq_api.parameters import ID, limit_parameter
 from forq_trio.http.forq_api.redrives import RedriveEndpoints
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, Produced
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
 
 _TAG = "Dead letters"
-_HERE = (codes.QUEUE_NAME_INVALID, codes.DLQ_ONLY, codes.INTERNAL, codes.STOPPING)
-_WRITER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED)
-_READER = (*_HERE, codes.UNHEALTHY, codes.STORAGE_LOST, codes.READ_TIMEOUT)
+_HERE = (errors.InvalidQueueName, errors.DeadLettersOnly, errors.OutcomeUnknown, errors.Stopping)
+_WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded)
+_READER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.ReadDeadlineExceeded)
 _CHANGE = (
-    *(codes.REDRIVE_NOT_FOUND, codes.INTERNAL, codes.STOPPING),
-    *(codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED),
+    *(errors.RedriveNotFound, errors.OutcomeUnknown, errors.Stopping),
+    *(errors.StorageUnavailable, errors.StorageLost, errors.Overloaded),
 )
-_BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
+_BODY = (errors.InvalidRequest, errors.UnknownMember)
 _AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
 _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
 
@@ -59,15 +58,15 @@ SEARCH = Operation(
     description="A page looks at 10,000 messages at most and says how far it came.",
     parameters=_SEARCH,
     answers=(Answer(200, "Those that match, with their provenance.", DeadLetterPage),),
-    codes=(
+    errors=(
         *_READER,
-        codes.QUEUE_NOT_FOUND,
-        codes.OUT_OF_RANGE,
-        codes.LIMIT_OUT_OF_RANGE,
-        codes.QUERY_UNKNOWN,
-        codes.ATTRIBUTE_INVALID,
-        codes.ATTRIBUTES_INVALID,
-        codes.BODY_INVALID,
+        errors.QueueNotFound,
+        errors.OutOfRange,
+        errors.OutOfRange.about("limit"),
+        errors.UnknownQueryParameter,
+        errors.InvalidParameter.about("attribute"),
+        errors.InvalidAttributes,
+        errors.InvalidRequest,
     ),
 )
 SHOW = Operation(
@@ -75,7 +74,7 @@ SHOW = Operation(
     tag=_TAG,
     summary="One dead letter, with where it came from and how it failed",
     answers=(Answer(200, "The message.", MessageInfo),),
-    codes=(*_READER, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
+    errors=(*_READER, errors.MalformedMessageId, errors.MessageNotFound),
 )
 RESUBMIT = Operation(
     name="resubmitDeadLetter",
@@ -83,15 +82,15 @@ RESUBMIT = Operation(
     summary="Send an edited copy of a dead letter",
     body=wire.Resubmission,
     answers=(Answer(200, "The copy.", Produced),),
-    codes=(
+    errors=(
         *_WRITER,
         *_BODY,
-        codes.BODY_TOO_LARGE,
-        codes.ATTRIBUTES_INVALID,
-        codes.MESSAGE_ID_INVALID,
-        codes.MESSAGE_NOT_FOUND,
-        codes.QUEUE_FULL,
-        codes.STORAGE_FULL,
+        errors.ContentTooLarge,
+        errors.InvalidAttributes,
+        errors.MalformedMessageId,
+        errors.MessageNotFound,
+        errors.QueueFull,
+        errors.StorageFull,
     ),
 )
 REDRIVE = Operation(
@@ -100,7 +99,7 @@ REDRIVE = Operation(
     summary="Move dead letters back to where they came from",
     body=wire.RedriveMessages,
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
-    codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
+    errors=(*_WRITER, *_BODY, errors.OutOfRange.about("ids")),
 )
 DELETE = Operation(
     name="deleteDeadLetters",
@@ -108,7 +107,7 @@ DELETE = Operation(
     summary="Remove dead letters for good",
     body=wire.DeleteMessages,
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
-    codes=(*_WRITER, *_BODY, codes.IDS_OUT_OF_RANGE),
+    errors=(*_WRITER, *_BODY, errors.OutOfRange.about("ids")),
 )
 START = Operation(
     name="startRedrive",
@@ -117,9 +116,9 @@ START = Operation(
     description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
     answers=(Answer(202, "The task.", wire.RedriveInfo),),
-    codes=(
-        *(*_WRITER, *_BODY, codes.QUEUE_NOT_FOUND, codes.OUT_OF_RANGE, codes.ATTRIBUTES_INVALID),
-        codes.TOO_MANY_REDRIVES,
+    errors=(
+        *(*_WRITER, *_BODY, errors.QueueNotFound, errors.OutOfRange, errors.InvalidAttributes),
+        errors.TooManyRedrives,
     ),
 )
 LIST = Operation(
@@ -127,14 +126,14 @@ LIST = Operation(
     tag=_TAG,
     summary="The redrives of a queue",
     answers=(Answer(200, "Those that run or are paused and the latest that ended.", wire.RedriveList),),
-    codes=_HERE,
+    errors=_HERE,
 )
 STATUS = Operation(
     name="showRedrive",
     tag=_TAG,
     summary="How far a redrive is",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    codes=(codes.REDRIVE_NOT_FOUND, codes.INTERNAL),
+    errors=(errors.RedriveNotFound, errors.OutcomeUnknown),
 )
 PAUSE = Operation(
     name="pauseRedrive",
@@ -142,7 +141,7 @@ PAUSE = Operation(
     summary="Stop a redrive until it is resumed",
     description="Answered once that is stored: it stays paused over a restart. A paused one is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    codes=(*_CHANGE, codes.REDRIVE_STATE),
+    errors=(*_CHANGE, errors.RedriveStateConflict),
 )
 RESUME = Operation(
     name="resumeRedrive",
@@ -150,7 +149,7 @@ RESUME = Operation(
     summary="Let a paused or failed redrive go on from where it was",
     description="One that runs is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    codes=(*_CHANGE, codes.REDRIVE_STATE, codes.TOO_MANY_REDRIVES),
+    errors=(*_CHANGE, errors.RedriveStateConflict, errors.TooManyRedrives),
 )
 CANCEL = Operation(
     name="cancelRedrive",
@@ -158,14 +157,14 @@ CANCEL = Operation(
     summary="Stop a redrive between two transactions for good",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    codes=_CHANGE,
+    errors=_CHANGE,
 )
 DISMISS = Operation(
     name="dismissRedrive",
     tag=_TAG,
     summary="Forget a redrive that has ended",
     answers=(Answer(204, "It is forgotten."),),
-    codes=(*_CHANGE, codes.REDRIVE_STATE),
+    errors=(*_CHANGE, errors.RedriveStateConflict),
 )
 
 

@@ -5,12 +5,11 @@ from urllib.parse import parse_qs
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.reading import query_limit, query_number
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import Request, Response
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.dead_letters import DeadLetterFilter
@@ -31,7 +30,7 @@ class DeadLetterEndpoints:
         """A page of dead letters that match, newest first, and how far the search came."""
         self._broker.check_dead_letter_queue(queue)
         wanted = filter_in_query(request.query)
-        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX)
         limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_dead_letters(
             queue, wanted, before_sequence=before or None, limit=limit
@@ -92,7 +91,7 @@ def filter_in_query(query: str) -> DeadLetterFilter:
     for pair in given.get("attribute", ()):
         key, colon, value = pair.partition(":")
         if not colon:
-            raise Refused(codes.ATTRIBUTE_INVALID, field="attribute")
+            raise Refused(errors.InvalidParameter.about("attribute"), field="attribute")
         attributes[key] = value
     return DeadLetterFilter(
         reason=given["reason"][-1] if "reason" in given else None,
@@ -106,4 +105,4 @@ def filter_in_query(query: str) -> DeadLetterFilter:
 
 
 def _age(query: str, name: str) -> int:
-    return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX, codes.OUT_OF_RANGE)
+    return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX)

@@ -1,32 +1,20 @@
-"""Forq's answers to errors: those of the queue have a code, those of HTTP get one here. Statuses are in `codes`."""
+"""Forq's answers to errors: those of the queue say their code and status, those of HTTP whose they have."""
 
 from forq_trio.http.errors import (
     ForeignSite,
     HttpError,
-    LockedOut,
     MethodNotAllowed,
     PathNotFound,
-    Unauthorized,
     UnknownEncoding,
     UnknownParameter,
 )
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.body_errors import did_you_mean
 from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shortened
 from forq_trio.http.message import Request, Response
 from forq_trio.model import errors
+from forq_trio.model.forq_error import REASONS
 from forq_trio.model.messages import python_name
 from forq_trio.wire.errors import RECEIPT_HEADER
-
-CODE_BY_HTTP_ERROR: dict[type[HttpError], str] = {
-    Unauthorized: codes.UNAUTHORIZED,
-    LockedOut: codes.TOO_MANY_REQUESTS,
-    ForeignSite: codes.FORBIDDEN,
-    PathNotFound: codes.PATH_NOT_FOUND,
-    MethodNotAllowed: codes.METHOD_NOT_ALLOWED,
-    UnknownParameter: codes.QUERY_UNKNOWN,
-    UnknownEncoding: codes.ENCODING_UNKNOWN,
-}
 
 PART_BY_ERROR: dict[type[errors.ForqError], str] = {
     errors.ProduceToDeadLetterQueue: "queue",
@@ -39,17 +27,17 @@ _IN_PATH = {"queue", "messageId", "consumer"}
 
 
 def answer_error(error: Exception, request: Request) -> Response:
-    """The answer of our own routes to an error; raises errors that have no code of the table."""
+    """The answer of our own routes to an error; raises errors that have no code of the API."""
     return answer(explain(error, request))
 
 
 def answer_forqs_error(error: Exception, request: Request) -> Response:
-    """The answer of Forq's own routes to an error; raises errors that have no code of the table."""
+    """The answer of Forq's own routes to an error; raises errors that have no code of the API."""
     return forqs_answer(explain(error, request), request)
 
 
 def explain(error: Exception, request: Request) -> Refused:
-    """What is wrong, in words; raises errors that have no code of the table."""
+    """What is wrong, in words; raises errors that have no code of the API."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, HttpError):
@@ -60,23 +48,23 @@ def explain(error: Exception, request: Request) -> Refused:
 
 
 def refusal_of(error: errors.ForqError, *, in_query: bool = False) -> Refused:
-    """What the caller did wrong, or why we cannot do it; raises errors that have no code of the table.
+    """What the caller did wrong, or why we cannot do it; raises errors that have no code of the API.
 
     in_query: the request has no body, so a member that is wrong is a parameter of the query.
     """
-    if error.code not in codes.CODES:
+    reason = REASONS.get(error.code)
+    if reason is None:
         raise error
     if not isinstance(error, errors.CallerError):
-        return Refused(error.code)  # its own words are for the log
+        return Refused(reason)  # its own words are for the log
     if error.field is None:
-        return Refused(error.code, error.message, field=PART_BY_ERROR.get(type(error)))
+        return Refused(reason, error.message, field=PART_BY_ERROR.get(type(error)))
     name = error.field.rpartition(".")[2]
     field = name if in_query or name in _IN_PATH else f"$.{error.field}"
-    return Refused(error.code, error.message.replace(python_name(name), name), field=field)
+    return Refused(reason, error.message.replace(python_name(name), name), field=field)
 
 
 def _http_refusal(error: HttpError, request: Request) -> Refused:
-    code = CODE_BY_HTTP_ERROR[type(error)]
     message = field = None
     match error:
         case ForeignSite():
@@ -90,4 +78,4 @@ def _http_refusal(error: HttpError, request: Request) -> Refused:
             message = f"there is no parameter '{shortened(name)}' here{did_you_mean(name, known)}"
         case UnknownEncoding():
             field = "Content-Encoding"
-    return Refused(code, message, field=field, headers=error.headers)
+    return Refused(error.kind, message, field=field, headers=error.headers)

@@ -3,14 +3,13 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
-from forq_trio.http.forq_api.parameters import limit_parameter, range_parameters
+from forq_trio.http.forq_api.parameters import READ_ERRORS, limit_parameter, range_parameters
 from forq_trio.http.forq_api.reading import query_limit, query_number, query_range, query_text
 from forq_trio.http.long_poll import wait_for_events
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.events import MessageEvent, read_events
 from forq_trio.wire.logs import EventRange
@@ -36,14 +35,14 @@ LIST_EVENTS = Operation(
         ),
     ),
     answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
-    codes=(
-        codes.QUEUE_NAME_INVALID,
-        codes.OUT_OF_RANGE,
-        codes.LIMIT_OUT_OF_RANGE,
-        codes.WAIT_OUT_OF_RANGE,
-        codes.EVENTS_OFF,
-        codes.EVENTS_GONE,
-        *codes.READER,
+    errors=(
+        errors.InvalidQueueName,
+        errors.OutOfRange,
+        errors.OutOfRange.about("limit"),
+        errors.OutOfRange.about("waitMs"),
+        errors.EventsOff,
+        errors.EventsGone,
+        *READ_ERRORS,
     ),
 )
 SHOW_RANGE = Operation(
@@ -51,7 +50,7 @@ SHOW_RANGE = Operation(
     tag=_TAG,
     summary="Which events are kept",
     answers=(Answer(200, "The ids of the oldest and the newest one.", EventRange),),
-    codes=(codes.INTERNAL,),
+    errors=(errors.OutcomeUnknown,),
 )
 LIST_OF_MESSAGE = Operation(
     name="listMessageEvents",
@@ -59,7 +58,7 @@ LIST_OF_MESSAGE = Operation(
     summary="What happened to one message, also to one that has gone",
     description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
     answers=(Answer(200, "The events.", list[MessageEvent]),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
+    errors=(errors.InvalidQueueName, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
 )
 
 
@@ -76,7 +75,7 @@ class EventEndpoints:
         request.principal.check(Scope.BROWSE, queue)
         after, until = query_range(query)
         limit = query_limit(query, limits.LOG_PAGE_MAX)
-        wait_ms = query_number(query, "waitMs", 0, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE)
+        wait_ms = query_number(query, "waitMs", 0, 0, limits.WAIT_MS_MAX)
         page = await wait_for_events(
             self._broker, request, after, until=until, limit=limit, queue=queue, wait_ms=wait_ms
         )

@@ -9,14 +9,13 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.codes import UNHEALTHY
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
 from forq_trio.model import limits
 from forq_trio.model.engine_facts import SendsRefused
-from forq_trio.model.errors import ServiceError
+from forq_trio.model.errors import ServiceError, StorageUnavailable
 
 
 class About(msgspec.Struct, frozen=True):
@@ -54,10 +53,10 @@ class HealthCheck:
             try:
                 await self._broker.healthcheck()
             except ServiceError:
-                raise Refused(UNHEALTHY) from None
+                raise Refused(StorageUnavailable) from None
             healthy = True
         if not healthy:
-            raise Refused(UNHEALTHY)
+            raise Refused(StorageUnavailable)
         if "verbose" not in parse_qs(request.query, keep_blank_values=True):
             return NO_CONTENT
         about = self._about
@@ -77,6 +76,6 @@ class HealthCheck:
                 Parameter("verbose", "query", "If present, describe the server.", {"type": "string"}),
             ),
             answers=(Answer(204, "Healthy."), Answer(200, "Healthy; asked with `verbose`.", Health)),
-            codes=(UNHEALTHY,),
+            errors=(StorageUnavailable,),
         )
         return [Route("GET", "/healthcheck", self.check, operation, answer_error)]

@@ -3,16 +3,15 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.dead_letter_routes import FILTER
 from forq_trio.http.forq_api.dead_letters import filter_in_query
 from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
-from forq_trio.http.forq_api.parameters import ID, limit_parameter, range_parameters
+from forq_trio.http.forq_api.parameters import ID, READ_ERRORS, limit_parameter, range_parameters
 from forq_trio.http.forq_api.reading import query_choice, query_limit, query_number, query_range, query_text
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.history import OUTCOMES, FinishedMessage, FinishedPage, Outcome
 from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
@@ -21,7 +20,7 @@ from forq_trio.wire.logs import HistoryFilter, HistoryRange
 from forq_trio.wire.queues import Purged
 
 _TAG = "History"
-_HERE = (codes.INTERNAL, codes.UNHEALTHY, codes.STOPPING, codes.STORAGE_LOST)
+_HERE = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Stopping, errors.StorageLost)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -37,13 +36,13 @@ PAGE = Operation(
         Parameter("queue", "query", "Only those of this queue.", {"type": "string"}),
     ),
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
-    codes=(
-        *codes.READER,
-        codes.QUEUE_NAME_INVALID,
-        codes.OUT_OF_RANGE,
-        codes.LIMIT_OUT_OF_RANGE,
-        codes.HISTORY_GONE,
-        codes.HISTORY_OFF,
+    errors=(
+        *READ_ERRORS,
+        errors.InvalidQueueName,
+        errors.OutOfRange,
+        errors.OutOfRange.about("limit"),
+        errors.HistoryGone,
+        errors.HistoryOff,
     ),
 )
 RANGE = Operation(
@@ -51,7 +50,7 @@ RANGE = Operation(
     tag=_TAG,
     summary="Which history ids are kept",
     answers=(Answer(200, "Whether the history is on, and its first and last id.", HistoryRange),),
-    codes=(codes.INTERNAL,),
+    errors=(errors.OutcomeUnknown,),
 )
 SEARCH = Operation(
     name="searchHistory",
@@ -66,15 +65,15 @@ SEARCH = Operation(
         limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
     ),
     answers=(Answer(200, "Those that match.", FinishedPage),),
-    codes=(
-        *codes.READER,
-        codes.QUEUE_NAME_INVALID,
-        codes.OUT_OF_RANGE,
-        codes.LIMIT_OUT_OF_RANGE,
-        codes.OUTCOME_INVALID,
-        codes.ATTRIBUTE_INVALID,
-        codes.ATTRIBUTES_INVALID,
-        codes.BODY_INVALID,
+    errors=(
+        *READ_ERRORS,
+        errors.InvalidQueueName,
+        errors.OutOfRange,
+        errors.OutOfRange.about("limit"),
+        errors.InvalidParameter.about("outcome"),
+        errors.InvalidParameter.about("attribute"),
+        errors.InvalidAttributes,
+        errors.InvalidRequest,
     ),
 )
 SHOW = Operation(
@@ -82,7 +81,7 @@ SHOW = Operation(
     tag=_TAG,
     summary="One finished message, with its content and how it ended",
     answers=(Answer(200, "The message.", FinishedMessage),),
-    codes=(*codes.READER, codes.QUEUE_NAME_INVALID, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND),
+    errors=(*READ_ERRORS, errors.InvalidQueueName, errors.MalformedMessageId, errors.MessageNotFound),
 )
 PURGE = Operation(
     name="purgeHistory",
@@ -90,7 +89,7 @@ PURGE = Operation(
     summary="Remove all messages of a queue from the history",
     description="Those that ended before this request.",
     answers=(Answer(200, "How many there were.", Purged),),
-    codes=(*_HERE, codes.QUEUE_NAME_INVALID, codes.OVERLOADED),
+    errors=(*_HERE, errors.InvalidQueueName, errors.Overloaded),
 )
 
 
@@ -117,9 +116,9 @@ class HistoryEndpoints:
     async def search(self, request: Request, queue: str) -> Response:
         """A page of finished messages that match, newest first, and how far the search came."""
         outcomes: dict[str, Outcome | None] = {outcome: outcome for outcome in OUTCOMES}
-        outcome = query_choice(request.query, "outcome", outcomes, None, codes.OUTCOME_INVALID)
+        outcome = query_choice(request.query, "outcome", outcomes, None)
         wanted = HistoryFilter(**msgspec.structs.asdict(filter_in_query(request.query)), outcome=outcome)
-        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX)
         limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)
         return Response(200, _encode(page))

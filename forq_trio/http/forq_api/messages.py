@@ -3,14 +3,13 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.refusals import Refused, asks_for_more
 from forq_trio.http.forq_api.sends import read_message
 from forq_trio.http.long_poll import undelivery
 from forq_trio.http.message import NO_CONTENT, Request, Response
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import Delivery
 from forq_trio.wire.errors import RECEIPT_HEADER
@@ -32,7 +31,7 @@ class MessageEndpoints:
         """204 once the message is durable."""
         if len(request.body) > limits.SEND_BODY_BYTES_MAX:
             raise Refused(
-                codes.BODY_TOO_LARGE,
+                errors.ContentTooLarge,
                 f"the body is longer than {limits.SEND_BODY_BYTES_MAX} bytes, so its content cannot be allowed",
                 status=413,
             )
@@ -75,7 +74,7 @@ class MessageEndpoints:
         if receipt is not None:
             return receipt.decode("latin-1")
         if self._require_receipt:
-            raise Refused(codes.RECEIPT_MISSING, field=RECEIPT_HEADER)
+            raise Refused(errors.ReceiptMissing, field=RECEIPT_HEADER)
         return None
 
 
@@ -89,9 +88,7 @@ def _body(request: Request, message: Delivery | ReceivedMessage) -> bytes:
 def _read_query(query: str) -> ReceiveRequest:
     """The parameters of a query as a receive of one message."""
     return ReceiveRequest(
-        wait_ms=query_number(
-            query, "waitMs", limits.WAIT_MS_MAX, 0, limits.WAIT_MS_MAX, codes.WAIT_OUT_OF_RANGE
-        ),
+        wait_ms=query_number(query, "waitMs", limits.WAIT_MS_MAX, 0, limits.WAIT_MS_MAX),
         order="shuffle" if query_shuffles(query) else "fifo",
-        peek=query_choice(query, "peek", {"false": False, "true": True}, False, codes.PEEK_INVALID),
+        peek=query_choice(query, "peek", {"false": False, "true": True}, False),
     )

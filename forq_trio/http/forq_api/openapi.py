@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import CODES
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.model import errors
+from forq_trio.model.forq_error import REASONS, Reason
 from forq_trio.model.values import LEFT_OUT_MARK
 from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
 
@@ -189,39 +189,39 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
         if answer.body is not None:
             response["content"] = {answer.content_type: {"schema": schema_of[answer.body]}}
         responses[str(answer.status)] = response
-    for status, listed in sorted(_codes_by_status(route).items()):
+    for status, listed in sorted(_reasons_by_status(route).items()):
         responses[str(status)] = _error(status, listed, like_forq=is_forqs_path(route.path))
     return responses
 
 
-def _codes_by_status(route: Route) -> dict[int, list[str]]:
-    listed = dict.fromkeys(route.operation.codes)
+def _reasons_by_status(route: Route) -> dict[int, list[Reason]]:
+    listed = list(route.operation.errors)
     if route.parameters is not None:
-        listed[codes.QUERY_UNKNOWN] = None
+        listed.append(errors.UnknownQueryParameter)
     if route.method in ("POST", "PUT"):
-        listed[codes.ENCODING_UNKNOWN] = None
+        listed.append(errors.UnknownContentEncoding)
     if route.gate is not None:
-        listed |= dict.fromkeys((codes.UNAUTHORIZED, codes.TOO_MANY_REQUESTS))
+        listed += (errors.WrongKey, errors.TooManyWrongKeys)
         if route.gate.scope is not None:
-            listed[codes.FORBIDDEN] = None
-    by_status: dict[int, list[str]] = {}
-    for code in listed:
-        by_status.setdefault(CODES[code].status, []).append(code)
+            listed.append(errors.Forbidden)
+    by_status: dict[int, list[Reason]] = {}
+    for code in dict.fromkeys(each.code for each in listed):
+        by_status.setdefault(REASONS[code].status, []).append(REASONS[code])
     if route.operation.body is not None:
-        by_status[413] = [codes.BODY_TOO_LARGE]
+        by_status[413] = [REASONS[errors.ContentTooLarge.code]]
     return by_status
 
 
-def _error(status: int, listed: list[str], *, like_forq: bool) -> dict[str, Any]:
+def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, Any]:
     """An error; like_forq: with `field` and `message` in headers instead of the body."""
     schema = {
         "type": "object",
         "required": ["code"] if like_forq else ["code", "message"],
-        "properties": {"code": {"type": "string", "enum": listed}} | _ERROR_MEMBERS,
+        "properties": {"code": {"type": "string", "enum": [each.code for each in listed]}} | _ERROR_MEMBERS,
     }
     error: dict[str, Any] = {
         "description": "\n".join(
-            [HTTPStatus(status).phrase, *(f"- `{code}`: {CODES[code].meaning}" for code in listed)]
+            [HTTPStatus(status).phrase, *(f"- `{code}`: {meaning}" for code, _, meaning in listed)]
         ),
         "content": {"application/json": {"schema": schema}},
     }

@@ -1,10 +1,20 @@
 """Parameters of queries that several endpoints have, for the OpenAPI document; `reading` reads them."""
 
 from forq_trio.http.router import Parameter
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 
 ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 """The schema of a sequence, or of the id of an event or of a finished message."""
+
+
+READ_ERRORS = (
+    errors.OutcomeUnknown,
+    errors.StorageUnavailable,
+    errors.Stopping,
+    errors.StorageLost,
+    errors.ReadDeadlineExceeded,
+)
+"""What every read may answer."""
 
 
 def limit_parameter(what: str, most: int, default: int | None = None) -> Parameter:

@@ -8,29 +8,37 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
-from forq_trio.http.forq_api.parameters import limit_parameter, range_parameters
+from forq_trio.http.forq_api.parameters import READ_ERRORS, limit_parameter, range_parameters
 from forq_trio.http.forq_api.reading import check_length, query_limit, query_number, query_range
 from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.http.forq_api.sends import Turn, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
+from forq_trio.model.forq_error import AnyReason
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import publishing as wire
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Pipelines"
-_EXPORTED = (codes.QUEUE_NAME_INVALID, codes.QUEUE_NOT_FOUND, codes.OUT_OF_RANGE, *codes.READER)
-_WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.STORAGE_LOST, codes.OVERLOADED, codes.STOPPING)
-_MESSAGES = (
-    *(codes.PROCESS_AFTER_IN_PAST, codes.PROCESS_AFTER_TOO_FAR, codes.PROCESS_AFTER_WITH_DELAY),
-    *(codes.PRIORITY_OUT_OF_RANGE, codes.DELAY_OUT_OF_RANGE, codes.TTL_OUT_OF_RANGE),
-    *(codes.ATTRIBUTES_INVALID, codes.DEDUPLICATION_ID_INVALID, codes.DEDUPLICATION_WINDOW_OUT_OF_RANGE),
-    *(codes.GROUP_INVALID, codes.MAX_ATTEMPTS_OUT_OF_RANGE, codes.DEAD_LETTER_QUEUE_INVALID),
+_EXPORTED = (errors.InvalidQueueName, errors.QueueNotFound, errors.OutOfRange, *READ_ERRORS)
+_WRITER = (
+    errors.OutcomeUnknown,
+    errors.StorageUnavailable,
+    errors.StorageLost,
+    errors.Overloaded,
+    errors.Stopping,
+)
+_MESSAGES: tuple[AnyReason, ...] = (
+    *(errors.ProcessAfterInPast, errors.ProcessAfterTooFar),
+    *(errors.OutOfRange.about(name) for name in ("processAfter", "priority", "delayMs", "ttlMs")),
+    errors.InvalidAttributes,
+    *(errors.OutOfRange.about(name) for name in ("deduplicationId", "deduplicationWindowMs")),
+    *(errors.OutOfRange.about(name) for name in ("group", "maxAttempts")),
+    errors.InvalidQueueName.about("deadLetterQueue"),
 )
 
 STAGE_PAGE = Operation(
@@ -43,10 +51,15 @@ STAGE_PAGE = Operation(
     body=NewMessage,
     body_type=NDJSON,
     answers=(Answer(200, "The page is stored durably.", wire.Staged),),
-    codes=(
-        *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
-        *(codes.BODY_INVALID, codes.BODY_TOO_LARGE, codes.UNKNOWN_FIELD, codes.TOO_MANY_MESSAGES),
-        *(*_MESSAGES, codes.STAGING_FULL, codes.STORAGE_FULL, *_WRITER),
+    errors=(
+        *(errors.InvalidQueueName, errors.ProduceToDeadLetterQueue, errors.InvalidName, errors.OutOfRange),
+        *(
+            errors.InvalidRequest,
+            errors.ContentTooLarge,
+            errors.UnknownMember,
+            errors.OutOfRange.about("messages"),
+        ),
+        *(*_MESSAGES, errors.StagingFull, errors.StorageFull, *_WRITER),
     ),
 )
 DISCARD_STAGE = Operation(
@@ -54,7 +67,7 @@ DISCARD_STAGE = Operation(
     tag=_TAG,
     summary="End a stage that is not to be published",
     answers=(Answer(204, "It is gone, if it was there, and its name is free again."),),
-    codes=(codes.QUEUE_NAME_INVALID, codes.NAME_INVALID, *_WRITER),
+    errors=(errors.InvalidQueueName, errors.InvalidName, *_WRITER),
 )
 PUBLISH = Operation(
     name="publish",
@@ -65,10 +78,16 @@ PUBLISH = Operation(
     "earlier one, is not published again.",
     body=wire.PublishRequest,
     answers=(Answer(200, "All messages are in their queues, unless it is `moving`.", wire.Publication),),
-    codes=(
-        *(codes.QUEUE_NAME_INVALID, codes.PRODUCE_TO_DLQ, codes.NAME_INVALID, codes.OUT_OF_RANGE),
-        *(codes.BODY_INVALID, codes.UNKNOWN_FIELD, codes.STAGE_MISSING, codes.QUEUE_FULL, codes.STORAGE_FULL),
-        *(codes.APP_IN_USE, codes.TOO_MANY_APPS, codes.PUBLICATION_UNFINISHED),
+    errors=(
+        *(errors.InvalidQueueName, errors.ProduceToDeadLetterQueue, errors.InvalidName, errors.OutOfRange),
+        *(
+            errors.InvalidRequest,
+            errors.UnknownMember,
+            errors.StageMissing,
+            errors.QueueFull,
+            errors.StorageFull,
+        ),
+        *(errors.AppInUse, errors.TooManyApps, errors.PublicationUnfinished),
         *_WRITER,
     ),
 )
@@ -77,7 +96,7 @@ SHOW_PUBLICATION = Operation(
     tag=_TAG,
     summary="The last version that an app published",
     answers=(Answer(200, "The version.", wire.PublishedVersion),),
-    codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *codes.READER),
+    errors=(errors.InvalidName, errors.PublicationNotFound, *READ_ERRORS),
 )
 LIST_APPS = Operation(
     name="listApps",
@@ -95,7 +114,7 @@ LIST_APPS = Operation(
         limit_parameter("apps", limits.APPS_PAGE_MAX),
     ),
     answers=(Answer(200, "A page of apps.", wire.AppPage),),
-    codes=(codes.OUT_OF_RANGE, codes.LIMIT_OUT_OF_RANGE, *codes.READER),
+    errors=(errors.OutOfRange, errors.OutOfRange.about("limit"), *READ_ERRORS),
 )
 DELETE_APP = Operation(
     name="deleteApp",
@@ -103,7 +122,7 @@ DELETE_APP = Operation(
     summary="Forget what an app published",
     description="The same version is then published again. Of a key for some queues only apps that write no others.",
     answers=(Answer(204, "It is forgotten."),),
-    codes=(codes.NAME_INVALID, codes.PUBLICATION_NOT_FOUND, *_WRITER),
+    errors=(errors.InvalidName, errors.PublicationNotFound, *_WRITER),
 )
 EXPORT = Operation(
     name="exportQueue",
@@ -116,7 +135,7 @@ EXPORT = Operation(
         limit_parameter("messages", limits.EXPORT_PAGE_MAX),
     ),
     answers=(Answer(200, "The messages.", ExportedMessage, NDJSON),),
-    codes=(*_EXPORTED, codes.LIMIT_OUT_OF_RANGE),
+    errors=(*_EXPORTED, errors.OutOfRange.about("limit")),
 )
 EXPORT_PARTITIONS = Operation(
     name="exportPartitions",
@@ -137,7 +156,7 @@ EXPORT_PARTITIONS = Operation(
         ),
     ),
     answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),
-    codes=_EXPORTED,
+    errors=_EXPORTED,
 )
 
 _read_publish = BodyReader(wire.PublishRequest)
@@ -198,7 +217,7 @@ class PublishingEndpoints:
 
     async def list_apps(self, request: Request) -> Response:
         """A page of the apps that the key covers."""
-        after = query_number(request.query, "after", 0, 0, limits.SEQUENCE_MAX, codes.OUT_OF_RANGE)
+        after = query_number(request.query, "after", 0, 0, limits.SEQUENCE_MAX)
         limit = query_limit(request.query, limits.APPS_PAGE_MAX)
         return _json(await self._broker.apps(after=after, limit=limit, key=request.principal.key))
 
@@ -217,7 +236,7 @@ class PublishingEndpoints:
     async def partitions(self, request: Request, queue: str) -> Response:
         """Ranges for exports side by side."""
         default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
-        count = query_number(request.query, "count", default, 1, most, codes.OUT_OF_RANGE)
+        count = query_number(request.query, "count", default, 1, most)
         return _json(await self._broker.export_partitions(queue, count))
 
 
@@ -225,12 +244,14 @@ async def _read_page(body: bytes) -> list[NewMessage]:
     """The messages of a page, a line each. Raises Refused, with the number of the line (from 0) in `field`."""
     if len(body) > limits.STAGE_PAGE_BYTES_MAX:
         bytes_max = limits.STAGE_PAGE_BYTES_MAX
-        raise Refused(codes.BODY_TOO_LARGE, f"a page has at most {bytes_max} bytes", status=413)
+        raise Refused(errors.ContentTooLarge, f"a page has at most {bytes_max} bytes", status=413)
     if not body:
         return []
     body = body.removesuffix(b"\n")
     count = body.count(b"\n") + 1
-    check_length("$.lines", count, limits.STAGE_PAGE_MESSAGES_MAX, "lines", codes.TOO_MANY_MESSAGES)
+    check_length(
+        "$.lines", count, limits.STAGE_PAGE_MESSAGES_MAX, "lines", errors.OutOfRange.about("messages")
+    )
     messages: list[NewMessage] = []
     turn = Turn()
     for index, line in enumerate(body.split(b"\n")):
@@ -238,7 +259,7 @@ async def _read_page(body: bytes) -> list[NewMessage]:
         try:
             if len(line) > limits.SEND_BODY_BYTES_MAX:
                 bytes_max = limits.SEND_BODY_BYTES_MAX
-                raise Refused(codes.BODY_TOO_LARGE, f"a line has at most {bytes_max} bytes", status=413)
+                raise Refused(errors.ContentTooLarge, f"a line has at most {bytes_max} bytes", status=413)
             messages.append(read_our_message(line))
         except Refused as refusal:
             raise _of_line(index, refusal) from None
@@ -249,12 +270,12 @@ def _of_line(index: int, refusal: Refused) -> Refused:
     """The refusal of a line as one of its page."""
     view = refusal.view
     field = f"$.lines[{index}]" + (view.field or "").removeprefix("$")
-    return Refused(view.code, view.message, field=field, status=refusal.status)
+    return Refused(refusal.reason, view.message, field=field, status=refusal.status)
 
 
 def _number(text: str, field: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(limits.SEQUENCE_MAX))):
-        raise Refused(codes.OUT_OF_RANGE, f"{field} must be a number, not '{shortened(text)}'", field=field)
+        raise Refused(errors.OutOfRange, f"{field} must be a number, not '{shortened(text)}'", field=field)
     return int(text)
 
 

@@ -7,36 +7,39 @@ from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import parse_qs
 
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.refusals import Refused, shortened
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
+from forq_trio.model.forq_error import Reason
 
 ChoiceT = TypeVar("ChoiceT")
 
 
-def check_range(field: str, value: int, low: int, high: int, code: str) -> None:
-    """Raise Refused with `code` unless low <= value <= high."""
+def check_range(field: str, value: int, low: int, high: int) -> None:
+    """Raise Refused unless low <= value <= high."""
     if not low <= value <= high:
-        raise Refused(code, f"{_name(field)} must be between {low} and {high}, not {value}", field=field)
+        name = _name(field)
+        message = f"{name} must be between {low} and {high}, not {value}"
+        raise Refused(errors.OutOfRange.about(name), message, field=field)
 
 
-def check_length(field: str, length: int, length_max: int, unit: str, code: str) -> None:
-    """Raise Refused with `code` unless length <= length_max. unit: what is counted, such as "characters"."""
+def check_length(field: str, length: int, length_max: int, unit: str, reason: Reason) -> None:
+    """Raise Refused with `reason` unless length <= length_max. unit: what is counted, such as "characters"."""
     if length > length_max:
-        raise Refused(code, f"{_name(field)} has at most {length_max} {unit}, not {length}", field=field)
+        raise Refused(reason, f"{_name(field)} has at most {length_max} {unit}, not {length}", field=field)
 
 
-def query_number(query: str, name: str, default: int, low: int, high: int, code: str) -> int:
+def query_number(query: str, name: str, default: int, low: int, high: int) -> int:
     """The number `name` of a query string, the last one if it is repeated; `default` if it is not there.
 
-    Raises Refused with `code` when it is not plain digits, or outside low to high.
+    Raises Refused when it is not plain digits, or outside low to high.
     """
     text = _last(query, name)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(high))):
-        raise Refused(code, f"{name} must be between {low} and {high}, not '{shortened(text)}'", field=name)
-    check_range(name, int(text), low, high, code)
+        message = f"{name} must be between {low} and {high}, not '{shortened(text)}'"
+        raise Refused(errors.OutOfRange.about(name), message, field=name)
+    check_range(name, int(text), low, high)
     return int(text)
 
 
@@ -44,7 +47,7 @@ def number_of_path(text: str) -> int:
     """The number of a lease, in a path. Raises Refused when it is none."""
     high = limits.SEQUENCE_MAX
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(high))):
-        raise Refused(codes.OUT_OF_RANGE, f"number must be between 1 and {high}", field="number")
+        raise Refused(errors.OutOfRange, f"number must be between 1 and {high}", field="number")
     return int(text)
 
 
@@ -56,15 +59,14 @@ def query_text(query: str, name: str) -> str | None:
 def query_limit(query: str, most: int, default: int | None = None) -> int:
     """The `limit` of a list, from 1 to `most`; default: None for `most`. Raises Refused for one that is none."""
     default = most if default is None else default
-    return query_number(query, "limit", default, 1, most, codes.LIMIT_OUT_OF_RANGE)
+    return query_number(query, "limit", default, 1, most)
 
 
 def query_range(query: str) -> tuple[int, int | None]:
     """The `after` and `until` of a page of a log; until: None for all. Raises Refused for one that is none."""
     newest = limits.SEQUENCE_MAX
     after, until = (
-        query_number(query, name, missing, 0, newest, codes.OUT_OF_RANGE)
-        for name, missing in (("after", 0), ("until", newest))
+        query_number(query, name, missing, 0, newest) for name, missing in (("after", 0), ("until", newest))
     )
     return after, None if until == newest else until
 
@@ -74,25 +76,23 @@ def query_page(query: str) -> tuple[str, int]:
     return _last(query, "after") or "", query_limit(query, limits.QUEUES_PAGE_MAX)
 
 
-def query_choice(
-    query: str, name: str, choices: Mapping[str, ChoiceT], default: ChoiceT, code: str
-) -> ChoiceT:
+def query_choice(query: str, name: str, choices: Mapping[str, ChoiceT], default: ChoiceT) -> ChoiceT:
     """The value of the parameter `name` of a query string in `choices`, the last one if it is repeated, else `default`.
 
-    Raises Refused with `code` when it is none of `choices`.
+    Raises Refused when it is none of `choices`.
     """
     text = _last(query, name)
     if text is None:
         return default
     if text not in choices:
         message = f"{name} must be one of {', '.join(choices)}, not '{shortened(text)}'"
-        raise Refused(code, message, field=name)
+        raise Refused(errors.InvalidParameter.about(name), message, field=name)
     return choices[text]
 
 
 def query_shuffles(query: str) -> bool:
     """Whether a query string asks for `order=shuffle`. Raises Refused for any other order than fifo."""
-    return query_choice(query, "order", {"fifo": False, "shuffle": True}, False, codes.ORDER_INVALID)
+    return query_choice(query, "order", {"fifo": False, "shuffle": True}, False)
 
 
 def _name(field: str) -> str:

@@ -3,11 +3,11 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.dead_letters import check_target
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.model import errors
 from forq_trio.wire.dead_letters import RedriveInfo, RedriveList, StartRedrive
 
 _read_start = BodyReader(StartRedrive)
@@ -38,7 +38,7 @@ class RedriveEndpoints:
                 started_by=started_by,
             )
         if wanted.target is not None:
-            raise Refused(codes.BODY_INVALID, "What is deleted goes to no target.", field="target")
+            raise Refused(errors.InvalidRequest, "What is deleted goes to no target.", field="target")
         return await self._broker.start_deletion(
             queue,
             wanted.filter,

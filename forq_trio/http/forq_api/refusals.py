@@ -5,12 +5,14 @@ routes (`is_forqs_path`) answer the other two in headers, unless the client asks
 """
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
-from forq_trio.http.forq_api.codes import CODES, RETRY_SECONDS, TRANSPORT_CODES
 from forq_trio.http.message import Request, Response
 from forq_trio.model import limits
+from forq_trio.model.errors import ContentTooLarge, ForqError, OutcomeUnknown, Overloaded
+from forq_trio.model.forq_error import REASONS, AnyReason, Reason
 from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView
 
 _encode = msgspec.json.Encoder().encode
@@ -21,27 +23,47 @@ _FIELD = FIELD_HEADER.lower().encode()
 _MESSAGE = MESSAGE_HEADER.lower().encode()
 
 Headers = tuple[tuple[bytes, bytes], ...]
+_RETRY = (b"retry-after", b"%d" % limits.RETRY_SECONDS)
+
+TRANSPORT_CODES: Mapping[int, tuple[str, str]] = {
+    400: ("bad_request.http.malformed", "The request is no valid HTTP."),
+    408: ("request_timeout", "The head did not arrive within 10 seconds, or the body not within 45."),
+    413: (ContentTooLarge.code, "The body is longer than the server takes."),
+    414: ("bad_request.uri.too_long", "The path and query are too long."),
+    417: ("bad_request.expectation.unknown", "`Expect` says something other than `100-continue`."),
+    431: ("bad_request.headers.too_large", "The headers are longer than 16 KiB, or more than 100."),
+    500: (OutcomeUnknown.code, REASONS[OutcomeUnknown.code].meaning),
+    501: (
+        "bad_request.http.not_implemented",
+        "The transfer encoding is not known, or the method is CONNECT.",
+    ),
+    503: (Overloaded.code, "There are too many connections, or too many bodies on their way."),
+    505: ("bad_request.http.version_not_supported", "The HTTP version is not known."),
+}
+"""Code and meaning of the answers that the transport gives before a request is routed, by status."""
 
 
 class Refused(Exception):
     """Raised while a request is read or carried out: the request does nothing, and is answered with `view`.
 
-    message: None for the usual meaning of the code. field: see `ErrorView`. status: None for the code's usual one.
+    reason: why; of an error, what its code means. message: None for the meaning. field: see `ErrorView`.
+    status: None for the usual one of the reason.
     """
 
     def __init__(
         self,
-        code: str,
+        reason: AnyReason,
         message: str | None = None,
         *,
         field: str | None = None,
         status: int | None = None,
         headers: Headers = (),
     ) -> None:
-        super().__init__(code, message)
-        self.status = status or CODES[code].status
+        self.reason = reason if isinstance(reason, Reason) else REASONS[reason.code]
+        super().__init__(self.reason.code, message)
+        self.status = status or self.reason.status
         self.headers = headers
-        self.view = _view(code, field, message or CODES[code].meaning)
+        self.view = _view(self.reason.code, field, message or self.reason.meaning)
 
 
 def shortened(text: str, length_max: int = limits.ERROR_FIELD_LENGTH_MAX) -> str:
@@ -81,9 +103,9 @@ def transport_answer(status: int, method: str, path: str) -> Response:
     return respond(status, _view(code, None, meaning), ())
 
 
-def error_body_start(code: str) -> bytes:
-    """How every body with this code begins, whatever its form."""
-    return _encode(ErrorView(code))[:-1]
+def error_body_start(kind: type[ForqError]) -> bytes:
+    """How every body with the code of this error begins, whatever its form."""
+    return _encode(ErrorView(kind.code))[:-1]
 
 
 def _view(code: str, field: str | None, message: str) -> ErrorView:
@@ -96,7 +118,7 @@ def _view(code: str, field: str | None, message: str) -> ErrorView:
 
 
 def _response(status: int, view: ErrorView, headers: Headers) -> Response:
-    return Response(status, _encode(view), headers=_with_retry(view.code, headers))
+    return Response(status, _encode(view), headers=(*headers, _RETRY) if status == 503 else headers)
 
 
 def _forqs_response(status: int, view: ErrorView, headers: Headers) -> Response:
@@ -106,8 +128,3 @@ def _forqs_response(status: int, view: ErrorView, headers: Headers) -> Response:
         if text is not None
     )
     return _response(status, ErrorView(view.code), (*headers, *more))
-
-
-def _with_retry(code: str, headers: Headers) -> Headers:
-    seconds = RETRY_SECONDS.get(code)
-    return headers if seconds is None else (*headers, (b"retry-after", b"%d" % seconds))

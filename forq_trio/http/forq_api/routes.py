@@ -2,7 +2,6 @@
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.administration_routes import administration_routes
 from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
@@ -13,14 +12,14 @@ from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.events import event_routes
 from forq_trio.http.forq_api.history import history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
-from forq_trio.http.forq_api.parameters import QUEUES_PAGE, limit_parameter
+from forq_trio.http.forq_api.parameters import QUEUES_PAGE, READ_ERRORS, limit_parameter
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Answer, Endpoint, MakeRoute, Operation, Parameter, Route
 from forq_trio.jobs.backup import Backups
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.monitor.monitor import Monitor
@@ -38,41 +37,41 @@ from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, Rece
 
 PREFIX = "/api/v1"
 
-_QUEUE = (codes.QUEUE_NAME_INVALID,)
-_BODY = (codes.BODY_INVALID, codes.UNKNOWN_FIELD)
-_WRITER = (codes.INTERNAL, codes.UNHEALTHY, codes.OVERLOADED, codes.STOPPING)
+_QUEUE = (errors.InvalidQueueName,)
+_BODY = (errors.InvalidRequest, errors.UnknownMember)
+_WRITER = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
 _SENDING = (
     *_QUEUE,
-    codes.PRODUCE_TO_DLQ,
-    codes.BODY_INVALID,
-    codes.BODY_TOO_LARGE,
-    codes.UNKNOWN_FIELD,
-    codes.PROCESS_AFTER_IN_PAST,
-    codes.PROCESS_AFTER_TOO_FAR,
-    codes.PROCESS_AFTER_WITH_DELAY,
-    codes.PRIORITY_OUT_OF_RANGE,
-    codes.DELAY_OUT_OF_RANGE,
-    codes.TTL_OUT_OF_RANGE,
-    codes.ATTRIBUTES_INVALID,
-    codes.DEDUPLICATION_ID_INVALID,
-    codes.DEDUPLICATION_WINDOW_OUT_OF_RANGE,
-    codes.GROUP_INVALID,
-    codes.MAX_ATTEMPTS_OUT_OF_RANGE,
-    codes.DEAD_LETTER_QUEUE_INVALID,
-    codes.QUEUE_FULL,
-    codes.STORAGE_FULL,
-    codes.STORAGE_LOST,
+    errors.ProduceToDeadLetterQueue,
+    errors.InvalidRequest,
+    errors.ContentTooLarge,
+    errors.UnknownMember,
+    errors.ProcessAfterInPast,
+    errors.ProcessAfterTooFar,
+    errors.OutOfRange.about("processAfter"),
+    errors.OutOfRange.about("priority"),
+    errors.OutOfRange.about("delayMs"),
+    errors.OutOfRange.about("ttlMs"),
+    errors.InvalidAttributes,
+    errors.OutOfRange.about("deduplicationId"),
+    errors.OutOfRange.about("deduplicationWindowMs"),
+    errors.OutOfRange.about("group"),
+    errors.OutOfRange.about("maxAttempts"),
+    errors.InvalidQueueName.about("deadLetterQueue"),
+    errors.QueueFull,
+    errors.StorageFull,
+    errors.StorageLost,
     *_WRITER,
 )
 _SETTLING = (
     *_QUEUE,
-    codes.MESSAGE_ID_INVALID,
-    codes.RECEIPT_INVALID,
-    codes.RECEIPT_MISSING,
-    codes.MESSAGE_NOT_FOUND,
+    errors.MalformedMessageId,
+    errors.MalformedReceipt,
+    errors.ReceiptMissing,
+    errors.MessageNotFound,
     *_WRITER,
 )
-_SETTLING_MANY = (*_QUEUE, *_BODY, codes.RECEIPTS_OUT_OF_RANGE, *_WRITER)
+_SETTLING_MANY = (*_QUEUE, *_BODY, errors.OutOfRange.about("receipts"), *_WRITER)
 
 _RECEIPT = Parameter(
     RECEIPT_HEADER,
@@ -117,7 +116,7 @@ SEND = Operation(
     body=NewMessage,
     parameters=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably."),),
-    codes=_SENDING,
+    errors=_SENDING,
 )
 RECEIVE = Operation(
     name="receiveMessage",
@@ -127,14 +126,14 @@ RECEIVE = Operation(
     "set. The answer comes as soon as there is one.",
     parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
     answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.")),
-    codes=(
+    errors=(
         *_QUEUE,
-        codes.WAIT_OUT_OF_RANGE,
-        codes.ORDER_INVALID,
-        codes.PEEK_INVALID,
+        errors.OutOfRange.about("waitMs"),
+        errors.InvalidParameter.about("order"),
+        errors.InvalidParameter.about("peek"),
         *_WRITER,
-        codes.STORAGE_LOST,
-        codes.READ_TIMEOUT,
+        errors.StorageLost,
+        errors.ReadDeadlineExceeded,
     ),
 )
 ACK = Operation(
@@ -144,7 +143,7 @@ ACK = Operation(
     description="Without a receipt it succeeds whether or not the message was there.",
     parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone."),),
-    codes=_SETTLING,
+    errors=_SETTLING,
 )
 NACK = Operation(
     name="nackMessage",
@@ -155,7 +154,7 @@ NACK = Operation(
     "message was there.",
     parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is given back, or failed."),),
-    codes=_SETTLING,
+    errors=_SETTLING,
 )
 SEND_BATCH = Operation(
     name="sendMessages",
@@ -164,7 +163,7 @@ SEND_BATCH = Operation(
     description="Each is validated alone: the valid ones are stored, all or none of them.",
     body=NewMessages,
     answers=(Answer(200, "One result per message, in their order.", SendResults),),
-    codes=(*_SENDING, codes.TOO_MANY_MESSAGES),
+    errors=(*_SENDING, errors.OutOfRange.about("messages")),
 )
 RECEIVE_BATCH = Operation(
     name="receiveMessages",
@@ -172,15 +171,15 @@ RECEIVE_BATCH = Operation(
     summary="Receive up to 100 messages, waiting for the first",
     body=ReceiveRequest,
     answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
-    codes=(
+    errors=(
         *_QUEUE,
         *_BODY,
-        codes.MAX_OUT_OF_RANGE,
-        codes.WAIT_OUT_OF_RANGE,
-        codes.LEASE_OUT_OF_RANGE,
+        errors.OutOfRange.about("max"),
+        errors.OutOfRange.about("waitMs"),
+        errors.OutOfRange.about("leaseMs"),
         *_WRITER,
-        codes.STORAGE_LOST,
-        codes.READ_TIMEOUT,
+        errors.StorageLost,
+        errors.ReadDeadlineExceeded,
     ),
 )
 ACK_BATCH = Operation(
@@ -189,7 +188,7 @@ ACK_BATCH = Operation(
     summary="Remove messages that are done with",
     body=AckRequest,
     answers=_SETTLED,
-    codes=_SETTLING_MANY,
+    errors=_SETTLING_MANY,
 )
 NACK_BATCH = Operation(
     name="nackMessages",
@@ -197,7 +196,7 @@ NACK_BATCH = Operation(
     summary="Give back messages that failed",
     body=NackRequest,
     answers=_SETTLED,
-    codes=(*_SETTLING_MANY, codes.DELAY_OUT_OF_RANGE, codes.REASON_OUT_OF_RANGE),
+    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs"), errors.OutOfRange.about("reason")),
 )
 EXTEND_BATCH = Operation(
     name="extendLeases",
@@ -207,7 +206,7 @@ EXTEND_BATCH = Operation(
     "once, the attempt counted.",
     body=ExtendRequest,
     answers=_SETTLED,
-    codes=(*_SETTLING_MANY, codes.LEASE_OUT_OF_RANGE),
+    errors=(*_SETTLING_MANY, errors.OutOfRange.about("leaseMs")),
 )
 RELEASE_BATCH = Operation(
     name="releaseMessages",
@@ -216,7 +215,7 @@ RELEASE_BATCH = Operation(
     description="They are ready again at their old positions, the attempt uncounted.",
     body=ReleaseRequest,
     answers=_SETTLED,
-    codes=(*_SETTLING_MANY, codes.DELAY_OUT_OF_RANGE),
+    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs")),
 )
 LIST_QUEUES = Operation(
     name="listQueues",
@@ -224,7 +223,7 @@ LIST_QUEUES = Operation(
     summary="All queues, page by page",
     parameters=QUEUES_PAGE,
     answers=(Answer(200, "The queues by name.", QueueList),),
-    codes=(codes.INTERNAL, codes.LIMIT_OUT_OF_RANGE),
+    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
 SHOW_QUEUE = Operation(
     name="showQueue",
@@ -232,7 +231,7 @@ SHOW_QUEUE = Operation(
     summary="One queue",
     description="A queue exists from the first message, or the first setting, until it is removed.",
     answers=(Answer(200, "The queue.", QueueInfo),),
-    codes=(*_QUEUE, codes.QUEUE_NOT_FOUND, *codes.READER),
+    errors=(*_QUEUE, errors.QueueNotFound, *READ_ERRORS),
 )
 SHOW_HEALTH = Operation(
     name="showHealth",
@@ -241,14 +240,14 @@ SHOW_HEALTH = Operation(
     description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
     "is shown once it lasted one minute (broken) or five (attention).",
     answers=(Answer(200, "The verdict.", QueueHealth),),
-    codes=(*_QUEUE, codes.QUEUE_NOT_FOUND, codes.INTERNAL),
+    errors=(*_QUEUE, errors.QueueNotFound, errors.OutcomeUnknown),
 )
 SHOW_MESSAGE = Operation(
     name="showMessage",
     tag="Queues",
     summary="Show a message without changing it",
     answers=(Answer(200, "The message.", MessageInfo),),
-    codes=(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, *codes.READER),
+    errors=(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
 )
 CANCEL = Operation(
     name="cancelMessage",
@@ -256,9 +255,9 @@ CANCEL = Operation(
     summary="Remove a message before anybody receives it",
     description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
     answers=(Answer(204, "The message is removed."),),
-    codes=(
-        *(*_QUEUE, codes.MESSAGE_ID_INVALID, codes.MESSAGE_NOT_FOUND, codes.MESSAGE_IN_FLIGHT),
-        *(codes.STORAGE_LOST, *_WRITER),
+    errors=(
+        *(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, errors.MessageInFlight),
+        *(errors.StorageLost, *_WRITER),
     ),
 )
 PEEK = Operation(
@@ -267,7 +266,7 @@ PEEK = Operation(
     summary="Peek at the next ready messages",
     parameters=(_LIMIT, _ORDER),
     answers=(Answer(200, "The messages.", MessageList),),
-    codes=(*_QUEUE, codes.LIMIT_OUT_OF_RANGE, codes.ORDER_INVALID, *codes.READER),
+    errors=(*_QUEUE, errors.OutOfRange.about("limit"), errors.InvalidParameter.about("order"), *READ_ERRORS),
 )
 
 

@@ -15,10 +15,9 @@ import trio
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.model import limits
+from forq_trio.model import errors, limits
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire.messages import NewMessages, SendResult
 
@@ -107,7 +106,9 @@ def split_messages(body: bytes) -> list[Raw]:
         if _TOO_LONG not in (refusal.view.message or ""):
             raise
     most = limits.PRODUCE_BATCH_MAX
-    raise Refused(codes.TOO_MANY_MESSAGES, f"messages has at most {most} entries", field="$.messages")
+    raise Refused(
+        errors.OutOfRange.about("messages"), f"messages has at most {most} entries", field="$.messages"
+    )
 
 
 class Turn:
@@ -146,7 +147,7 @@ def _check_attributes(raw: bytes | Raw) -> None:
     if len(attributes) > limits.ATTRIBUTES_JSON_BYTES_MAX:
         most = limits.ATTRIBUTES_MAX
         raise Refused(
-            codes.ATTRIBUTES_INVALID,
+            errors.InvalidAttributes,
             f"the attributes are longer than {most} can be, which is how many are allowed",
             field="$.attributes",
         )

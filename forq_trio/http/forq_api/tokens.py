@@ -3,10 +3,10 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api import codes
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
 
@@ -23,17 +23,17 @@ CREATE = Operation(
     description="Only this answer has its text.",
     body=NewToken,
     answers=(Answer(201, "The token.", CreatedToken),),
-    codes=(
-        codes.BODY_INVALID,
-        codes.UNKNOWN_FIELD,
-        *codes.TOKEN_INVALID.values(),
-        codes.TOKEN_EXISTS,
-        codes.TOO_MANY_TOKENS,
-        codes.INTERNAL,
-        codes.UNHEALTHY,
-        codes.STORAGE_LOST,
-        codes.OVERLOADED,
-        codes.STOPPING,
+    errors=(
+        errors.InvalidRequest,
+        errors.UnknownMember,
+        *errors.InvalidToken.members.values(),
+        errors.TokenExists,
+        errors.TooManyTokens,
+        errors.OutcomeUnknown,
+        errors.StorageUnavailable,
+        errors.StorageLost,
+        errors.Overloaded,
+        errors.Stopping,
     ),
 )
 LIST = Operation(
@@ -41,20 +41,20 @@ LIST = Operation(
     tag="Access",
     summary="All access tokens",
     answers=(Answer(200, "The tokens by name.", TokenList),),
-    codes=(codes.INTERNAL,),
+    errors=(errors.OutcomeUnknown,),
 )
 REVOKE = Operation(
     name="revokeToken",
     tag="Access",
     summary="Revoke an access token, at once and for good",
     answers=(Answer(204, "It is revoked, and its name is free again."),),
-    codes=(
-        codes.TOKEN_NOT_FOUND,
-        codes.INTERNAL,
-        codes.UNHEALTHY,
-        codes.STORAGE_LOST,
-        codes.OVERLOADED,
-        codes.STOPPING,
+    errors=(
+        errors.TokenNotFound,
+        errors.OutcomeUnknown,
+        errors.StorageUnavailable,
+        errors.StorageLost,
+        errors.Overloaded,
+        errors.Stopping,
     ),
 )
 

@@ -68,25 +68,23 @@ CODES = {
     ),
 }
 
-CODE_BY_ERROR: dict[type[Exception], str] = {
-    Unauthorized: UNAUTHORIZED,
-    LockedOut: TOO_MANY_REQUESTS,
-    ForeignSite: FORBIDDEN,
-    PathNotFound: NOT_FOUND,
-    UnknownEncoding: UNSUPPORTED_ENCODING,
-    errors.InvalidQueueName: VALIDATION_ERROR,
+_CODE_BY_STATUS = {
+    400: VALIDATION_ERROR,
+    401: UNAUTHORIZED,
+    403: FORBIDDEN,
+    404: NOT_FOUND,
+    415: UNSUPPORTED_ENCODING,
+    429: TOO_MANY_REQUESTS,
+    503: SERVICE_UNAVAILABLE,
+}
+"""The code of an error, by its status; without one it is an internal error."""
+
+_EXCEPTIONS: dict[type[errors.ForqError], str] = {
     errors.InvalidContent: INVALID_REQUEST,
     errors.ContentTooLarge: MESSAGE_SIZE_EXCEEDED,
-    errors.InvalidAttributes: VALIDATION_ERROR,
-    errors.OutOfRange: VALIDATION_ERROR,
-    errors.MalformedReceipt: VALIDATION_ERROR,
     errors.QueueFull: QUEUE_FULL,
-    errors.Forbidden: FORBIDDEN,
-    errors.Overloaded: SERVICE_UNAVAILABLE,
-    errors.Stopping: SERVICE_UNAVAILABLE,
-    errors.StorageFull: SERVICE_UNAVAILABLE,
-    errors.StorageLost: SERVICE_UNAVAILABLE,
-    errors.ReadDeadlineExceeded: SERVICE_UNAVAILABLE,
+    errors.StorageUnavailable: INTERNAL_ERROR,
+    errors.CommandRefused: INTERNAL_ERROR,
 }
 _OWN_WORDS: dict[type[Exception], str] = {
     Unauthorized: "the X-API-Key header is missing or wrong",
@@ -120,11 +118,14 @@ class SasquatchError(Exception):
 
 
 def explain(error: Exception) -> SasquatchError:
-    """The answer to `error`. An error that the table does not have is logged, and answered as an internal error."""
+    """The answer to `error`. One without a code is logged, and answered as an internal error."""
     if isinstance(error, SasquatchError):
         return error
-    code = CODE_BY_ERROR.get(type(error))
-    if code is None:
+    kind = error.kind if isinstance(error, HttpError) else type(error)
+    code = INTERNAL_ERROR
+    if issubclass(kind, errors.ForqError):
+        code = _EXCEPTIONS.get(kind) or _CODE_BY_STATUS.get(kind.status, INTERNAL_ERROR)
+    if code == INTERNAL_ERROR:
         log(LogEvent.REQUEST_FAILED, exception=error)
         return SasquatchError(INTERNAL_ERROR, INTERNAL_MESSAGE)
     headers = error.headers if isinstance(error, HttpError) else ()
@@ -137,5 +138,5 @@ def answer(error: Exception) -> Response:
     status = CODES[explained.code].status
     headers = explained.headers
     if status == 503:
-        headers = (*headers, (b"retry-after", b"%d" % limits.QUEUE_FULL_RETRY_SECONDS))
+        headers = (*headers, (b"retry-after", b"%d" % limits.RETRY_SECONDS))
     return Response(status, msgspec.json.encode(_ErrorBody(explained.view)), headers=headers)

@@ -17,16 +17,10 @@ from forq_trio.http.errors import (
     UnknownEncoding,
     UnknownParameter,
 )
-from forq_trio.http.forq_api import codes
-from forq_trio.http.forq_api.codes import (
-    CODES,
-    SETTING_INVALID,
-    TOKEN_INVALID,
-    TRANSPORT_CODES,
-)
-from forq_trio.http.forq_api.errors import CODE_BY_HTTP_ERROR, answer_error
-from forq_trio.http.forq_api.refusals import Refused, answer, transport_answer
+from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.refusals import TRANSPORT_CODES, Refused, answer, transport_answer
 from forq_trio.model import errors
+from forq_trio.model.forq_error import REASONS
 from forq_trio.model.queue_settings import SettingsChange
 from support.forq_api import blamed, json_of, make_request
 
@@ -45,61 +39,6 @@ CLASSES = {
     for value in vars(errors).values()
     if isinstance(value, type) and issubclass(value, errors.ForqError)
 } - {*BASES, *OF_CLIENTS, errors.StorageOpenError}
-ANSWERS = {
-    errors.InvalidQueueName: (400, "bad_request.queue.invalid_name"),
-    errors.ProduceToDeadLetterQueue: (400, "bad_request.queue.produce_to_dlq"),
-    errors.ContentTooLarge: (400, "bad_request.body.content.exceeds_limit"),
-    errors.InvalidRequest: (400, "bad_request.body.invalid"),
-    errors.InvalidContent: (400, "bad_request.body.invalid"),
-    errors.ProcessAfterInPast: (400, "bad_request.body.processAfter.in_past"),
-    errors.ProcessAfterTooFar: (400, "bad_request.body.processAfter.too_far"),
-    errors.MalformedReceipt: (400, "bad_request.receipt.invalid"),
-    errors.MalformedMessageId: (400, "bad_request.messageId.invalid"),
-    errors.OutOfRange: (400, "bad_request.out_of_range"),
-    errors.InvalidAttributes: (400, "bad_request.body.attributes.invalid"),
-    errors.DeadLettersOnly: (400, "bad_request.dlq_only_operation"),
-    errors.QueueNotFound: (404, "not_found.queue"),
-    errors.MessageInFlight: (409, "conflict.message_in_flight"),
-    errors.MessageNotFound: (404, "not_found.message"),
-    errors.ReceiptNotCurrent: (404, "not_found.message"),
-    errors.RedriveNotFound: (404, "not_found.redrive"),
-    errors.TokenNotFound: (404, "not_found.token"),
-    errors.QueueNotEmpty: (409, "conflict.queue_not_empty"),
-    errors.HistoryOff: (409, "forq.history_off"),
-    errors.HistoryGone: (410, "forq.history_gone"),
-    errors.RedriveStateConflict: (409, "conflict.redrive_state"),
-    errors.TokenExists: (409, "conflict.token_exists"),
-    errors.EventsOff: (409, "forq.events_off"),
-    errors.EventsGone: (410, "forq.events_gone"),
-    errors.TooManyTokens: (409, "conflict.too_many_tokens"),
-    errors.ConsumerNotFound: (404, "forq.consumer_not_found"),
-    errors.ConsumerFenced: (409, "forq.consumer_fenced"),
-    errors.LeaseOutOfOrder: (409, "forq.lease_out_of_order"),
-    errors.LeaseGone: (410, "forq.lease_gone"),
-    errors.TooManyConsumers: (409, "conflict.too_many_consumers"),
-    errors.AppInUse: (409, "conflict.app_in_use"),
-    errors.LeasesFull: (503, "forq.leases_full"),
-    errors.BackupRunning: (409, "conflict.backup_running"),
-    errors.BackupImpossible: (409, "conflict.in_memory"),
-    errors.CompactionImpossible: (409, "conflict.not_compactable"),
-    errors.InvalidName: (400, "bad_request.name.invalid"),
-    errors.StageMissing: (409, "forq.stage_missing"),
-    errors.PublicationNotFound: (404, "not_found.publication"),
-    errors.StagingFull: (503, "forq.staging_full"),
-    errors.Overloaded: (503, "forq.overloaded"),
-    errors.QueueFull: (503, "forq.queue_full"),
-    errors.PublicationUnfinished: (504, "forq.publication_unfinished"),
-    errors.TooManyApps: (503, "forq.too_many_apps"),
-    errors.TooManyRedrives: (503, "forq.too_many_redrives"),
-    errors.Stopping: (503, "forq.stopping"),
-    errors.StorageUnavailable: (503, "forq.unhealthy"),
-    errors.StorageFull: (503, "forq.storage_full"),
-    errors.StorageLost: (503, "forq.storage_lost"),
-    errors.CommandRefused: (503, "forq.unhealthy"),
-    errors.OutcomeUnknown: (500, "internal"),
-    errors.ReadDeadlineExceeded: (503, "forq.read_timeout"),
-}
-
 ANSWERS_THAT_SAY_MORE = {
     errors.Forbidden("no"): (403, {"code": "forbidden", "message": "no"}),
     errors.InvalidSetting("ttlMs: too long", field="ttlMs"): (
@@ -132,7 +71,7 @@ def test_f9_what_http_refuses(error: HttpError, answer: tuple[int, str, tuple[ob
 
 
 def test_f9_the_table_of_what_http_refuses_is_exhaustive():
-    assert CODE_BY_HTTP_ERROR.keys() == set(HttpError.__subclasses__()) == set(map(type, HTTP_ANSWERS))
+    assert set(HttpError.__subclasses__()) == set(map(type, HTTP_ANSWERS))
 
 
 @pytest.mark.parametrize("status", TRANSPORT_CODES)
@@ -149,10 +88,6 @@ def test_f9_what_the_transport_refuses(status: int):
     assert dict(forqs.headers)[b"x-forq-error-message"].decode() == json_of(own)["message"]
 
 
-def test_f9_the_table_is_exhaustive():
-    assert ANSWERS.keys() | set(map(type, ANSWERS_THAT_SAY_MORE)) == CLASSES
-
-
 @pytest.mark.parametrize(("error", "answer"), ANSWERS_THAT_SAY_MORE.items())
 def test_f9_answers_that_say_more(error: errors.ForqError, answer: tuple[int, dict[str, str]]):
     response = answer_error(error, REQUEST)
@@ -161,7 +96,7 @@ def test_f9_answers_that_say_more(error: errors.ForqError, answer: tuple[int, di
 
 def test_f9_members_that_have_codes_of_their_own():
     for kind in filter(lambda kind: issubclass(kind, errors.CallerError), CLASSES):
-        for field, code in kind.field_codes.items():
+        for field, (code, _, _) in kind.members.items():
             answered = json_of(answer_error(kind(field=field), REQUEST))
             assert (answered["code"], answered["field"]) == (code, f"$.{field}")
         other = json_of(answer_error(kind(field="anotherOne"), REQUEST))
@@ -170,17 +105,15 @@ def test_f9_members_that_have_codes_of_their_own():
 
 def test_every_setting_that_has_a_range_has_a_code():
     of_choices = {"overflow", "order"}
-    assert errors.InvalidSetting.field_codes == SETTING_INVALID
-    assert errors.InvalidToken.field_codes == TOKEN_INVALID
-    assert SETTING_INVALID.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
+    assert errors.InvalidSetting.members.keys() == set(SettingsChange.__struct_encode_fields__) - of_choices
 
 
-@pytest.mark.parametrize(("error", "answer"), ANSWERS.items())
-def test_f9_answers(error: type[errors.ForqError], answer: tuple[int, str]):
+@pytest.mark.parametrize("error", sorted(CLASSES, key=str))
+def test_f9_answers(error: type[errors.ForqError]):
     """What the caller did wrong is told in the error's words; what failed in the server is for its log."""
     response = answer_error(error("some detail"), REQUEST)
     body = json_of(response)
-    assert (response.status, blamed(body)["code"]) == answer
+    assert (response.status, blamed(body)["code"]) == (error.status, error.code)
     assert (body["message"] == "some detail") == issubclass(error, errors.CallerError)
     assert response.headers == (((b"retry-after", b"1"),) if response.status == 503 else ())
 
@@ -195,27 +128,24 @@ def test_f9_an_unknown_error_is_raised(error: type[Exception]):
 
 def test_f9_callers_faults_are_4xx_and_ours_5xx():
     for error in CLASSES:
-        for code in (error.code, *error.field_codes.values()):
-            assert CODES[code].status // 100 == (4 if issubclass(error, errors.CallerError) else 5)
+        for code in (error.code, *(reason.code for reason in error.members.values())):
+            assert REASONS[code].status // 100 == (4 if issubclass(error, errors.CallerError) else 5)
 
 
-def test_f9_every_code_named_in_the_module_is_in_the_table():
-    named = {
-        value
-        for name, value in vars(codes).items()
-        if name.isupper() and isinstance(value, str) and name[0] != "_"
-    }
-    assert named | {*SETTING_INVALID.values(), *TOKEN_INVALID.values()} == CODES.keys()
-    for code, (status, meaning) in CODES.items():
-        assert answer(Refused(code)).status == status
-        assert blamed(json_of(answer(Refused(code)))) == {"code": code}
+def test_f9_the_reason_of_every_code():
+    for code, reason in REASONS.items():
+        assert answer(Refused(reason)).status == reason.status
+        assert blamed(json_of(answer(Refused(reason)))) == {"code": code}
         assert re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+)*", code)
-        assert meaning.endswith(".")
+        assert reason.meaning.endswith(".")
+
+
+def test_f9_two_errors_have_no_code_in_common():
+    with pytest.raises(TypeError, match=r"two errors have the code forq\.queue_full"):
+        type("Another", (errors.ServiceError,), {}, code="forq.queue_full")
 
 
 def test_f9_no_code_is_spelled_out_anywhere_else():
     for path in Path(forq_trio.http.__file__).parent.glob("**/*.py"):
-        if path.name == "codes.py":
-            continue
-        for code in CODES:
+        for code in REASONS:
             assert f'"{code}"' not in path.read_text(), f"{path.name} spells out {code}"

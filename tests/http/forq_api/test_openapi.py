@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from forq_trio.http.forq_api.codes import CODES
+from forq_trio.model.forq_error import REASONS
 from support.forq_api import Api, json_of, make_request
 
 
@@ -49,19 +49,19 @@ async def test_every_route_is_described_wholly(api: Api):
         assert in_path == re.findall(r"{(\w+)}", route.path)
         assert ("requestBody" in described) == (route.operation.body is not None)
         statuses = {str(answer.status) for answer in route.operation.answers}
-        statuses |= {str(CODES[code].status) for code in route.operation.codes}
+        statuses |= {str(REASONS[code].status) for code in route.operation.codes}
         assert statuses <= described["responses"].keys()
         assert (
             ("401" in described["responses"]) == ("429" in described["responses"]) == (route.gate is not None)
         )
         for code in route.operation.codes:
-            assert code in msgspec.json.encode(described["responses"][str(CODES[code].status)]).decode()
+            assert code in msgspec.json.encode(described["responses"][str(REASONS[code].status)]).decode()
 
 
 async def test_every_code_but_those_of_no_route_is_in_it(api: Api):
     text = msgspec.json.encode((await document_of(api))["paths"]).decode()
     elsewhere = {"not_found.path", "method_not_allowed"}
-    assert {code for code in CODES if f"`{code}`" not in text} == elsewhere
+    assert {code for code in REASONS if f"`{code}`" not in text} == elsewhere
 
 
 @pytest.mark.parametrize(

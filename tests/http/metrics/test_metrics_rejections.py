@@ -7,7 +7,6 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from forq_trio.http.forq_api.codes import BODY_TOO_LARGE, CODES
 from forq_trio.http.forq_api.refusals import Refused, answer, error_body_start, forqs_answer
 from forq_trio.http.message import Response
 from forq_trio.http.rejections import counting_refusals, counting_rejections
@@ -24,6 +23,7 @@ from forq_trio.model.errors import (
     Stopping,
     StorageUnavailable,
 )
+from forq_trio.model.forq_error import REASONS
 from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.storage.engine import EngineSettings
@@ -188,12 +188,14 @@ async def test_a_content_that_is_too_large_is_told_from_other_bad_requests() -> 
     """In either form of an answer."""
     counters = Counters()
     request = make_request("POST", "/api/v1/queues/q/messages")
-    for code, (status, _) in CODES.items():
-        if status == 400:
-            for response in (answer(Refused(code)), forqs_answer(Refused(code), request)):
-                handler = counting_rejections(answering(response), counters, error_body_start(BODY_TOO_LARGE))
+    for reason in REASONS.values():
+        if reason.status == 400:
+            for response in (answer(Refused(reason)), forqs_answer(Refused(reason), request)):
+                handler = counting_rejections(
+                    answering(response), counters, error_body_start(errors.ContentTooLarge)
+                )
                 await handler(request)
-    assert CODES[BODY_TOO_LARGE].status == 400
+    assert errors.ContentTooLarge.status == 400
     assert counted(counters) == {Cause.TOO_LARGE: 2}
 
 

@@ -20,9 +20,8 @@ import trio.testing
 
 from forq_trio.http.forq_api import sends
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.codes import CODES, TRANSPORT_CODES
 from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
-from forq_trio.http.forq_api.refusals import Refused, answer
+from forq_trio.http.forq_api.refusals import TRANSPORT_CODES, Refused, answer
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.http.sasquatch_api import bodies as sasquatch_bodies
@@ -33,6 +32,7 @@ from forq_trio.http.transport.h1 import RequestParser
 from forq_trio.http.transport.response_bytes import CLOSE
 from forq_trio.model import messages as model
 from forq_trio.model.errors import CallerError
+from forq_trio.model.forq_error import REASONS
 from support.forq_api import make_request
 
 from .whole_app import SECONDS_MAX, SECRET, WholeApp, check_answers, exchange, open_whole_app
@@ -139,11 +139,11 @@ def _check_message(raw: bytes) -> None:
 
 
 def _number(text: str) -> None:
-    assert 1 <= query_number(text, "limit", 1, 1, 100, "bad_request.limit.out_of_range") <= 100
+    assert 1 <= query_number(text, "limit", 1, 1, 100) <= 100
 
 
 def _choice(text: str) -> None:
-    query_choice(text, "peek", {"false": False, "true": True}, False, "bad_request.peek.invalid")
+    query_choice(text, "peek", {"false": False, "true": True}, False)
 
 
 def load_app() -> tuple[list[Route], dict[str, Any]]:
@@ -196,7 +196,7 @@ def _check_forq(response: Response) -> None:
     if response.status < 400:
         return
     body = msgspec.json.decode(response.body)
-    assert response.status == CODES[body["code"]].status or (response.status, body["code"]) == TOO_LARGE
+    assert response.status == REASONS[body["code"]].status or (response.status, body["code"]) == TOO_LARGE
     assert body["code"] != "internal"
     headers = dict(response.headers)
     assert ("message" in body) != (b"x-forq-error-message" in headers)

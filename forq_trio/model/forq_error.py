@@ -1,0 +1,90 @@
+"""What every error carries: a code, a status, a sentence. `errors` has the errors themselves."""
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, TypeAlias
+
+
+class Reason(NamedTuple):
+    """Why something is refused. code: Forq's word for it. status: of the answer in HTTP; 503: a later try may succeed.
+
+    meaning: a sentence, for the documentation, and for an answer that says no more.
+    """
+
+    code: str
+    status: int
+    meaning: str
+
+
+REASONS: dict[str, Reason] = {}
+"""All reasons that a server answers, by code."""
+
+KINDS: "dict[str, type[ForqError]]" = {}
+"""The classes of the errors that a server answers, by code."""
+
+
+class ForqError(Exception):
+    """Base of every error this package raises on purpose. Raised without a message, its docstring is its message.
+
+    code: Forq's word for the reason; field: the member of the request that is wrong, by its name in JSON, None for the
+    whole; message: the reason as a sentence. members: the reasons of members that have their own.
+    """
+
+    code: str = "forq.error"
+    status: ClassVar[int] = 500
+    members: ClassVar[Mapping[str, Reason]] = {}
+
+    def __init_subclass__(
+        cls,
+        *,
+        code: str = "",
+        status: int = 0,
+        means: str = "",
+        members: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        """code: None for the code of the class above. status: None for that of the class above.
+
+        means: what the code means where that is more than the sentence. members: code and meaning of each.
+        """
+        cls.status = status or cls.status
+        if code:
+            cls.code = code
+            cls._declare(Reason(code, cls.status, means or f"{cls.sentence()}."))
+        if members is not None:
+            cls.members = {
+                name: Reason(each, cls.status, meaning) for name, (each, meaning) in members.items()
+            }
+            for reason in cls.members.values():
+                cls._declare(reason)
+
+    @classmethod
+    def _declare(cls, reason: Reason) -> None:
+        if reason.code in REASONS:
+            raise TypeError(f"two errors have the code {reason.code}")
+        REASONS[reason.code] = reason
+        KINDS[reason.code] = cls
+
+    @classmethod
+    def sentence(cls) -> str:
+        """Why, as a sentence without its full stop."""
+        return " ".join((cls.__doc__ or cls.__name__).split())
+
+    @classmethod
+    def about(cls, member: str) -> Reason:
+        """The reason where this member of a request, or parameter of a query, is to blame."""
+        return cls.members.get(member) or REASONS[cls.code]
+
+    def __init__(
+        self, message: str | None = None, *, field: str | None = None, code: str | None = None
+    ) -> None:
+        if message is None:
+            sentence = self.sentence()
+            message = sentence[:1].lower() + sentence[1:]
+        self.message = message
+        super().__init__(message)
+        self.field = field
+        own = self.members.get(field or "")
+        self.code = code or (type(self).code if own is None else own.code)
+
+
+AnyReason: TypeAlias = type[ForqError] | Reason
+"""An error, or its reason where a certain member of the request is to blame."""
