@@ -10,8 +10,9 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import length_of_time, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.cli.tables import Column, Kind, print_table
+from forq_trio.model import durations
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -67,7 +68,7 @@ def _row(app: "PublishedVersion") -> tuple[object, ...]:
         app.version,
         f"{queues} and {more} more" if more > 0 else queues,
         app.made_by or "the secret",
-        f"{length_of_time(age_ms)} ago",
+        f"{durations.about(age_ms)} ago",
     )
 
 

@@ -10,8 +10,9 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, length_of_time, members, print_json
+from forq_trio.cli.output import count_of, members, print_json
 from forq_trio.cli.tables import Column, Kind, numbers, print_table
+from forq_trio.model import durations
 
 if TYPE_CHECKING:
     from forq_trio.client.types import ConsumerInfo
@@ -61,7 +62,7 @@ def _row(consumer: "ConsumerInfo") -> tuple[object, ...]:
         consumer.leased,
         consumer.acknowledged,
         consumer.generation,
-        f"{length_of_time(unused_ms)} ago",
+        f"{durations.about(unused_ms)} ago",
     )
 
 

@@ -16,12 +16,12 @@ from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summ
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, pair, url_option
 from forq_trio.cli.output import (
-    length_of_time,
     one_line,
     print_json,
 )
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import MessageInfo
+from forq_trio.model import durations
 
 _LISTED = (
     Column("sequence", Kind.NUMBER, spare=3),
@@ -90,7 +90,7 @@ def _row(message: MessageInfo, now_ms: int) -> tuple[object, ...]:
     return (
         message.sequence,
         message.id,
-        length_of_time(now_ms - since),
+        durations.about(now_ms - since),
         message.source_queue or "-",
         "-" if message.source_attempts is None else message.source_attempts,
         message.failure_reason or "-",

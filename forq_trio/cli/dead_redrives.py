@@ -12,11 +12,12 @@ from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_option
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, length_of_time, print_json
+from forq_trio.cli.output import count_of, print_json
 from forq_trio.cli.progress import looks, progress_bar
 from forq_trio.cli.results import report_results
 from forq_trio.cli.tables import Column, numbers, print_table
 from forq_trio.client.types import RedriveInfo
+from forq_trio.model import durations
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
 
@@ -118,7 +119,7 @@ def redrives(
                     task.action,
                     f"{task.state} (dry run)" if task.dry_run else task.state,
                     *(getattr(task, name) for name in _COUNTS),
-                    f"{length_of_time(now_ms - task.started_at)} ago",
+                    f"{durations.about(now_ms - task.started_at)} ago",
                 )
                 for task in found
             ],

@@ -10,8 +10,9 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import length_of_time, one_line, print_json, visible
+from forq_trio.cli.output import one_line, print_json, visible
 from forq_trio.client.types import EventKind, MessageEvent
+from forq_trio.model import durations
 from forq_trio.model.limits import LOG_PAGE_DEFAULT, WAIT_MS_MAX
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _line(event: MessageEvent) -> str:
     if event.attempt:
         words.append(f"attempt {event.attempt}")
     if event.duration_ms is not None:
-        words.append(f"after {length_of_time(event.duration_ms)}")
+        words.append(f"after {durations.about(event.duration_ms)}")
     if event.target is not None:
         words.append(f"to {event.target}")
     if event.reason is not None:

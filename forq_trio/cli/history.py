@@ -16,9 +16,10 @@ from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, length_of_time, one_line, print_json
+from forq_trio.cli.output import count_of, one_line, print_json
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import FinishedMessage, HistoryFilter
+from forq_trio.model import durations
 from forq_trio.model.history import OUTCOMES, Outcome
 
 _LISTED = (
@@ -99,7 +100,7 @@ def _row(message: FinishedMessage, now_ms: int) -> tuple[object, ...]:
     return (
         message.history_id,
         message.id,
-        length_of_time(now_ms - message.finished_at),
+        durations.about(now_ms - message.finished_at),
         message.outcome,
         message.reason or "-",
         message.attempts,

@@ -7,9 +7,10 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import length_of_time, one_line, print_json
+from forq_trio.cli.output import one_line, print_json
 from forq_trio.cli.tables import Column, Kind, numbers, print_table
 from forq_trio.client.types import QueueInfo
+from forq_trio.model import durations
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 
 _PREVIEW_LENGTH_MAX = 60
@@ -92,7 +93,7 @@ def peek(queue: str, limit: int, shuffle: bool, as_json: bool, url: str) -> int:
                     message.sequence,
                     message.id,
                     message.priority,
-                    length_of_time(now_ms - message.received_at),
+                    durations.about(now_ms - message.received_at),
                     message.attempts,
                     one_line(message.content, _PREVIEW_LENGTH_MAX),
                 )

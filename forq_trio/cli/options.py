@@ -8,18 +8,19 @@ from typing import Any, TypeVar
 import click
 
 from forq_trio.client.address import DEFAULT_URL
+from forq_trio.model.durations import parse_duration
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-
-_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def duration_ms(text: str) -> int:
     """A duration in milliseconds, from seconds or a number with a unit. For use as an option's type."""
-    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(ms|s|m|h|d)?", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a duration such as 30, 1.5s, 500ms, 5m, 2h or 1d")
-    return round(float(found[1]) * _UNITS_MS[found[2] or "s"])
+    try:
+        return parse_duration(text, bare="s", rounded=True)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is not a duration such as 30, 1.5s, 500ms, 5m, 2h or 1d"
+        ) from None
 
 
 def moment_ms(text: str) -> int:

@@ -10,8 +10,6 @@ import click
 import msgspec
 
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-_UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
-_AGES = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def on_terminal() -> bool:
@@ -38,22 +36,6 @@ def one_line(text: str, length_max: int) -> str:
     """`text` on one line, cut where it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
-
-
-def length_of_time(ms: int) -> str:
-    """A duration in its largest whole unit: "3 s", "2 h"."""
-    for unit_ms, name in _AGES:
-        if ms >= unit_ms:
-            return f"{ms // unit_ms} {name}"
-    return f"{max(ms, 0)} ms"
-
-
-def duration_text(ms: int) -> str:
-    """A duration in the largest unit that is exact, as options read it: "5m", "90s", "1500ms"."""
-    for unit, unit_ms in _UNITS_MS.items():
-        if ms >= unit_ms and ms % unit_ms == 0:
-            return f"{ms // unit_ms}{unit}"
-    return "0s"
 
 
 def count_of(number: int, noun: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import click
 
 from forq_trio.cli.options import CommandT, duration_ms
-from forq_trio.cli.output import duration_text
 from forq_trio.client.types import BackOff, ExponentialBackOff
+from forq_trio.model import durations
 from forq_trio.model.queue_settings import SETTINGS, Kind, Setting
 
 _UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
@@ -62,9 +62,9 @@ def size_bytes(text: str) -> int:
 
 def _back_off_text(value: BackOff) -> str:
     if isinstance(value, tuple):
-        return ",".join(map(duration_text, value))
-    longest = duration_text(value.max_ms)
-    return f"initial={duration_text(value.initial_ms)},factor={value.factor:g},max={longest},jitter={value.jitter:g}"
+        return ",".join(map(durations.as_option, value))
+    initial, longest = durations.as_option(value.initial_ms), durations.as_option(value.max_ms)
+    return f"initial={initial},factor={value.factor:g},max={longest},jitter={value.jitter:g}"
 
 
 def _size_text(size: int | None) -> str:
@@ -92,7 +92,7 @@ class Form(NamedTuple):
 
 
 FORMS = {
-    Kind.DURATION: Form(lambda setting: duration_ms, "DURATION", duration_text),
+    Kind.DURATION: Form(lambda setting: duration_ms, "DURATION", durations.as_option),
     Kind.COUNT: Form(lambda setting: click.IntRange(min=setting.low), "INTEGER", _number_text),
     Kind.BYTES: Form(lambda setting: size_bytes, "SIZE", _size_text),
     Kind.WORD: Form(lambda setting: _Word([_word_text(word) for word in setting.words]), None, _word_text),

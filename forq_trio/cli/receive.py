@@ -12,7 +12,6 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import duration_ms, json_option, url_option
 from forq_trio.cli.output import (
     count_of,
-    length_of_time,
     on_terminal,
     print_json,
     visible,
@@ -20,6 +19,7 @@ from forq_trio.cli.output import (
 from forq_trio.cli.progress import errors_on_terminal
 from forq_trio.client.retry import Retries
 from forq_trio.client.types import Delivery
+from forq_trio.model import durations
 from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
 
@@ -187,7 +187,7 @@ def _print(message: Delivery, *, receipt: str | None, as_json: bool) -> None:
     if as_json:
         print_json(message)
     elif on_terminal():
-        age = length_of_time(time.time_ns() // 1_000_000 - message.received_at)
+        age = durations.about(time.time_ns() // 1_000_000 - message.received_at)
         head = click.style(f"#{message.sequence}", bold=True) + click.style(
             f"  {message.id}  attempt {message.attempts}  sent {age} ago", dim=True
         )

@@ -8,9 +8,10 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import duration_ms, json_option, url_option
-from forq_trio.cli.output import length_of_time, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.client.types import Scope, TokenInfo
+from forq_trio.model import durations
 
 
 @click.group(cls=CommandGroup, short_help="Make, list or revoke access tokens.")
@@ -107,10 +108,10 @@ def _now_ms() -> int:
 
 
 def _ago(at_ms: int, now_ms: int) -> str:
-    return f"{length_of_time(now_ms - at_ms)} ago"
+    return f"{durations.about(now_ms - at_ms)} ago"
 
 
 def _expiry(token: TokenInfo, now_ms: int) -> str:
     if token.expires_at is None:
         return "never"
-    return "expired" if token.expired else f"in {length_of_time(token.expires_at - now_ms)}"
+    return "expired" if token.expired else f"in {durations.about(token.expires_at - now_ms)}"

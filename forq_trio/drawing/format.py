@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
+from forq_trio.model import durations
 from forq_trio.telemetry import words
 
 NOTHING = "–"
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _MS_A_SECOND = 1_000
 
 
@@ -39,19 +39,10 @@ def rate(per_second: float | None) -> str:
 
 def duration(ms: float | None) -> str:
     """`12 ms`, `1.4 s`, `31 s`, `8 min 12 s`, `26 min`, `1 h 12 min`, `6 d 23 h`; None is "–"."""
-    return NOTHING if ms is None else words.duration(ms)
+    return NOTHING if ms is None else durations.in_words(ms)
 
 
-def setting(ms: int) -> str:
-    """A duration that was set, without rounding: "45 s", "10 min", "1 h 30 min", "1,500 ms"."""
-    if ms % _MS_A_SECOND:
-        return f"{ms:,} ms"
-    seconds, parts = ms // _MS_A_SECOND, []
-    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s")):
-        count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts) or "0 s"
+setting = durations.exactly
 
 
 def size(number: int | None) -> str:

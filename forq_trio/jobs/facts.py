@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from forq_trio.jobs.disk_guard import SpaceFacts
 from forq_trio.jobs.runs import JobReport
+from forq_trio.model import durations
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.storage.engine import EngineFacts
 from forq_trio.telemetry import words
@@ -117,7 +118,7 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
         return "attention", "The log cannot be emptied: a read holds it"
     p99 = facts.commits.recent_p99_seconds
     if p99 is not None and p99 > SLOW_COMMIT_SECONDS:
-        return "attention", f"Writes wait for the disk: p99 {words.duration(round(p99 * 1_000))}"
+        return "attention", f"Writes wait for the disk: p99 {durations.in_words(round(p99 * 1_000))}"
     for report in failed.values():
         return "attention", f"A job failed: {report.title}{_ago(report, facts.now_ms)}"
     return "fine", "All is well"
@@ -126,4 +127,4 @@ def system_verdict(facts: SystemFacts, reports: Sequence[JobReport]) -> tuple[Le
 def _ago(report: JobReport, now_ms: int) -> str:
     if report.last_run_at is None:
         return ""
-    return f", {words.duration(max(0, now_ms - report.last_run_at))} ago"
+    return f", {durations.in_words(max(0, now_ms - report.last_run_at))} ago"

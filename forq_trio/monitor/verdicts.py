@@ -13,7 +13,7 @@ from math import ceil
 
 from msgspec import Struct
 
-from forq_trio.model import limits
+from forq_trio.model import durations, limits
 from forq_trio.telemetry import words
 from forq_trio.wire.queues import Level, QueueHealth, Remedy
 
@@ -162,11 +162,11 @@ def _lease_needed(f: Facts) -> int:
 
 def _ago(ms: int | None, watched_ms: int) -> str:
     """How long; of what was before the start only that it is more."""
-    return f"more than {words.about(watched_ms)}" if ms is None else words.about(ms)
+    return f"more than {durations.about(watched_ms)}" if ms is None else durations.about(ms)
 
 
 def _lately(f: Facts) -> str:
-    return f"In the last {words.about(f.seconds * limits.SECOND_MS)}"
+    return f"In the last {durations.about(f.seconds * limits.SECOND_MS)}"
 
 
 def _full_why(f: Facts) -> str:
@@ -178,8 +178,8 @@ def _full_why(f: Facts) -> str:
 
 def _no_consumers_why(f: Facts) -> str:
     return (
-        f"{words.counted(f.ready, 'message')} can be received, the oldest for {words.duration(f.oldest_ms or 0)}, and "
-        "no consumer waits for one. Nothing of it is done until a consumer is there."
+        f"{words.counted(f.ready, 'message')} can be received, the oldest for {durations.in_words(f.oldest_ms or 0)}, "
+        "and no consumer waits for one. Nothing of it is done until a consumer is there."
     )
 
 
@@ -202,18 +202,18 @@ def _leases_why(f: Facts) -> str:
     p99 = (
         ""
         if f.handling_p99_ms is None
-        else f", and acks take up to {words.duration(f.handling_p99_ms)} (p99)"
+        else f", and acks take up to {durations.in_words(f.handling_p99_ms)} (p99)"
     )
     return (
-        f"{_lately(f)} {words.counted(f.ended, 'lease')} of {words.duration(f.lease_ms)} ended before the ack{p99}. "
-        "Their messages were delivered again, so work may be done twice."
+        f"{_lately(f)} {words.counted(f.ended, 'lease')} of {durations.in_words(f.lease_ms)} ended before the "
+        f"ack{p99}. Their messages were delivered again, so work may be done twice."
     )
 
 
 def _behind_why(f: Facts) -> str:
     return (
         f"{_lately(f)} {words.counted(f.sent, 'message')} {'was' if f.sent == 1 else 'were'} sent and "
-        f"{words.count(f.acked)} acked; the oldest has waited for {words.duration(f.oldest_ms or 0)}. "
+        f"{words.count(f.acked)} acked; the oldest has waited for {durations.in_words(f.oldest_ms or 0)}. "
         "Messages wait longer and longer until there are more consumers."
     )
 
@@ -234,7 +234,7 @@ def _lost_why(f: Facts) -> str:
 
 
 def _paused_says(f: Facts) -> str:
-    return "Paused" if f.paused_ms is None else f"Paused {words.about(f.paused_ms)} ago"
+    return "Paused" if f.paused_ms is None else f"Paused {durations.about(f.paused_ms)} ago"
 
 
 def _paused_why(f: Facts) -> str:
@@ -287,7 +287,7 @@ ROWS: Sequence[Row] = (
         _lost_why,
         "change_limit",
     ),
-    Row("fine", _drains, lambda f: f"Draining, empty in about {words.about(f.drained_ms)}"),
+    Row("fine", _drains, lambda f: f"Draining, empty in about {durations.about(f.drained_ms)}"),
     Row("fine", _is_idle, lambda f: f"Idle, last message {_ago(f.quiet_ms, f.watched_ms)} ago"),
     Row(
         "fine",

@@ -6,10 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from forq_trio.model import limits
+from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError
 from forq_trio.model.messages import NewMessage, python_name
 from forq_trio.ui import attributes
-from forq_trio.ui.durations import parse_count, parse_duration
+from forq_trio.ui.sizes import parse_count
 
 NAMES = ("queue", "content", "attributes", "priority", "delay", "group", "deduplication_id")
 _FIELDS = {"delay_ms": "delay", "process_after": "delay", "dead_letter_queue": ""}

@@ -17,8 +17,8 @@ import trio
 
 from forq_trio import app
 from forq_trio.cli import exits, main
-from forq_trio.cli.output import length_of_time
 from forq_trio.config.settings import Config, default_db_path
+from forq_trio.model import durations
 from forq_trio.model.errors import StorageOpenError
 from forq_trio.system import open_broker
 from forq_trio.telemetry import log
@@ -102,7 +102,7 @@ def test_what_is_unforeseen_is_not_explained_away():
 
 
 def test_lengths_of_time():
-    lengths = [length_of_time(ms) for ms in (-5, 999, 1_000, 59_999, 60_000, 3_600_000, 172_800_000)]
+    lengths = [durations.about(ms) for ms in (-5, 999, 1_000, 59_999, 60_000, 3_600_000, 172_800_000)]
     assert lengths == ["0 ms", "999 ms", "1 s", "59 s", "1 min", "1 h", "2 d"]
 
 

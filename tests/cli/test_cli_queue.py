@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
-from forq_trio.cli.output import duration_text
 from forq_trio.cli.queue_options import back_off, size_bytes
+from forq_trio.model import durations
 from forq_trio.model.queue_settings import SETTINGS
 from support.settings import EXAMPLES
 
@@ -200,7 +200,7 @@ def test_a_misspelt_command(forq: Forq):
 
 def test_lengths_are_told_exactly():
     lengths = [0, 1, 999, 1_000, 1_500, 60_000, 90_000, 3_600_000, 86_400_000, 90_000_000]
-    assert [duration_text(ms) for ms in lengths] == [
+    assert [durations.as_option(ms) for ms in lengths] == [
         *("0s", "1ms", "999ms", "1s", "1500ms", "1m", "90s", "1h", "1d", "25h")
     ]
 

@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "jobs": {"model", "telemetry", "seam", "actors", "broker", "monitor", "wire"},
     "wire": {"model"},
     "http": {"model", "telemetry", "broker", "monitor", "jobs", "wire"},
-    "drawing": {"telemetry"},
+    "drawing": {"model", "telemetry"},
     "ui": {
         "drawing",
         "model",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from forq_trio.model import durations
 from forq_trio.telemetry import words
 
 
@@ -24,11 +25,11 @@ from forq_trio.telemetry import words
     ],
 )
 def test_durations(ms: int, text: str) -> None:
-    assert words.duration(ms) == text
+    assert durations.in_words(ms) == text
 
 
 def test_the_rest() -> None:
-    assert words.about(492_000) == "8 min"
+    assert durations.about(492_000) == "8 min"
     assert words.counted(1_904, "message") == "1,904 messages"
     assert words.counted(1, "message") == "1 message"
     assert [words.rate(each) for each in (0, 38.44, 1_240.7)] == ["0", "38.4", "1,241"]

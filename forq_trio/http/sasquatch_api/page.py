@@ -5,7 +5,7 @@ from html import escape
 
 from msgspec import Struct
 
-from forq_trio.model import limits
+from forq_trio.model import durations, limits
 
 _STYLE = """
 :root { color-scheme: light dark; --ground: #f6f7f9; --card: #fff; --text: #1b1f24; --soft: #656d76;
@@ -64,7 +64,7 @@ def render(rows: list[EndpointRow], uptime_seconds: float, started_at_ms: int) -
         "Requests": f"{total:,}",
         "Requests a second": f"{total / uptime_seconds if uptime_seconds >= 1 else total:,.2f}",
         "Errors answered": f"{errors:,}",
-        "Uptime": _duration(uptime_seconds),
+        "Uptime": durations.exactly(int(uptime_seconds) * limits.SECOND_MS),
     }
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -105,14 +105,3 @@ def _mood(status: int) -> str:
     if status >= 500:
         return "bad"
     return "turned" if status >= 400 else "good"
-
-
-def _duration(seconds: float) -> str:
-    """The two largest units: 3 d 4 h, 12 min 5 s."""
-    left = int(seconds)
-    parts: list[str] = []
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, length)
-        if count or parts or unit == "s":
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2])

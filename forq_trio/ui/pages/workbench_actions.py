@@ -17,9 +17,9 @@ from quart import Blueprint, Response, request
 from forq_trio.drawing import format
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
+from forq_trio.model.durations import TEXT_LENGTH_MAX
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.ui.durations import TEXT_LENGTH_MAX
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer

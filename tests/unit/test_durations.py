@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forq_trio.drawing import format
-from forq_trio.ui.durations import parse_count, parse_duration, parse_durations, parse_size
+from forq_trio.model.durations import parse_duration, parse_durations
+from forq_trio.ui.sizes import parse_count, parse_size
 
 DURATIONS = {
     "45 s": 45_000,
