@@ -58,7 +58,7 @@ def test_f7_a_settlement_that_fails_moves_it_at_once(engine, settles, changes) -
     assert result.events == [Event(MOVED_TO_DLQ, "q", 1, "failed"), *changes]
     assert (result.failed_queued, set(result.woken)) == (False, {"q-dlq"})
     message = look(engine, produced.id, "q-dlq")
-    assert (message.status, message.attempts, message.content) == (Status.READY, 0, "body")
+    assert (message.status, message.attempts, message.content) == ("ready", 0, "body")
     assert (message.failure_reason, message.source_queue) == (REASON_MAX_ATTEMPTS, "q")
     assert (message.received_at, message.process_after) == (T0, T0 + 5)
     assert message.expires_after == T0 + 5 + 7 * DAY_MS
@@ -97,7 +97,7 @@ def test_f7_one_that_fails_in_a_dead_letter_queue_is_gone_at_once(engine) -> Non
     assert result.events == [Event(CLEANED_UP, "q-dlq", 1, "failed"), Event(NACKED, "q-dlq", 1)]
     assert look(engine, produced.id, "q-dlq") is None
     with closing(engine.open_reader()) as reader:
-        (line,) = reader.history(0, None, 9, None).lines.splitlines()
+        (line,) = reader.log_lines("history", 0, None, 9, None).lines.splitlines()
     finished = json.loads(line)
     assert (finished["outcome"], finished["reason"]) == ("discarded", "failed")
 

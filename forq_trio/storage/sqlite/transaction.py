@@ -304,7 +304,7 @@ class Transaction(Isolation, Counts):
         if target == _READY:
             self.woken.add(to or queue)
         elif target == _FAILED:
-            self.failed += [message[0] for message in messages]
+            self.failed += [message.seq for message in messages]
         # Compared also the first time: of a damaged row it may be text, which must fail here, where that is isolated.
         if due_ms is not None and due_ms < (inf if self.due_ms is None else self.due_ms):
             self.due_ms = due_ms
