@@ -200,6 +200,19 @@ def test_libraries_stay_where_they_are_used(modules) -> None:
     assert wrong == []
 
 
+def test_spark_is_loaded_when_a_pipeline_runs(modules) -> None:
+    """Not with the module of a command: its help, and the error that names the extra, need no Spark."""
+    wrong = [
+        f"{name}: {ast.unparse(node)}"
+        for name, tree in modules.items()
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and not within(name, "pyspark_forq")
+        and "pyspark_forq" in ast.unparse(node)
+    ]
+    assert wrong == []
+
+
 def test_the_rules_have_no_cycle_themselves() -> None:
     TopologicalSorter(MAY_IMPORT).prepare()
     assert set(MAY_IMPORT) == set(GROUPS)
