@@ -1,6 +1,6 @@
 """Forms as browsers send them (application/x-www-form-urlencoded), read in time that grows with their length alone."""
 
-import re
+from urllib.parse import parse_qsl
 
 import trio
 from quart_trio.wrappers import TrioRequest
@@ -9,24 +9,17 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from forq_trio.model import limits
 
-_ESCAPES = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _FORM = "application/x-www-form-urlencoded"
 
 
 def read_form(body: bytes) -> MultiDict[str, str]:
     """The fields of a form. Bytes that are no UTF-8 are replaced. Raises RequestEntityTooLarge for too many fields."""
-    if body.count(b"&") >= limits.UI_FORM_FIELDS_MAX:
-        raise RequestEntityTooLarge
-    pairs = (pair.partition(b"=") for pair in body.split(b"&") if pair)
-    return MultiDict([(_decoded(name), _decoded(value)) for name, _, value in pairs])
-
-
-def _decoded(text: bytes) -> str:
-    """A name or value. A run of escapes is decoded at once: text that is not English is one long run."""
-    plain = text.replace(b"+", b" ")
-    if b"%" in plain:
-        plain = _ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace(b"%", b"").decode()), plain)
-    return plain.decode("utf-8", "replace")
+    text = body.decode(errors="replace")
+    try:
+        fields = parse_qsl(text, keep_blank_values=True, max_num_fields=limits.UI_FORM_FIELDS_MAX)
+    except ValueError:
+        raise RequestEntityTooLarge from None
+    return MultiDict(fields)
 
 
 class FormRequest(TrioRequest):
