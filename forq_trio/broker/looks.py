@@ -17,7 +17,6 @@ from forq_trio.model.messages import (
     MessageInfo,
     QueueCounts,
     Receipt,
-    StoredQueue,
     check_message_id,
     check_queue_name,
 )
@@ -51,15 +50,11 @@ class Looks(Known):
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue. Raises InvalidQueueName, QueueNotFound."""
         self.check_known(queue)
-        found = await self._readers.run(lambda reader: reader.queue(queue))
-        age_ms = None
-        if found.oldest_ready_at is not None:
-            age_ms = max(0, self._clock.now_ms() - found.oldest_ready_at)
-        return self._info(queue, found, age_ms)
+        counts, oldest_at = await self._readers.run(lambda reader: reader.queue(queue))
+        age_ms = None if oldest_at is None else max(0, self._clock.now_ms() - oldest_at)
+        return self._info(queue, counts, age_ms)
 
-    def _info(
-        self, queue: str, counts: QueueCounts | StoredQueue, oldest_ready_age_ms: int | None = None
-    ) -> QueueInfo:
+    def _info(self, queue: str, counts: QueueCounts, oldest_ready_age_ms: int | None = None) -> QueueInfo:
         settings = self._writer.snapshot().settings.get(queue)
         return QueueInfo(
             queue=queue,

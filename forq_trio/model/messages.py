@@ -265,20 +265,6 @@ class QueueCounts(Struct, frozen=True, gc=False):
         return self.ready + self.processing + self.failed + self.delayed + self.held
 
 
-class StoredQueue(Struct, frozen=True, gc=False):
-    """The counts of a queue. oldest_ready_at: when the oldest ready message was received, None without one."""
-
-    queue: str
-    is_dlq: bool
-    ready: int
-    delayed: int
-    processing: int
-    failed: int
-    oldest_ready_at: int | None = None
-    held: int = 0
-    bytes: int = 0
-
-
 StatusName = Literal["ready", "processing", "failed", "delayed", "held"]
 STATUS_NAMES: tuple[StatusName, ...] = get_args(StatusName)
 """What callers see of a `Status`, by its number."""

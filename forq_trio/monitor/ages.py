@@ -92,7 +92,7 @@ def _claimable_since(queues: Sequence[str], reader: Reader) -> dict[str, int]:
     """
     since = {}
     for queue in queues:
-        oldest = reader.queue(queue).oldest_ready_at
+        _, oldest = reader.queue(queue)
         if oldest is None:
             continue
         head = reader.peek(queue, 1)

@@ -7,7 +7,7 @@ from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     MessageInfo,
-    StoredQueue,
+    QueueCounts,
 )
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.searches import (
@@ -31,12 +31,12 @@ class Reader(Protocol):
     BROWSE_PAGE_BYTES_MAX together; at least one if there is one.
     """
 
-    def queues(self) -> list[StoredQueue]:
-        """All known queues by name, without oldest_ready_at."""
+    def queues(self) -> dict[str, QueueCounts]:
+        """The counts of all known queues, by name."""
         ...
 
-    def queue(self, queue: str) -> StoredQueue:
-        """One queue with oldest_ready_at; a queue nobody ever used has zeros."""
+    def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
+        """The counts of one queue, zeros where nobody used it; and when its oldest ready message was received."""
         ...
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None: ...

@@ -177,8 +177,8 @@ class Side:
             peeked = [message.sequence for message in self.reader.peek(queue, 1_000)]
             shuffled = [message.sequence for message in self.reader.peek_shuffled(queue, 1_000)]
             assert sorted(shuffled) == sorted(peeked)
-            info = msgspec.structs.replace(self.reader.queue(queue), oldest_ready_at=None)
-            seen.append((info, _anonymous(everything), peeked, self.engine.snapshot().rules(queue)))
+            counts, _ = self.reader.queue(queue)
+            seen.append((counts, _anonymous(everything), peeked, self.engine.snapshot().rules(queue)))
         engine = self.engine
         known = (
             dict(engine.snapshot().counts),

@@ -68,7 +68,7 @@ def test_who_is_held_shows_it(capped):
     result = run(capped, claim(2), now=T0 + 7)
     message = look(capped, held.id)
     assert (message.status, message.attempts, message.updated_at) == ("held", 0, T0 + 7)
-    assert capped.open_reader().queue("q").held == 1
+    assert capped.open_reader().queue("q")[0].held == 1
     assert result.next_due_ms > T0 + 7
 
 

@@ -232,8 +232,8 @@ class EnginesAgree(RuleBasedStateMachine):
             firsts: dict[int, int] = {}
             for message in self.model.reader.peek(queue, 1_000):
                 firsts.setdefault(message.priority, message.received_at)
-            oldest = self.model.reader.queue(queue).oldest_ready_at
-            found = self.sqlite.reader.queue(queue).oldest_ready_at
+            _, oldest = self.model.reader.queue(queue)
+            _, found = self.sqlite.reader.queue(queue)
             assert found == oldest if oldest == min(firsts.values(), default=None) else found >= oldest
 
 

@@ -104,7 +104,7 @@ def test_settings_come_and_go_without_it(engine):
 def test_a_queue_nobody_used_can_be_paused_and_stays_unlisted(engine):
     pause(engine)
     assert engine.snapshot().counts == {}
-    assert engine.open_reader().queues() == []
+    assert engine.open_reader().queues() == {}
 
 
 def test_the_settings_of_the_batch_that_resumes_hold(engine):

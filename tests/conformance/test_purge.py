@@ -121,7 +121,7 @@ def test_an_empty_queue_can_be_forgotten(engine):
     assert engine.snapshot().counts == {}
     assert engine.snapshot().settings == {}
     assert engine.snapshot().rules("q").lease_ms != 5
-    assert engine.open_reader().queues() == []
+    assert engine.open_reader().queues() == {}
     send(engine)
     assert engine.snapshot().counts == {"q": QueueCounts(ready=1, bytes=1)}
 

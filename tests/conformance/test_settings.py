@@ -63,7 +63,7 @@ def test_queues_do_not_mix(engine):
 def test_setting_makes_no_queue(engine):
     configure(engine, **EVERYTHING)
     assert engine.snapshot().counts == {}
-    assert engine.open_reader().queues() == []
+    assert engine.open_reader().queues() == {}
 
 
 def test_they_are_in_force_for_the_rest_of_the_batch(engine):

@@ -15,8 +15,8 @@ from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     MessageInfo,
+    QueueCounts,
     Status,
-    StoredQueue,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
@@ -44,14 +44,13 @@ class MemoryReader:
     def __init__(self, committed: Callable[[], State]) -> None:
         self._committed = committed
 
-    def queues(self) -> list[StoredQueue]:
+    def queues(self) -> dict[str, QueueCounts]:
         state = self._committed()
-        return [state.info(queue) for queue in sorted(state.queues)]
+        return {queue: state.counts(queue) for queue in sorted(state.queues)}
 
-    def queue(self, queue: str) -> StoredQueue:
+    def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
         state = self._committed()
-        oldest = min((row.received_at for row in state.claimable(queue)), default=None)
-        return msgspec.structs.replace(state.info(queue), oldest_ready_at=oldest)
+        return state.counts(queue), min((row.received_at for row in state.claimable(queue)), default=None)
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None:
         for row in self._committed().of_queue(queue):

@@ -19,10 +19,8 @@ from forq_trio.model.messages import (
     MessageInfo,
     QueueCounts,
     Status,
-    StoredQueue,
 )
 from forq_trio.model.publishing import PublishedVersion, Staging
-from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
 from forq_trio.model.searches import MessageRow
@@ -265,20 +263,6 @@ class State:
             delayed=by_status[Status.DELAYED],
             held=by_status[Status.HELD],
             bytes=sum(row.bytes for row in rows),
-        )
-
-    def info(self, queue: str) -> StoredQueue:
-        """The queue without oldest_ready_at."""
-        counts = self.counts(queue)
-        return StoredQueue(
-            queue=queue,
-            is_dlq=is_dead_letter_queue(queue),
-            ready=counts.ready,
-            delayed=counts.delayed,
-            processing=counts.processing,
-            failed=counts.failed,
-            held=counts.held,
-            bytes=counts.bytes,
         )
 
 

@@ -15,11 +15,10 @@ from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import (
     STATUS_NAMES,
     MessageInfo,
-    StoredQueue,
+    QueueCounts,
 )
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
-from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.searches import (
     DeadLetterPage,
     ErrorGroup,
@@ -56,14 +55,14 @@ class SqliteReader:
     def __init__(self, path: str) -> None:
         self._connection = open_reader(path)
 
-    def queues(self) -> list[StoredQueue]:
-        return [_queue(name, None, *counts) for name, *counts in self._query("queues")]
+    def queues(self) -> dict[str, QueueCounts]:
+        return {queue: QueueCounts(*counts) for queue, *counts in self._query("queues")}
 
-    def queue(self, queue: str) -> StoredQueue:
+    def queue(self, queue: str) -> tuple[QueueCounts, int | None]:
         with self._snapshot():
-            counts = next(iter(self._query("queue", queue)), (0, 0, 0, 0, 0, 0))
-            oldest = self._query("oldest_ready", queue)[0][0] if counts[0] else None
-        return _queue(queue, oldest, *counts)
+            counts = self._counts(queue)
+            oldest = self._query("oldest_ready", queue)[0][0] if counts.ready else None
+        return counts, oldest
 
     def message(self, queue: str, message_id: str) -> MessageInfo | None:
         rows = self._query("message", queue, message_id)
@@ -74,8 +73,7 @@ class SqliteReader:
 
     def peek_shuffled(self, queue: str, limit: int) -> list[MessageInfo]:
         with self._snapshot():
-            rows = self._query("queue", queue)
-            drawn = draw(self._query, queue, rows[0][0] if rows else 0, limit)
+            drawn = draw(self._query, queue, self._counts(queue).ready, limit)
             messages = (_message(self._query("message_by_sequence", seq)[0]) for seq in drawn)
             return list(takewhile(PageBytes().take, messages))
 
@@ -200,8 +198,7 @@ class SqliteReader:
     def export_bounds(self, queue: str, count: int) -> ExportBounds:
         bounds: list[tuple[int, int]] = []
         with self._snapshot():
-            counts = next(iter(self._query("queue", queue)), (0, 0, 0, 0, 0, 0))
-            messages = sum(counts[:5])
+            messages = self._counts(queue).total
             newest = self._query("newest", queue)[0][0] or 0
             after = 0
             size = -(-messages // count)
@@ -252,6 +249,9 @@ class SqliteReader:
         finally:
             self._connection.execute(_SQL["end_reading"])
 
+    def _counts(self, queue: str) -> QueueCounts:
+        return next((QueueCounts(*row) for row in self._query("queue", queue)), QueueCounts())
+
     def _page(self, name: str, *bindings: Any) -> list[MessageInfo]:
         """The messages of a statement that one page has; the others are not read."""
         with closing(self._rows(name, *bindings)) as rows:
@@ -268,20 +268,6 @@ class SqliteReader:
             raise ReadDeadlineExceeded from None
         except apsw.Error as error:
             raise StorageUnavailable(str(error)) from error
-
-
-def _queue(
-    queue: str,
-    oldest_ready_at: int | None,
-    ready: int,
-    delayed: int,
-    processing: int,
-    failed: int,
-    held: int,
-    size: int,
-) -> StoredQueue:
-    is_dlq = is_dead_letter_queue(queue)
-    return StoredQueue(queue, is_dlq, ready, delayed, processing, failed, oldest_ready_at, held, size)
 
 
 def _message(row: Sequence[Any]) -> MessageInfo:

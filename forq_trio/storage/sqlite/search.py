@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 from forq_trio.model import limits
 from forq_trio.model.fingerprints import fingerprint_key
+from forq_trio.model.messages import QueueCounts
 from forq_trio.model.searches import MessageFilter
 from forq_trio.storage.sqlite.row import write_attributes
 
@@ -71,7 +72,7 @@ def end_of_page(matches: Sequence[int], limit: int, span: Span) -> int:
 def look_back(query: Query, queue: str, span: Span, end: int) -> Looked:
     """How far a search came that looked at the messages of its span above the sequence `end`."""
     ((searched, last),) = query("scanned", queue, span.before, end, span.scan_max)
-    total = sum(sum(counts[:5]) for counts in query("queue", queue))
+    total = sum(QueueCounts(*row).total for row in query("queue", queue))
     if last is None:
         return Looked(0, total, None, None)
     ((following,),) = query("next_scanned", queue, last, span.above)

@@ -96,7 +96,7 @@ def for_minutes(reader: SqliteReader) -> int:
 
 
 def ready(reader: SqliteReader) -> int:
-    return reader.queue("q").ready
+    return reader.queue("q")[0].ready
 
 
 async def test_a_read_returns_what_it_read(make_pool) -> None:

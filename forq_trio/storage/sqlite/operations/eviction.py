@@ -5,6 +5,7 @@ A send to a queue without bounds never gets here.
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import starmap
 
 from forq_trio.model import limits
 from forq_trio.model.errors import QueueFull
@@ -14,7 +15,7 @@ from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Deferred
 from forq_trio.storage.rules import Space, above, may_overflow, message_bytes
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete, remove
-from forq_trio.storage.sqlite.row import Row, rows_of
+from forq_trio.storage.sqlite.row import Row
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
 
@@ -124,7 +125,7 @@ def _in_eviction_order(tx: Transaction, queue: str, order: Order) -> Iterator[Ro
     while higher := tx.query("next_priority", queue, priority):
         ((priority,),) = higher
         with closing(tx.connection.execute(statement, (queue, priority))) as rows:
-            yield from rows_of(rows)
+            yield from starmap(Row, rows)
 
 
 def _evict(tx: Transaction, victims: Sequence[Row], overflow: Overflow) -> None:

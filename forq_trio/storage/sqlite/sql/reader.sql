@@ -1,5 +1,9 @@
 -- The statements of the read-only connections.
 
+-- columns: counts
+-- The members of `QueueCounts`, in their order.
+ready, processing, failed, delayed, held, bytes;
+
 -- columns: message_info
 -- The members of `MessageInfo`, in their order.
 id, queue, seq, status, content, attempts, priority, received_at, process_after, updated_at, expires_after,
@@ -16,11 +20,11 @@ ROLLBACK;
 
 -- name: queues
 -- All known queues by name.
-SELECT queue, ready, delayed, processing, failed, held, bytes FROM queue_counts ORDER BY queue;
+SELECT queue, $counts FROM queue_counts ORDER BY queue;
 
 -- name: queue
 -- One queue.
-SELECT ready, delayed, processing, failed, held, bytes FROM queue_counts WHERE queue = ?;
+SELECT $counts FROM queue_counts WHERE queue = ?;
 
 -- name: oldest_ready
 -- When the oldest ready message was received: the first and last of each priority, found by skipping along the index.
