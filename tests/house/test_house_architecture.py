@@ -1,0 +1,53 @@
+"""ARCHITECTURE.md is short, its walk names functions that exist, and docs/decisions.md has its headings."""
+
+import ast
+import re
+
+import pytest
+
+WORDS_MAX = 4_500
+
+
+@pytest.fixture(scope="module")
+def page(root) -> str:
+    return (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def section(page: str, heading: str) -> str:
+    return page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def defined_names(root) -> set[str]:
+    """The functions and classes of the package, and its methods as `Class.method`."""
+    names: set[str] = set()
+    for path in (root / "forq_trio").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                names |= {f"{node.name}.{each.name}" for each in node.body if hasattr(each, "name")}
+    return names
+
+
+def inherited(name: str, defined: set[str]) -> bool:
+    """True for a method of `Broker`, which has most of its own from its parts."""
+    return name.startswith("Broker.") and name.removeprefix("Broker.") in defined
+
+
+def test_it_is_short(page) -> None:
+    assert len(page.split()) <= WORDS_MAX
+
+
+def test_the_walk_of_a_message_names_what_exists(page, root) -> None:
+    named = set(re.findall(r"`([A-Za-z_]+(?:\.[a-z_]+)?)`", section(page, "One message, hop by hop")))
+    assert len(named) > 25
+    defined = defined_names(root)
+    assert {name for name in named - defined if not inherited(name, defined)} == set()
+
+
+def test_a_decision_at_length_has_one_in_short(page, root) -> None:
+    short = re.findall(r"^\*\*(.+?)\.\*\* ", section(page, "Decisions"), re.MULTILINE)
+    at_length = (root / "docs" / "decisions.md").read_text(encoding="utf-8")
+    long = re.findall(r"^### (.+)$", at_length, re.MULTILINE)
+    assert len(long) > 40
+    assert [heading for heading in short if heading in long] == long
