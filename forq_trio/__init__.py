@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import Overflow as Overflow
     from forq_trio.model.queue_settings import QueueRules as QueueRules
     from forq_trio.model.queue_settings import QueueSettings as QueueSettings
+    from forq_trio.model.queue_settings import Rate as Rate
+    from forq_trio.model.queue_settings import RatePer as RatePer
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
     from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
     from forq_trio.system import open_broker as open_broker
@@ -86,7 +88,7 @@ _NAMES = {
     "model.messages": "Delivery Failure MessageInfo MessageOptions NewMessage Produced",
     "model.publishing": "PublishedVersion Stage Staged",
     "model.queue_settings": (
-        "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings SettingsOptions"
+        "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings Rate RatePer SettingsOptions"
     ),
     "model.searches": "DeadLetterPage",
     "system": "open_broker",

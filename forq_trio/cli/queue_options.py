@@ -12,7 +12,7 @@ import click
 from forq_trio.cli.options import CommandT, duration_ms
 from forq_trio.client.types import BackOff, ExponentialBackOff
 from forq_trio.model import durations
-from forq_trio.model.queue_settings import SETTINGS, Kind, Setting
+from forq_trio.model.queue_settings import SETTINGS, Kind, Rate, RatePer, Setting
 
 _UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
 _NO_BOUND = "no limit"
@@ -82,6 +82,23 @@ def _word_text(word: str) -> str:
     return word.replace("_", "-")
 
 
+def rate(text: str) -> Rate:
+    """A count and a period, as 10/s, and /group where each group has it. For use as an option's type."""
+    found = re.fullmatch(r"([0-9]{1,12})/([^/]+)(/group)?", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a rate such as 10/s, 100/5m or 2/s/group")
+    period = found[2] if found[2][0].isdigit() else f"1{found[2]}"
+    return Rate(int(found[1]), duration_ms(period), RatePer.GROUP if found[3] else RatePer.QUEUE)
+
+
+def _rate_text(rate: Rate | None) -> str:
+    if rate is None:
+        return _NO_BOUND
+    return (
+        f"{rate.count}/{durations.as_option(rate.period_ms)}{'/group' if rate.per is RatePer.GROUP else ''}"
+    )
+
+
 class Form(NamedTuple):
     """How a kind of setting is typed and printed. hint: behind its meaning, what is typed."""
 
@@ -103,6 +120,7 @@ FORMS = {
         _back_off_text,
         " As 1s,5s,1m or initial=1s,factor=2,max=1h,jitter=0.2.",
     ),
+    Kind.RATE: Form(lambda setting: rate, "RATE", _rate_text, " As 10/s, 100/5m or 2/s/group."),
 }
 
 

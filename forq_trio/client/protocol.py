@@ -19,6 +19,7 @@ from forq_trio.client.types import (
     QueueConfiguration,
     QueueRules,
     QueueSettings,
+    Rate,
 )
 from forq_trio.model.checks import check_texts
 from forq_trio.model.consumers import check_consumer_name
@@ -74,16 +75,22 @@ class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
     """As an answer."""
 
 
+class _Rate(Rate, frozen=True, forbid_unknown_fields=False):
+    """As an answer."""
+
+
 class _Settings(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """As an answer."""
 
     back_off: tuple[int, ...] | _BackOff | None = None
+    rate: _Rate | None = None
 
 
 class _Rules(QueueRules, frozen=True, kw_only=True):
     """As an answer."""
 
     back_off: tuple[int, ...] | _BackOff
+    rate: _Rate | None
 
 
 class _Configuration(Struct):

@@ -31,6 +31,7 @@ class Kind(Enum):
     WORD = auto()
     QUEUE = auto()
     BACK_OFF = auto()
+    RATE = auto()
 
 
 class Section(StrEnum):
@@ -95,7 +96,7 @@ def _dead_letter_queue(queue: str, defaults: Defaults) -> str:
 def _declared(setting: Setting) -> Meta:
     """For the type of a setting. What a schema says of a number is enforced by `check_change`, which names the code."""
     extra = {"setting": setting}
-    if setting.kind is Kind.WORD or setting.kind is Kind.BACK_OFF:
+    if setting.kind in (Kind.WORD, Kind.BACK_OFF, Kind.RATE):
         return Meta(extra=extra)  # their types say what they are
     if not setting.high:
         return Meta(description=setting.meaning, extra=extra)
@@ -138,6 +139,26 @@ class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fie
 
 BackOff = tuple[int, ...] | ExponentialBackOff
 """Delays in ms by attempt, the last one for all later attempts; or a formula."""
+
+
+class RatePer(StrEnum):
+    """What a rate is for: all messages of the queue, or those of each group."""
+
+    QUEUE = "queue"
+    GROUP = "group"
+
+
+class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A bucket of `count` tokens, refilled evenly within `period_ms`; a delivery takes one.
+
+    Within any time t at most count + t x count / period_ms messages are delivered. per: one bucket for the queue, or
+    one for each group; messages without a group take none then.
+    """
+
+    count: Annotated[int, _from_to(1, limits.RATE_COUNT_MAX, "How many messages are delivered a period.")]
+    period_ms: Annotated[int, _from_to(1, limits.RATE_PERIOD_MS_MAX, "The period, in milliseconds.")]
+    per: RatePer = RatePer.QUEUE
+
 
 LeaseMs = Annotated[
     int,
@@ -318,11 +339,24 @@ InFlightMax = Annotated[
     int,
     _declared(
         Setting(
-            label="In flight, the queue",
+            label="In flight, at most",
             meaning="How many messages of the queue may be in process at once.",
             kind=Kind.COUNT,
             low=1,
             high=limits.IN_FLIGHT_MAX,
+            default=_none,
+            section=Section.DELIVERY,
+        )
+    ),
+]
+
+RateOrNone = Annotated[
+    Rate | UnsetType | None,
+    _declared(
+        Setting(
+            label="Rate",
+            meaning="How many messages are delivered in how much time, of the queue or of each group.",
+            kind=Kind.RATE,
             default=_none,
             section=Section.DELIVERY,
         )
@@ -348,6 +382,7 @@ class QueueSettings(
     order: Order | None = None
     group_in_flight_max: int | None = None
     in_flight_max: int | None = None
+    rate: Rate | None = None
     paused: bool = False
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
@@ -374,6 +409,7 @@ class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     order: InOrder | UnsetType | None = UNSET
     group_in_flight_max: GroupInFlightMax | UnsetType | None = UNSET
     in_flight_max: InFlightMax | UnsetType | None = UNSET
+    rate: RateOrNone = UNSET
 
 
 class SettingsOptions(TypedDict, total=False):
@@ -392,12 +428,13 @@ class SettingsOptions(TypedDict, total=False):
     order: Order | Literal["fifo", "lifo"] | None
     group_in_flight_max: int | None
     in_flight_max: int | None
+    rate: Rate | None
 
 
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
-    dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max, in_flight_max: None for no bound.
+    dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max, in_flight_max, rate: None for none.
     """
 
     lease_ms: int
@@ -413,7 +450,18 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     order: Order
     group_in_flight_max: int | None
     in_flight_max: int | None
+    rate: Rate | None
     paused: bool
+
+    @property
+    def queue_rate(self) -> Rate | None:
+        """The rate, if it is one of the whole queue."""
+        return self.rate if self.rate is not None and self.rate.per is RatePer.QUEUE else None
+
+    @property
+    def group_rate(self) -> Rate | None:
+        """The rate, if it is one of each group."""
+        return self.rate if self.rate is not None and self.rate.per is RatePer.GROUP else None
 
 
 def _setting_of(field: msgspec.inspect.Field) -> Setting:

@@ -36,6 +36,10 @@ def check_change(queue: str, change: SettingsChange) -> SettingsChange:
             _check(setting.json_name, value, setting.low, setting.high)
     if change.back_off is not UNSET and change.back_off is not None:
         _check_back_off(change.back_off)
+    rate = change.rate
+    if rate is not UNSET and rate is not None:
+        _check("rate", rate.count, 1, limits.RATE_COUNT_MAX, "count")
+        _check("rate", rate.period_ms, 1, limits.RATE_PERIOD_MS_MAX, "periodMs")
     target = change.dead_letter_queue
     if target is not UNSET and target:
         try:

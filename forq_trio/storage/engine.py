@@ -63,6 +63,13 @@ The rules of every engine; the conformance suite checks them on each:
 17. A message that fails is moved to its dead-letter queue, or deleted where it has none, in the batch in which it
    fails: after the commands, in the order in which they failed, as far as the allowance goes (rule 12). Those that are
    left are FAILED until a sweep takes them, for which `failed_queued` asks.
+18. A delivery takes a token from the bucket of its queue's `rate`, or from that of its group. A bucket begins with all
+   `count` tokens, and gets one after every period_ms / count until it has them all; nothing is rounded. Tokens that
+   were taken are stored in the batch of the delivery. A bucket that was filled by another rate counts as full. A claim,
+   and a lease of a consumer, gets no more messages than the bucket of the queue has tokens. Where it has none, and
+   somebody got nothing, the queue counts as woken once there is one. A claim sets a message whose group has no token to
+   HELD, as by rule 8; the group is freed once it has one, or in the next batch if it has tokens and is below its limit
+   then. When the rate was changed, the queue counts as woken and held messages become ready, as by rule 8.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set

@@ -1,5 +1,6 @@
 """The form of a queue's settings: what stands in its fields, and what was typed as a change. Plain functions."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from forq_trio.model.queue_settings import (
     Overflow,
     QueueRules,
     QueueSettings,
+    Rate,
+    RatePer,
     Section,
     Setting,
     SettingsChange,
@@ -41,8 +44,29 @@ def _size_text(number: int) -> str:
     return f"{number:,} B"
 
 
+def rate_words(rate: Rate) -> str:
+    """ "5 in 1 s, whole queue", which `_parse_rate` reads as this rate."""
+    return f"{format.whole(rate.count)} in {format.setting(rate.period_ms)}, {_PER[rate.per]}"
+
+
+_PER = {RatePer.QUEUE: "whole queue", RatePer.GROUP: "each group"}
+_RATE = re.compile(rf"(.{{1,30}}?)(?:/| in )\s*(.{{1,30}}?)(?:[,\s]+({'|'.join(_PER.values())}))?")
+
+
+def _parse_rate(text: str) -> Rate:
+    """A count and a period: "5 in 1 s", "10/s", "2 in 1 min, each group". Raises ValueError with a sentence."""
+    found = _RATE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("Type a number and a period, as 5 in 1 s, or 5 in 1 s, each group.")
+    count, period, per = found.groups()
+    period_ms = parse_duration(period if period[0].isdigit() else f"1 {period}")
+    return Rate(parse_count(count), period_ms, RatePer.GROUP if per == _PER[RatePer.GROUP] else RatePer.QUEUE)
+
+
 def _range_words(setting: Setting) -> str:
     """ "Up to 12 h", "1 to 1,000", "no bound" for what has none unless it is set."""
+    if setting.kind is Kind.RATE:
+        return "As 5 in 1 s, or 5 in 1 s, each group. Empty: no bound."
     if setting.default("", Defaults()) is None:
         return "Empty: no bound."
     show = _TYPED[setting.kind].show
@@ -61,6 +85,7 @@ _TYPED = {
     Kind.DURATION: Typed(parse_duration, format.setting),
     Kind.COUNT: Typed(parse_count, format.whole),
     Kind.BYTES: Typed(parse_size, _size_text),
+    Kind.RATE: Typed(_parse_rate, rate_words),
 }
 
 

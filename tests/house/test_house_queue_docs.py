@@ -51,7 +51,9 @@ def range_text(setting: Setting) -> str:
         return ", ".join(f"`{word}`" for word in setting.words)
     if setting.high:
         return f"{value_text(setting, setting.low)} to {value_text(setting, setting.high)}"
-    return {Kind.BACK_OFF: "see below", Kind.QUEUE: "a queue's name, no circles"}[setting.kind]
+    return {Kind.BACK_OFF: "see below", Kind.RATE: "see below", Kind.QUEUE: "a queue's name, no circles"}[
+        setting.kind
+    ]
 
 
 def row_of(setting: Setting) -> str:

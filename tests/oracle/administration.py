@@ -34,9 +34,10 @@ def configure(tx: Transaction, command: Configure) -> QueueSettings:
     named = new.dead_letter_queue
     if named and named != old.dead_letter_queue:
         tx.check_admitted(named)
-    if new.group_in_flight_max != old.group_in_flight_max and tx.state.of_queue(queue, Status.HELD):
+    changed = {name for name in QueueSettings.__struct_fields__ if getattr(new, name) != getattr(old, name)}
+    if changed & {"group_in_flight_max", "rate"} and tx.state.of_queue(queue, Status.HELD):
         tx.state.unhold_cursors[queue] = 0
-    if new.in_flight_max != old.in_flight_max:
+    if changed & {"in_flight_max", "rate"}:
         tx.woken.add(queue)
     return new
 

@@ -13,7 +13,8 @@ from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred, Receiver
 from forq_trio.storage.transitions import HELD_BACK
-from oracle.groups import must_be_held, note_round
+from oracle.groups import lacks_token, must_be_held, note_round
+from oracle.rates import note_limited, take_token, tokens, wake_queue
 from oracle.state import Row
 from oracle.transaction import Transaction
 
@@ -47,6 +48,8 @@ def serve(
         served += found
         if cut_short or (len(found) == limits.RECEIVERS_OFFERED_MAX and _open(tx, queue)):
             tx.state.wake.add(queue)
+        if len(found) == limits.RECEIVERS_OFFERED_MAX or not all(dealt):
+            wake_queue(tx, queue)
     return outcomes, served
 
 
@@ -60,6 +63,9 @@ def _open(tx: Transaction, queue: str) -> int:
     """How many of the ready messages the pause and the queue's own limit let go now."""
     rules_now = tx.rules(queue)
     ready = 0 if rules_now.paused else len(tx.state.claimable(queue))
+    rate = rules_now.queue_rate
+    if rate is not None:
+        ready = min(ready, tokens(tx, (queue, ""), rate))
     if rules_now.in_flight_max is None:
         return ready
     in_process = len(tx.state.of_queue(queue, Status.PROCESSING))
@@ -107,7 +113,7 @@ class QueueClaims:
             candidates = tx.state.claimable(self.queue)
             row = random.choice(candidates) if shuffle else candidates[0]
             away = self._exhausted(row, policy)
-            if away is None and not must_be_held(tx, row):
+            if away is None and not must_be_held(tx, row) and not lacks_token(tx, row):
                 handed = hand_out(row)
                 delivering.charge(1, row.bytes if bytes_of is None else bytes_of(handed))
                 handed_out.append(handed)
@@ -117,6 +123,7 @@ class QueueClaims:
             filtering.charge(1, row.bytes)
             if away is None:
                 tx.change(HELD_BACK, row, status=Status.HELD)
+                note_limited(tx, row)
             else:
                 self._remove(row, away)
         return handed_out
@@ -173,5 +180,6 @@ class QueueClaims:
             token=token,
         )
         note_round(tx, row)
+        take_token(tx, row)
         tx.measure(engine.WAIT, row.queue, rules.waited_ms(row.process_after, row.received_at, tx.now_ms))
         return claimed

@@ -32,6 +32,7 @@ from forq_trio.storage.consumers import Line, encode_lines
 from forq_trio.storage.engine import DEFERRED, Deferred
 from oracle.claim import QueueClaims
 from oracle.leases import Lease, Page, StoredConsumer
+from oracle.rates import wake_queue
 from oracle.settle import ack_row, release_row
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -133,6 +134,7 @@ def _next_page(tx: Transaction, command: LeaseMessages, filling: Lease) -> Page 
         bytes_of=lambda handed: len(handed[1]),
     )
     if not handed_out:
+        wake_queue(tx, command.queue)
         cut_short = claims.open and tx.allowances.used_up(Step.FILTER)
         return DEFERRED if cut_short else None
     return Page(token, tuple(seq for seq, _ in handed_out), b"".join(line for _, line in handed_out))

@@ -9,6 +9,7 @@ from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.storage import engine
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.transitions import PROMOTED
+from oracle.rates import settle_wakes
 from oracle.state import Row
 from oracle.transaction import Transaction
 
@@ -19,6 +20,7 @@ def settle(tx: Transaction) -> None:
     while not allowance.used_up and (due := _due(tx)[: allowance.messages]):
         for row in within(allowance, due):
             _settle_row(tx, row)
+    settle_wakes(tx)
 
 
 def _due(tx: Transaction, *statuses: Status) -> list[Row]:

@@ -24,6 +24,7 @@ from oracle import settle as memory_settle
 from oracle.claim import serve
 from oracle.events import trim
 from oracle.groups import unhold
+from oracle.rates import wake_limited
 from oracle.reader import MemoryReader
 from oracle.state import Committed, State
 from oracle.transaction import Transaction
@@ -118,6 +119,7 @@ class MemoryEngine:
         delivered, served = serve(tx, claims, batch.receivers)
         for index, deliveries in delivered.items():
             outcomes[index] = deliveries
+        wake_limited(tx)
         tx.state.freed |= dict.fromkeys(sorted(tx.freed))
         self._pending = tx.state
         return BatchResult(

@@ -13,6 +13,7 @@ from forq_trio.model.queue_settings import Order
 from forq_trio.storage import rules
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.transitions import UNHELD
+from oracle.rates import tokens
 from oracle.state import Row
 from oracle.transaction import Transaction
 
@@ -56,6 +57,12 @@ def must_be_held(tx: Transaction, row: Row) -> bool:
     return bool(row.group) and bound is not None and tx.state.in_process(row.queue, row.group or "") >= bound
 
 
+def lacks_token(tx: Transaction, row: Row) -> bool:
+    """True if the message's group has used up its rate."""
+    rate = tx.rules(row.queue).group_rate
+    return bool(row.group) and rate is not None and not tokens(tx, (row.queue, row.group or ""), rate)
+
+
 def is_queue_full(tx: Transaction, queue: str) -> bool:
     """True if as many messages of the queue are in process as may be at once."""
     bound = tx.rules(queue).in_flight_max
@@ -70,13 +77,18 @@ def unhold(tx: Transaction) -> None:
     tx.freed.clear()
     for queue, group in list(tx.state.freed)[: limits.DUE_BATCH_MAX]:
         del tx.state.freed[queue, group]
-        bound = tx.rules(queue).group_in_flight_max
-        if bound is None or not tx.state.of_queue(queue, Status.HELD):
+        bound, rate = tx.rules(queue).group_in_flight_max, tx.rules(queue).group_rate
+        if (bound is None and rate is None) or not tx.state.of_queue(queue, Status.HELD):
             continue
         held = [row for row in tx.state.in_claim_order(queue, Status.HELD) if row.group == group]
-        free = held[: max(bound - tx.state.in_process(queue, group), 0)]
-        if allowance.used_up or len(_make_ready(tx, free, allowance)) < len(free):
+        if bound is not None:
+            held = held[: max(bound - tx.state.in_process(queue, group), 0)]
+        if rate is not None:
+            held = held[: tokens(tx, (queue, group), rate)]
+        if allowance.used_up or len(_make_ready(tx, held, allowance)) < len(held):
             tx.state.freed[queue, group] = None
+        elif rate is not None and not held:
+            tx.limited.add((queue, group))
     allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
     for queue, reached in sorted(tx.state.unhold_cursors.items()):
         if allowance.used_up:

@@ -5,6 +5,7 @@ Every query reads all rows, on purpose: there is no index that could be wrong.
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import NamedTuple, Self
 
 import msgspec
@@ -30,6 +31,13 @@ from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from oracle.leases import StoredConsumer
 from oracle.stages import StoredStage, staging_of
+
+
+class Bucket(NamedTuple):
+    """rate: the count and period by which it is filled; full_at: when it has all its tokens again (epoch ms)."""
+
+    rate: tuple[int, int]
+    full_at: Fraction
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -181,6 +189,8 @@ class State:
     rounds: dict[tuple[str, int], int] = field(default_factory=dict)
     unhold_cursors: dict[str, int] = field(default_factory=dict)
     freed: dict[tuple[str, str], None] = field(default_factory=dict)
+    buckets: dict[tuple[str, str], Bucket] = field(default_factory=dict)
+    wakes: dict[tuple[str, str], int] = field(default_factory=dict)
     claim_first: str = ""
     wake: set[str] = field(default_factory=set)
     history: dict[int, FinishedMessage] = field(default_factory=dict)

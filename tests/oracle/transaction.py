@@ -31,7 +31,8 @@ class Transaction:
 
     newest_before, last_event_before: the last sequence, and the last event, before this batch. failed: messages that
     failed in it, by sequence; failed_queued: some of them are left. freed: groups that may be below their limit again.
-    allowances: what the steps of the batch may still do; a failed command's charges stay.
+    allowances: what the steps of the batch may still do; a failed command's charges stay. limited: groups whose
+    messages may be held for want of a token.
     """
 
     state: State
@@ -45,6 +46,7 @@ class Transaction:
     counted: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     freed: set[tuple[str, str]] = field(default_factory=set)
     allowances: Allowances = field(default_factory=Allowances)
+    limited: set[tuple[str, str]] = field(default_factory=set)
 
     def savepoint(self) -> "Transaction":
         """A copy of the transaction, to go on with if a command fails."""
@@ -61,6 +63,7 @@ class Transaction:
             self.counted.copy(),
             self.freed.copy(),
             self.allowances,
+            self.limited.copy(),
         )
 
     def events(self) -> list[Event]:
@@ -70,7 +73,7 @@ class Transaction:
     def next_due_ms(self, *, moves_staged: bool) -> int | None:
         if self.state.unhold_cursors or self.state.freed or self.freed or self.state.wake:
             return self.now_ms
-        due = [row.due_at for row in self.state.rows.values()]
+        due = [row.due_at for row in self.state.rows.values()] + [*self.state.wakes.values()]
         if any(stage.turn is not None for stage in self.state.stages.values()):
             due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
         return min([at for at in due if at is not None], default=None)
@@ -132,7 +135,8 @@ class Transaction:
         ends_lease = old.status is Status.PROCESSING and (moved or target is not Status.PROCESSING)
         if ends_lease and self.rules(old.queue).in_flight_max is not None:
             self.woken.add(old.queue)
-        has_limit = self.rules(old.queue).group_in_flight_max is not None
+        rules_now = self.rules(old.queue)
+        has_limit = rules_now.group_in_flight_max is not None or rules_now.group_rate is not None
         if old.group and has_limit and frees_group(int(old.status), target, moved=moved):
             self.freed.add((old.queue, old.group))
 

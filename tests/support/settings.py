@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow
+from forq_trio.model.queue_settings import ExponentialBackOff, Order, Overflow, Rate, RatePer
 
 
 class Example(NamedTuple):
@@ -37,5 +37,11 @@ EXAMPLES = {
     "order": Example(Order.LIFO, "lifo", "fifo", (None, None, *Order)),
     "group_in_flight_max": Example(8, "8", "no limit", (None, 1, 1, 2)),
     "in_flight_max": Example(20, "20", "no limit", (None, 1, 2, 5)),
+    "rate": Example(
+        Rate(count=10, period_ms=1_000, per=RatePer.GROUP),
+        "10/1s/group",
+        "no limit",
+        (None, Rate(1, 3), Rate(2, 7), Rate(1, 5, RatePer.GROUP), Rate(3, 1_000, RatePer.GROUP)),
+    ),
 }
 EVERYTHING: dict[str, Any] = {name: example.value for name, example in EXAMPLES.items()}

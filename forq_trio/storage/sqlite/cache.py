@@ -54,6 +54,7 @@ class Cache:
         self.grouped: set[str] = set()
         self.unhold_cursors: dict[str, int] = {}
         self.wake_next: set[str] = set()
+        self.has_buckets = False
         self.claim_first = ""
         self.freed: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}

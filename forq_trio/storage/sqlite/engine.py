@@ -91,7 +91,7 @@ from forq_trio.storage.sqlite.operations import (
     tokens,
 )
 from forq_trio.storage.sqlite.operations.claim import Receivers, claim, queues_to_claim
-from forq_trio.storage.sqlite.operations.group_limit import unhold
+from forq_trio.storage.sqlite.operations.group_limit import unhold, wake_limited
 from forq_trio.storage.sqlite.reader import SqliteReader
 from forq_trio.storage.sqlite.transaction import SQL, Transaction
 
@@ -302,6 +302,8 @@ class SqliteEngine:
             deliveries, served = deal(tx, [batch.commands[index] for index in claims], batch.receivers)  # type: ignore[misc]
             for index, outcome in zip(claims, deliveries, strict=True):
                 outcomes[index] = outcome
+        if tx.limited:
+            wake_limited(tx)
         tx.save()
         tx.next_due_ms = self._find_next_due(tx, batch)
         assert tx.changed <= limits.COMMIT_CHANGES_MAX, tx.changed

@@ -74,7 +74,9 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
             cache.freed |= dict.fromkeys((queue, group_id) for (group_id,) in groups)
     cache.logs["events"] = _event_log(connection, cache.logs["events"])
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
-    cache.next_due_ms = connection.execute(SQL["next_due"], (1,)).get
+    cache.has_buckets = bool(connection.execute(SQL["has_buckets"]).get)
+    due = [connection.execute(SQL["next_due"], (1,)).get, connection.execute(SQL["next_wake"]).get]
+    cache.next_due_ms = min([at for at in due if at is not None], default=None)
     return cache
 
 

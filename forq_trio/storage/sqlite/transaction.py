@@ -35,7 +35,7 @@ from forq_trio.storage.sqlite.row import Row, write_settings
 from forq_trio.storage.sqlite.statements import load
 from forq_trio.storage.transitions import TRANSITIONS, frees_group
 
-SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers")
+SQL = load("engine") | load("shuffle") | load("publishing") | load("logs") | load("consumers") | load("rates")
 
 _COUNTED = frozenset(EVENT_KINDS)
 _READY = int(Status.READY)
@@ -51,7 +51,8 @@ class Transaction(Isolation, Counts):
     due_settled: due messages were settled, so the next due time has to be read from the index. next_due_ms: that time,
     once the batch has run. failed: messages that failed, by sequence; failed_queued: some of them are left for a sweep.
     inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
-    wake_next: queues that the next batch counts as woken. allowances: what its steps may still do. changed: how many
+    wake_next: queues that the next batch counts as woken. has_buckets: tokens were taken, now or before. limited:
+    groups whose messages may be held for want of a token. allowances: what its steps may still do. changed: how many
     changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's rule 12);
     claim_first_next: in the next batch, "" for the first one by name. rounds: those that grouped queues reached.
     last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
@@ -76,6 +77,8 @@ class Transaction(Isolation, Counts):
         self.last_seq = cache.last_seq
         self.woken: set[str] = set(cache.wake_next)
         self.wake_next: set[str] = set()
+        self.has_buckets = cache.has_buckets
+        self.limited: set[Group] = set()
         self.due_ms: int | None = None
         self.due_settled = False
         self.next_due_ms: int | None = None
@@ -154,24 +157,6 @@ class Transaction(Isolation, Counts):
     def rules(self, queue: str) -> QueueRules:
         """The rules of a queue, as of the last command."""
         return (self._rules.get(queue) if self._rules else None) or self._cache.rules(queue)
-
-    def claimable(self, queue: str) -> int:
-        """How many messages of a queue could be handed out now, if the limits of their groups let them."""
-        ready = self.ready(queue)
-        if ready <= 0:
-            return 0
-        rules = self.rules(queue)
-        if rules.paused:
-            return 0
-        return (
-            ready
-            if rules.in_flight_max is None
-            else min(ready, self.in_flight_left(queue, rules.in_flight_max))
-        )
-
-    def in_flight_left(self, queue: str, in_flight_max: int) -> int:
-        """How many more messages of a queue may be processing at once."""
-        return max(0, in_flight_max - self.counted(queue).processing)
 
     def admit_settings(self, queue: str) -> Overloaded | None:
         """Overloaded if too many queues have settings for one more."""
@@ -319,7 +304,7 @@ class Transaction(Isolation, Counts):
         rules = self.rules(queue)
         if rules.in_flight_max is not None and source == _PROCESSING:
             self.woken.add(queue)
-        if rules.group_in_flight_max is not None:
+        if rules.group_in_flight_max is not None or rules.group_rate is not None:
             self.freed.update((queue, message.group_id) for message in messages if message.group_id)
 
     # What follows
@@ -391,6 +376,7 @@ class Transaction(Isolation, Counts):
             else:
                 cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
+        cache.has_buckets = self.has_buckets
         cache.claim_first = self.claim_first_next
         for group in self._groups_taken:
             del cache.freed[group]

@@ -26,6 +26,7 @@ LOGS = load("logs") | load("log_reader")
 CONSUMERS = load("consumers")
 PUBLISHING = load("publishing")
 EXPORT = load("export")
+RATES = load("rates")
 WITHOUT_PLAN = {
     "begin",
     "commit",
@@ -71,6 +72,13 @@ EXPECTED = {
     "find_dedup": "SEARCH dedup USING PRIMARY KEY (queue=? AND dedup_id=?)",
     "save_dedup": "",
     "expire_dedup": "dedup USING COVERING INDEX dedup_expires (expires_at<?)",
+    "find_bucket": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
+    "save_bucket": "",
+    "save_wake": "SEARCH rate_buckets USING PRIMARY KEY (queue=? AND group_id=?)",
+    "take_wakes": "rate_buckets USING COVERING INDEX rate_buckets_wake (wake_at<?)",
+    "next_wake": "rate_buckets USING COVERING INDEX rate_buckets_wake",
+    "expire_buckets": "rate_buckets USING INDEX rate_buckets_full (full_ms<?)",
+    "has_buckets": "SCAN rate_buckets",
     "select_ready": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "select_ready_but": "SEARCH messages USING INDEX messages_claim (queue=?)",
     "lease": "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
@@ -233,6 +241,7 @@ FIRST_ROWS = {
     "drop_consumer_numbers": "SCAN consumer_numbers",
     "oldest_finished": "SCAN history",
     "load_history": "SCAN history USING COVERING INDEX history_queue",
+    "has_buckets": "SCAN rate_buckets USING COVERING INDEX rate_buckets_full",
 }
 """Statements that read the first rows of a table or index, as many as their LIMIT says."""
 
@@ -281,7 +290,7 @@ def plan(connection: apsw.Connection, statement: str) -> list[str]:
     return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
 
 
-FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT)
+FILES = (ENGINE, READER, SHUFFLE, LOGS, CONSUMERS, PUBLISHING, EXPORT, RATES)
 ALL = {name: sql for statements in FILES for name, sql in statements.items()}
 STATEMENTS = [(name, sql) for name, sql in ALL.items() if name not in WITHOUT_PLAN]
 

@@ -26,6 +26,7 @@ from forq_trio.storage.sqlite.operations.claim_filter import (
     select_ready,
 )
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
+from forq_trio.storage.sqlite.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.sqlite.row import ReadyRow, read_attributes
 from forq_trio.storage.sqlite.transaction import Transaction
 
@@ -50,8 +51,9 @@ def claim(
         own.setdefault(command.queue, []).append(index)
     used_up = tx.allowances.used_up
     for queue in queues_to_claim(tx, claims, receivers):
-        ready = tx.claimable(queue)
+        ready = claimable(tx, queue)
         if not ready:
+            wake_queue(tx, queue)
             continue
         if not tx.claim_first_next and any(map(used_up, _CLAIM_STEPS)):
             tx.claim_first_next = queue
@@ -65,12 +67,15 @@ def claim(
             if deliveries
         ]
         served += found
-        left = tx.claimable(queue) > 0
+        left = claimable(tx, queue) > 0
         cut_short = left and any(map(used_up, _CLAIM_STEPS))
-        if cut_short or (left and len(found) == limits.RECEIVERS_OFFERED_MAX):
+        is_full_round = len(found) == limits.RECEIVERS_OFFERED_MAX
+        if cut_short or (left and is_full_round):
             tx.wake_next.add(queue)
         for index, deliveries in zip(mine, shares[len(waiting) :], strict=True):
             outcomes[index] = deliveries or (DEFERRED if cut_short else ())
+        if not all(shares) or len(waiting) < len(receivers.get(queue, ())) or is_full_round:
+            wake_queue(tx, queue)
     return outcomes, served
 
 
@@ -85,7 +90,7 @@ def queues_to_claim(tx: Transaction, claims: Sequence[Claim], receivers: Receive
 def _claim_queue(tx: Transaction, queue: str, claims: Sequence[Claim], ready: int) -> list[Deliveries]:
     """Lease messages of one queue to these claims, in their order."""
     rules = tx.rules(queue)
-    limit = GroupLimit(tx, queue, rules.group_in_flight_max)
+    limit = GroupLimit(tx, queue)
     sizes = share(ready, [command.max_messages for command in claims])
     results: list[Deliveries] = []
     start = 0
@@ -108,7 +113,7 @@ def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_m
     delivering = tx.allowances.of(Step.DELIVER)
     if count == 0 or delivering.used_up:
         return []
-    if terms.takes_anything and limit.in_flight_max is None and not tx.isolated:
+    if terms.takes_anything and limit.admits_all and not tx.isolated:
         rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(limit.queue).max_attempts:
             delivering.charge(len(rows), sum(map(bytes_of, rows)))
@@ -188,4 +193,5 @@ def _deliver(tx: Transaction, queue: str, rows: Sequence[ReadyRow], lease_ms: in
         deliveries.append(delivery)
     tx.run("lease", leases)
     tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
+    spend(tx, queue, rows)
     return deliveries

@@ -31,6 +31,7 @@ from forq_trio.storage.sqlite.operations.claim_filter import (
 )
 from forq_trio.storage.sqlite.operations.due import end_leases
 from forq_trio.storage.sqlite.operations.group_limit import GroupLimit
+from forq_trio.storage.sqlite.operations.rate_limit import claimable, spend, wake_queue
 from forq_trio.storage.sqlite.operations.settle import remove_acked
 from forq_trio.storage.sqlite.row import (
     ATTEMPTS,
@@ -107,12 +108,14 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
             raise LeasesFull
     rows, body = _NOTHING
     token = rules.page_token()
-    claimable = tx.claimable(queue)
-    if claimable and not is_full:
-        rows, body = _take(tx, queue, min(claimable, command.max_messages - filling.messages), token)
+    most = 0 if is_full else min(claimable(tx, queue), command.max_messages - filling.messages)
+    if most:
+        rows, body = _take(tx, queue, most, token)
         cut_short = any(map(tx.allowances.used_up, (Step.FILTER, Step.SET_ASIDE)))
-        if not rows and cut_short and tx.claimable(queue):
+        if not rows and cut_short and claimable(tx, queue):
             return DEFERRED
+    elif not is_full:
+        wake_queue(tx, queue)
     if rows:
         sequences = str([row[SEQ] for row in rows])
         tx.query("insert_page", queue, command.name, filling.number, filling.pages, token, sequences, body)
@@ -122,11 +125,11 @@ def _lease_page(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
 def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[Sequence[ReadyRow], bytes]:
     """Lease up to so many ready messages in claim order, as the allowance of a step lets; the rows, and their lines."""
     leasing = tx.allowances.of(Step.LEASE)
-    limit = GroupLimit(tx, queue, tx.rules(queue).group_in_flight_max)
+    limit = GroupLimit(tx, queue)
     count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
     if count <= 0:
         return _NOTHING
-    if limit.in_flight_max is None and not tx.isolated:
+    if limit.admits_all and not tx.isolated:
         rows = select_ready(tx, queue, count, leasing.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(queue).max_attempts:
             body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)
@@ -156,6 +159,7 @@ def _mark_leased(tx: Transaction, queue: str, rows: Sequence[ReadyRow], token: i
             tx.reach_round(queue, row[PRIORITY], row[POSITION])
     tx.query("lease_page", now_ms, lease_until, token, str([row[SEQ] for row in rows]))
     tx.transition(CONSUMED, queue, _READY, _PROCESSING, rows, due_ms=lease_until)
+    spend(tx, queue, rows)
 
 
 def _lines(tx: Transaction, limit: GroupLimit, rows: Sequence[ReadyRow]) -> list[Leased]:

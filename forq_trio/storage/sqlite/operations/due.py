@@ -16,6 +16,7 @@ from forq_trio.storage.engine import STALE_RECOVERED
 from forq_trio.storage.rules import after_lease_end
 from forq_trio.storage.sqlite.operations.dead_letters import dead_letter_or_delete
 from forq_trio.storage.sqlite.operations.isolation import settle_each
+from forq_trio.storage.sqlite.operations.rate_limit import next_wake, settle_wakes
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import PROMOTED
@@ -26,6 +27,7 @@ def settle_due(tx: Transaction) -> None:
     allowance = tx.allowances.of(Step.DUE)
     while not allowance.used_up and (due := _select_due(tx, allowance.messages)):
         settle_each(tx, within(allowance, due), _settle)
+    settle_wakes(tx)
     tx.due_settled = True
 
 
@@ -35,7 +37,7 @@ def _select_due(tx: Transaction, limit: int) -> list[Row]:
 
 def next_due(tx: Transaction) -> int | None:
     """The next due time, or when a message that is set aside is tried again; the earlier one, None for neither."""
-    times = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", limit=1)]
+    times = [at for (at,) in tx.query_but_set_aside("next_due", "next_due_but", limit=1)] + next_wake(tx)
     if tx.sequences_set_aside():
         times.append(tx.next_retry_ms())
     return min(times, default=None)
@@ -100,8 +102,9 @@ def _sweep(tx: Transaction, kind: SweepKind) -> Removed:
     settled = settle_each(tx, swept, settle)
     more = (len(found) == bound or len(swept) < len(found)) and not tx.retry_later
     if kind is SweepKind.EXPIRED:
-        tx.query("expire_dedup", tx.now_ms, bound)
-        more = more or tx.connection.changes() == bound
+        for statement in ("expire_dedup", "expire_buckets"):
+            tx.query(statement, tx.now_ms, bound)
+            more = more or tx.connection.changes() == bound
     return Removed(settled, more)
 
 

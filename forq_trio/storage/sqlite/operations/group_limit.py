@@ -1,16 +1,18 @@
-"""A queue's limit on how many messages of one group are in process (storage/engine.py's rule 8).
+"""A queue's limits on the messages of one group: how many are in process, and its rate (storage/engine.py's rule 8).
 
-A claim that meets a message above the limit sets it to held: the message leaves the claim index, so that no later claim
-meets it again. It becomes ready again (`unhold`) when another one of its group is settled, or when the limit is
-changed.
+A claim that meets a message above a limit sets it to held: the message leaves the claim index, so that no later claim
+meets it again. It becomes ready again (`unhold`) when another one of its group is settled, when its group has a token,
+or when a limit is changed.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from forq_trio.model import limits
 from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.sqlite.cache import Group
+from forq_trio.storage.sqlite.operations.rate_limit import next_token_ms, tokens, wake
 from forq_trio.storage.sqlite.row import GROUP_ID, SEQ, ReadyRow
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
@@ -24,23 +26,40 @@ class Held(NamedTuple):
 
 
 class GroupLimit:
-    """The group limit of one queue while a batch serves its claims. in_flight_max: None where there is none."""
+    """What a queue lets go of each group while a batch serves its claims: those in process, and those of its rate.
 
-    def __init__(self, tx: Transaction, queue: str, in_flight_max: int | None) -> None:
+    in_flight_max, rate: None where there is none.
+    """
+
+    def __init__(self, tx: Transaction, queue: str) -> None:
+        rules = tx.rules(queue)
         self.queue = queue
-        self.in_flight_max = in_flight_max
+        self.in_flight_max = rules.group_in_flight_max
+        self.rate = rules.group_rate
         self._tx = tx
-        self._in_process: dict[str, int] = {}
+        self._left: dict[str, int] = {}
+
+    @property
+    def admits_all(self) -> bool:
+        """True if groups are not limited."""
+        return self.in_flight_max is None and self.rate is None
 
     def admits(self, group_id: str | None) -> bool:
-        """True if one more message of this group may be processing; it is counted then."""
-        if self.in_flight_max is None or not group_id:
+        """True if one more message of this group may be handed out; it is counted then."""
+        if self.admits_all or not group_id:
             return True
-        count = self._in_process.get(group_id)
-        if count is None:
-            count = count_in_process(self._tx, (self.queue, group_id), self.in_flight_max)
-        self._in_process[group_id] = min(count + 1, self.in_flight_max)
-        return count < self.in_flight_max
+        left = self._left.get(group_id)
+        if left is None:
+            left = self.left(group_id, limits.RATE_COUNT_MAX)
+        self._left[group_id] = max(0, left - 1)
+        return left > 0
+
+    def left(self, group_id: str, most: int) -> int:
+        """How many messages of a group may be handed out now, if it is not more than `most`."""
+        group = self.queue, group_id
+        if self.in_flight_max is not None:
+            most = min(most, self.in_flight_max - count_in_process(self._tx, group, self.in_flight_max))
+        return most if self.rate is None else min(most, tokens(self._tx, group, self.rate))
 
     def set_aside(self, row: ReadyRow, error: Exception) -> None:
         """Leave a message alone that was admitted and cannot be handed out; its group may have another one instead."""
@@ -56,6 +75,12 @@ class GroupLimit:
         tx = self._tx
         tx.run("hold", [(tx.now_ms, row[SEQ]) for row in rows])
         tx.transition(HELD_BACK, self.queue, Status.READY, Status.HELD, rows)
+        self.note_limited(*(row[GROUP_ID] for row in rows))
+
+    def note_limited(self, *group_ids: str | None) -> None:
+        """Messages of these groups may be held for want of a token."""
+        if self.rate is not None:
+            self._tx.limited.update((self.queue, group_id) for group_id in group_ids if group_id)
 
 
 def count_in_process(tx: Transaction, group: Group, bound: int) -> int:
@@ -68,14 +93,16 @@ def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
     """Make held messages ready: of these groups, as the limit allows; and of queues whose limit was changed."""
     allowance = tx.allowances.of(Step.UNHOLD_GROUP)
     for group in groups:
-        queue = group[0]
-        limit = tx.rules(queue).group_in_flight_max
-        if limit is None or tx.counted(queue).held == 0:
+        queue, group_id = group
+        limit = GroupLimit(tx, queue)
+        if limit.admits_all or tx.counted(queue).held == 0:
             continue
-        free = 0 if allowance.used_up else limit - count_in_process(tx, group, limit)
+        free = 0 if allowance.used_up else limit.left(group_id, allowance.messages + 1)
         held = _held(tx, "select_held_of_group", *group, max(free, 0))
         if allowance.used_up or len(_make_ready(tx, queue, held, allowance)) < len(held):
             tx.put_back(group)
+        elif free <= 0:
+            limit.note_limited(group_id)
     allowance = tx.allowances.of(Step.UNHOLD_QUEUE)
     for queue in tx.queues_unholding():
         if allowance.used_up:
@@ -83,6 +110,23 @@ def unhold(tx: Transaction, groups: Sequence[Group]) -> None:
         held = _held(tx, "select_held", queue, tx.unhold_cursor(queue), allowance.messages + 1)
         ready = _make_ready(tx, queue, held, allowance)
         tx.move_unhold_cursor(queue, ready[-1].seq if len(ready) < len(held) else None)
+
+
+def wake_limited(tx: Transaction) -> None:
+    """At the end of a batch: groups with held messages are freed when they have a token, at once if they have one."""
+    for group in tx.limited:
+        queue, group_id = group
+        limit = GroupLimit(tx, queue)
+        if (
+            limit.rate is None
+            or not tx.counted(queue).held
+            or not _held(tx, "select_held_of_group", *group, 1)
+        ):
+            continue
+        if not tokens(tx, group, limit.rate):
+            wake(tx, group, next_token_ms(tx, group, limit.rate))
+        elif limit.left(group_id, 1):
+            wake(tx, group, tx.now_ms)
 
 
 def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:

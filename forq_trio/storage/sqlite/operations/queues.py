@@ -29,9 +29,9 @@ def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSe
     refusal = _find_circle(tx, queue, new) or _admit(tx, queue, old, new)
     if refusal is not None:
         return refusal
-    if new.group_in_flight_max != old.group_in_flight_max and tx.counted(queue).held:
+    if (new.group_in_flight_max, new.rate) != (old.group_in_flight_max, old.rate) and tx.counted(queue).held:
         tx.move_unhold_cursor(queue, 0)
-    if new.in_flight_max != old.in_flight_max:
+    if (new.in_flight_max, new.rate) != (old.in_flight_max, old.rate):
         tx.woken.add(queue)
     tx.set(queue, new)
     return new

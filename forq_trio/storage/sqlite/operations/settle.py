@@ -24,6 +24,7 @@ from forq_trio.storage.rules import Returned, after_lease_end, after_nack, after
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.dead_letters import remove
 from forq_trio.storage.sqlite.operations.group_limit import count_in_process
+from forq_trio.storage.sqlite.operations.rate_limit import in_flight_left
 from forq_trio.storage.sqlite.row import Row, rows_of
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
@@ -221,7 +222,7 @@ def extend(tx: Transaction, commands: Sequence[Extend]) -> list[tuple[int | None
 
     def is_full(found: Row) -> bool:
         rules = tx.rules(found.queue)
-        if rules.in_flight_max is not None and not tx.in_flight_left(found.queue, rules.in_flight_max):
+        if rules.in_flight_max is not None and not in_flight_left(tx, found.queue, rules.in_flight_max):
             return True
         limit = rules.group_in_flight_max
         if limit is None or not found.group_id:
