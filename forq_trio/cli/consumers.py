@@ -1,13 +1,13 @@
 """`forq consumers …`: the consumers of pipelines, and what they have leased."""
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
 import click
 
+from forq_trio.cli.confirm import confirm
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, members, print_json
@@ -123,8 +123,6 @@ def delete(queue: str, name: str, yes: bool, url: str) -> int:
 
 def _confirm(consumer: "ConsumerInfo", what: str) -> None:
     """Return if somebody says yes; raises Failure or UsageError."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal to ask on, this needs --yes")
     messages = count_of(consumer.open_messages, "message")
-    if not click.confirm(f"{what} {messages} of {consumer.name}?", err=True):
-        raise Failure("nothing was changed")
+    question = f"{what} {messages} of {consumer.name}?"
+    confirm(lambda: question, doing="this", otherwise="nothing was changed")

@@ -1,15 +1,14 @@
 """`forq dead delete`: removing dead letters for good, those with given ids or all that match."""
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_options
 from forq_trio.cli.dead_redrives import RATE, report_task, run_task
-from forq_trio.cli.exits import Failure
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of
@@ -52,7 +51,8 @@ def delete(
     if message_ids and (dry_run or rate_per_second is not None):
         raise click.UsageError("--rate and --dry-run are for --all and for those that match")
     if not (yes or dry_run):
-        _confirm("all messages that match" if by_filter else count_of(len(message_ids), "message"))
+        which = "all messages that match" if by_filter else count_of(len(message_ids), "message")
+        confirm_deletion(lambda: which, doing="deleting")
     with connect(url) as client:
         if not by_filter:
             return _delete_named(client, queue, message_ids, as_json)
@@ -69,11 +69,3 @@ def _delete_named(client: "ForqClient", queue: str, message_ids: tuple[str, ...]
         for result in client.delete_dead_letters(queue, message_ids[start : start + MOVE_BATCH_MAX])
     ]
     return report_results(results, "removed", as_json)
-
-
-def _confirm(which: str) -> None:
-    """Return if somebody says yes; raises Failure or UsageError."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal to ask on, deleting needs --yes")
-    if not click.confirm(f"Permanently delete {which}? This cannot be undone.", err=True):
-        raise Failure("nothing was removed")

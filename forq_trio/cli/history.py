@@ -10,9 +10,10 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
+from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_filter import filter_of, filter_options
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
@@ -174,7 +175,7 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
     Asks first. Without a terminal there is nobody to ask, so it takes --yes.
     """
     if not yes:
-        _confirm(queue)
+        confirm_deletion(lambda: f"the history of {queue}")
     with connect(url) as client:
         purged = client.purge_history(queue)
     if as_json:
@@ -182,11 +183,3 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
     else:
         click.echo(f"{count_of(purged, 'message')} of {queue} removed from the history")
     return Exit.OK
-
-
-def _confirm(queue: str) -> None:
-    """Return if somebody says yes; raises Failure or UsageError."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal to ask on, purging needs --yes")
-    if not click.confirm(f"Permanently delete the history of {queue}? This cannot be undone.", err=True):
-        raise Failure("nothing was removed")

@@ -1,12 +1,12 @@
 """`forq queue …`: the settings of one queue, and commands on it as a whole."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
-from forq_trio.cli.exits import Exit, Failure
+from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import count_of, members, print_json
@@ -135,22 +135,13 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
     """
     with connect(url) as client:
         if not yes:
-            _confirm_purge(client, queue)
+            confirm_deletion(lambda: f"{count_of(client.queue_stats(queue).total, 'message')} of {queue}")
         purged = client.purge(queue)
     if as_json:
         print_json({"queue": queue, "purged": purged})
     else:
         click.echo(f"{count_of(purged, 'message')} of {queue} removed")
     return Exit.OK
-
-
-def _confirm_purge(client: "ForqClient", queue: str) -> None:
-    """Return if somebody says yes; raises Failure or UsageError."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("without a terminal to ask on, purging needs --yes")
-    messages = count_of(client.queue_stats(queue).total, "message")
-    if not click.confirm(f"Permanently delete {messages} of {queue}? This cannot be undone.", err=True):
-        raise Failure("nothing was removed")
 
 
 @queue.command(short_help="Forget an empty queue.")
