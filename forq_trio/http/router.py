@@ -18,10 +18,10 @@ import msgspec
 from forq_trio.http.errors import MethodNotAllowed, PathNotFound, UnknownEncoding, UnknownParameter
 from forq_trio.http.message import Request, Response
 from forq_trio.model.access import CALLER, Scope
-from forq_trio.model.forq_error import AnyReason
 from forq_trio.model.holders import HOLDER
+from forq_trio.wire.endpoints.endpoint import Operation
 
-Endpoint = Callable[..., Awaitable[Response]]
+Respond = Callable[..., Awaitable[Response]]
 ErrorMapping = Callable[[Exception, Request], Response]
 """Turns an error of an endpoint, a gate or the router into the dialect's answer; raises one it does not know."""
 
@@ -37,51 +37,6 @@ class Gate(Protocol):
     def __call__(self, request: Request) -> None: ...
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """A successful answer, for the documentation. body: the type of its JSON; None for an empty body."""
-
-    status: int
-    meaning: str
-    body: Any = None
-    content_type: str = "application/json"
-
-
-class Parameter(msgspec.Struct, frozen=True):
-    """A query or header parameter, for the documentation. place: "query" or "header"; schema: JSON Schema."""
-
-    name: str
-    place: str
-    meaning: str
-    schema: dict[str, Any]
-
-
-class Operation(msgspec.Struct, frozen=True):
-    """The description of a route for the OpenAPI document. errors: those that it answers.
-
-    body_type: the content type of the body; of lines of JSON, `body` is the type of one.
-    """
-
-    name: str
-    tag: str
-    summary: str
-    answers: tuple[Answer, ...]
-    errors: tuple[AnyReason, ...] = ()
-    description: str = ""
-    parameters: tuple[Parameter, ...] = ()
-    body: Any = None
-    body_type: str = "application/json"
-
-    @property
-    def codes(self) -> tuple[str, ...]:
-        """The codes of its errors."""
-        return tuple(each.code for each in self.errors)
-
-    @property
-    def query_names(self) -> frozenset[str]:
-        """The names of the parameters in the query."""
-        return frozenset(each.name for each in self.parameters if each.place == "query")
-
-
 class Route(msgspec.Struct, frozen=True):
     """One method of one path, e.g. `GET /queues/{queue}`.
 
@@ -93,17 +48,13 @@ class Route(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    endpoint: Endpoint
-    operation: Operation
+    endpoint: Respond
+    operation: Operation[Any]
     on_error: ErrorMapping
     gate: Gate | None = None
     head: bool = True
     options: bool = True
     parameters: frozenset[str] | None = None
-
-
-MakeRoute = Callable[[str, str, Endpoint, Operation, Scope], Route]
-"""Makes a dialect's route from method, path, endpoint, operation and the scope that a token needs for it."""
 
 
 class _Node:

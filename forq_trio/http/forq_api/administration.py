@@ -6,11 +6,14 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.calls import MakeRoute
 from forq_trio.http.forq_api.reading import query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.pages import page_of
+from forq_trio.http.router import Route
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
+from forq_trio.wire.endpoints import queues as api
 from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged
 
 
@@ -86,3 +89,18 @@ class AdministrationEndpoints:
         """204: an empty queue and its settings are forgotten."""
         await self._broker.delete_queue(queue)
         return NO_CONTENT
+
+
+def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """Settings, pause, purge and removal. route: makes one of an endpoint and what responds."""
+    endpoints = AdministrationEndpoints(broker)
+    return [
+        route(api.LIST_SETTINGS, endpoints.list),
+        route(api.SHOW_SETTINGS, endpoints.show),
+        route(api.CHANGE_SETTINGS, endpoints.change),
+        route(api.FORGET_SETTINGS, endpoints.forget),
+        route(api.PAUSE_QUEUE, endpoints.pause),
+        route(api.RESUME_QUEUE, endpoints.resume),
+        route(api.PURGE_QUEUE, endpoints.purge),
+        route(api.REMOVE_QUEUE, endpoints.remove),
+    ]

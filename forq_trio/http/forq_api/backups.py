@@ -3,37 +3,13 @@
 import msgspec
 
 from forq_trio.http.forq_api.administration import read_nothing
+from forq_trio.http.forq_api.calls import MakeRoute
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from forq_trio.http.router import Route
 from forq_trio.jobs.backup import Backups
-from forq_trio.model import errors
-from forq_trio.model.access import Scope
-from forq_trio.wire import backups as wire
+from forq_trio.wire.endpoints import backups as api
 
 _encode = msgspec.json.Encoder().encode
-
-START = Operation(
-    name="startBackup",
-    tag="Operation",
-    summary="Begin a backup",
-    description="It goes on in the server, beside everything else; one at a time.",
-    answers=(Answer(202, "The backup that has begun.", wire.BackupInfo),),
-    errors=(
-        errors.InvalidRequest,
-        errors.UnknownMember,
-        errors.BackupRunning,
-        errors.BackupImpossible,
-        errors.OutcomeUnknown,
-        errors.Stopping,
-    ),
-)
-SHOW = Operation(
-    name="showBackups",
-    tag="Operation",
-    summary="The latest backup, and the files that are there",
-    answers=(Answer(200, "The backups.", wire.Backups),),
-    errors=(errors.BackupImpossible, errors.OutcomeUnknown, errors.StorageUnavailable),
-)
 
 
 class BackupEndpoints:
@@ -54,9 +30,9 @@ class BackupEndpoints:
 
 
 def backup_routes(route: MakeRoute, backups: Backups) -> list[Route]:
-    """The routes below /admin/backups. route: makes one of method, path, endpoint, operation, scope."""
+    """The routes below /admin/backups. route: makes one of an endpoint and what responds."""
     endpoints = BackupEndpoints(backups)
     return [
-        route("POST", "/admin/backups", endpoints.start, START, Scope.ADMIN),
-        route("GET", "/admin/backups", endpoints.show, SHOW, Scope.ADMIN),
+        route(api.START_BACKUP, endpoints.start),
+        route(api.SHOW_BACKUPS, endpoints.show),
     ]

@@ -4,41 +4,12 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.administration import read_nothing
+from forq_trio.http.forq_api.calls import MakeRoute
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Answer, MakeRoute, Operation, Route
-from forq_trio.model import errors
-from forq_trio.model.access import Scope
-from forq_trio.wire.compaction import CompactionInfo
+from forq_trio.http.router import Route
+from forq_trio.wire.endpoints import compaction as api
 
 _encode = msgspec.json.Encoder().encode
-_CHANGING = (errors.InvalidRequest, errors.UnknownMember, errors.OutcomeUnknown)
-
-
-def _operation(name: str, summary: str, *more: type[errors.ForqError]) -> Operation:
-    return Operation(
-        name=name,
-        tag="Operation",
-        summary=summary,
-        answers=(Answer(200, "The compaction as it is then.", CompactionInfo),),
-        errors=(*_CHANGING, *more),
-    )
-
-
-SHOW = Operation(
-    name="showCompaction",
-    tag="Operation",
-    summary="The compaction that runs or ended last, and how much of the file is free",
-    answers=(Answer(200, "The compaction.", CompactionInfo),),
-    errors=(errors.OutcomeUnknown,),
-)
-START = _operation(
-    "startCompaction",
-    "Give free pages of the file back to the disk, or let a paused compaction go on",
-    errors.CompactionImpossible,
-    errors.Stopping,
-)
-PAUSE = _operation("pauseCompaction", "Pause the compaction until it is started again")
-STOP = _operation("stopCompaction", "End the compaction; what it gave back stays given back")
 
 
 class CompactionEndpoints:
@@ -70,11 +41,11 @@ class CompactionEndpoints:
 
 
 def compaction_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes below /admin/compaction. route: makes one of method, path, endpoint, operation, scope."""
+    """The routes below /admin/compaction. route: makes one of an endpoint and what responds."""
     endpoints = CompactionEndpoints(broker)
     return [
-        route("GET", "/admin/compaction", endpoints.show, SHOW, Scope.ADMIN),
-        route("POST", "/admin/compaction", endpoints.start, START, Scope.ADMIN),
-        route("POST", "/admin/compaction/pause", endpoints.pause, PAUSE, Scope.ADMIN),
-        route("POST", "/admin/compaction/stop", endpoints.stop, STOP, Scope.ADMIN),
+        route(api.SHOW_COMPACTION, endpoints.show),
+        route(api.START_COMPACTION, endpoints.start),
+        route(api.PAUSE_COMPACTION, endpoints.pause),
+        route(api.STOP_COMPACTION, endpoints.stop),
     ]

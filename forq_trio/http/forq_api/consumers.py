@@ -6,12 +6,15 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.calls import MakeRoute
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import number_of_path, query_number, query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.router import Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
+from forq_trio.wire.endpoints import consumers as api
 
 _read_open = BodyReader(OpenConsumer)
 _read_lease = BodyReader(LeaseRequest)
@@ -87,3 +90,19 @@ class ConsumerEndpoints:
         """The consumer, once the messages of its open lease are given back, or after a second."""
         read_nothing(request.body)
         return Response(200, _encode(await self._broker.release_for_a_while(queue, name)))
+
+
+def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes of consumers. route: makes one of an endpoint and what responds."""
+    consumers = ConsumerEndpoints(broker)
+    return [
+        route(api.LIST_ALL_CONSUMERS, consumers.list_all),
+        route(api.LIST_CONSUMERS, consumers.list),
+        route(api.OPEN_CONSUMER, consumers.open),
+        route(api.SHOW_CONSUMER, consumers.show),
+        route(api.DELETE_CONSUMER, consumers.delete),
+        route(api.LEASE_MESSAGES, consumers.lease),
+        route(api.READ_LEASE, consumers.read),
+        route(api.ACKNOWLEDGE_LEASE, consumers.acknowledge),
+        route(api.RELEASE_CONSUMER, consumers.release),
+    ]

@@ -3,63 +3,18 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.ndjson import NDJSON, lines_answer
-from forq_trio.http.forq_api.parameters import READ_ERRORS, limit_parameter, range_parameters
+from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import query_limit, query_number, query_range, query_text
 from forq_trio.http.long_poll import wait_for_events
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
-from forq_trio.model import errors, limits
+from forq_trio.http.router import Route
+from forq_trio.model import limits
 from forq_trio.model.access import Scope
-from forq_trio.model.events import MessageEvent, read_events
-from forq_trio.wire.logs import EventRange
+from forq_trio.model.events import read_events
+from forq_trio.wire.endpoints import events as api
 
-_TAG = "Events"
 _encode = msgspec.json.Encoder().encode
-
-LIST_EVENTS = Operation(
-    name="listEvents",
-    tag=_TAG,
-    summary="What happened to messages, oldest first",
-    description="One event a line, at most 4 MiB of them. The headers X-Forq-Next (pass it as `after` to go on), "
-    "X-Forq-First and X-Forq-Last (which are kept) are always there. A token for some queues has to name one.",
-    parameters=(
-        *range_parameters("events", "an id"),
-        limit_parameter("events", limits.LOG_PAGE_MAX),
-        Parameter("queue", "query", "Only events of this queue.", {"type": "string"}),
-        Parameter(
-            "waitMs",
-            "query",
-            "How long to wait for one.",
-            {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": 0},
-        ),
-    ),
-    answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
-    errors=(
-        errors.InvalidQueueName,
-        errors.OutOfRange,
-        errors.OutOfRange.about("limit"),
-        errors.OutOfRange.about("waitMs"),
-        errors.EventsOff,
-        errors.EventsGone,
-        *READ_ERRORS,
-    ),
-)
-SHOW_RANGE = Operation(
-    name="showEventRange",
-    tag=_TAG,
-    summary="Which events are kept",
-    answers=(Answer(200, "The ids of the oldest and the newest one.", EventRange),),
-    errors=(errors.OutcomeUnknown,),
-)
-LIST_OF_MESSAGE = Operation(
-    name="listMessageEvents",
-    tag=_TAG,
-    summary="What happened to one message, also to one that has gone",
-    description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
-    answers=(Answer(200, "The events.", list[MessageEvent]),),
-    errors=(errors.InvalidQueueName, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
-)
 
 
 class EventEndpoints:
@@ -95,11 +50,10 @@ class EventEndpoints:
 
 
 def event_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """Events of all messages and of one. route: makes one of method, path, endpoint, operation, scope."""
+    """Events of all messages and of one. route: makes one of an endpoint and what responds."""
     endpoints = EventEndpoints(broker)
-    message = "/queues/{queue}/messages/{messageId}"
     return [
-        route("GET", "/events", endpoints.list, LIST_EVENTS, Scope.BROWSE),
-        route("GET", "/events/range", endpoints.range, SHOW_RANGE, Scope.BROWSE),
-        route("GET", f"{message}/events", endpoints.of_message, LIST_OF_MESSAGE, Scope.BROWSE),
+        route(api.LIST_EVENTS, endpoints.list),
+        route(api.SHOW_EVENT_RANGE, endpoints.range),
+        route(api.LIST_MESSAGE_EVENTS, endpoints.of_message),
     ]

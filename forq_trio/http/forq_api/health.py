@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from types import NoneType
 from typing import Literal
 from urllib.parse import parse_qs
 
@@ -12,10 +13,11 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
-from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.http.router import Route
 from forq_trio.model import limits
 from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import ServiceError, StorageUnavailable
+from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
 
 
 class About(msgspec.Struct, frozen=True):
@@ -75,7 +77,10 @@ class HealthCheck:
             parameters=(
                 Parameter("verbose", "query", "If present, describe the server.", {"type": "string"}),
             ),
-            answers=(Answer(204, "Healthy."), Answer(200, "Healthy; asked with `verbose`.", Health)),
+            answers=(
+                Answer(204, "Healthy.", NoneType),
+                Answer(200, "Healthy; asked with `verbose`.", Health),
+            ),
             errors=(StorageUnavailable,),
         )
         return [Route("GET", "/healthcheck", self.check, operation, answer_error)]

@@ -8,9 +8,10 @@ from prometheus_client.exposition import generate_latest
 
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Answer, Gate, Operation, Route
+from forq_trio.http.router import Gate, Route
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.metrics_text import Exposition
+from forq_trio.wire.endpoints.endpoint import Answer, Operation
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

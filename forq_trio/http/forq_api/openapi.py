@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -11,10 +12,11 @@ import msgspec
 from forq_trio.http.forq_api.errors import answer_error
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Answer, Operation, Parameter, Route
+from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS, Reason
 from forq_trio.model.values import LEFT_OUT_MARK
+from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
 from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
 
 PATHS = ("/api/v1/openapi.json", "/openapi.json")
@@ -104,7 +106,7 @@ def build_document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     """The document as plain values."""
     types = [route.operation.body for route in routes if route.operation.body is not None]
     types += [
-        answer.body for route in routes for answer in route.operation.answers if answer.body is not None
+        answer.body for route in routes for answer in route.operation.answers if answer.body is not NoneType
     ]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     _describe_left_out(components)
@@ -186,7 +188,7 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for answer in route.operation.answers:
         response: dict[str, Any] = {"description": answer.meaning}
-        if answer.body is not None:
+        if answer.body is not NoneType:
             response["content"] = {answer.content_type: {"schema": schema_of[answer.body]}}
         responses[str(answer.status)] = response
     for status, listed in sorted(_reasons_by_status(route).items()):

@@ -4,11 +4,14 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.dead_letters import check_target
+from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints, check_target
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.wire.dead_letters import RedriveInfo, RedriveList, StartRedrive
+from forq_trio.wire.endpoints import dead_letters as api
 
 _read_start = BodyReader(StartRedrive)
 _encode = msgspec.json.Encoder().encode
@@ -71,3 +74,23 @@ class RedriveEndpoints:
         """204: a task that had ended is forgotten."""
         await self._broker.dismiss_redrive(queue, redrive_id)
         return NO_CONTENT
+
+
+def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes below /queues/{queue}/dead-letters. route: makes one of an endpoint and what responds."""
+    letters = DeadLetterEndpoints(broker)
+    redrives = RedriveEndpoints(broker)
+    return [
+        route(api.SEARCH_DEAD_LETTERS, letters.search),
+        route(api.REDRIVE_DEAD_LETTERS, letters.redrive),
+        route(api.DELETE_DEAD_LETTERS, letters.delete),
+        route(api.START_REDRIVE, redrives.start),
+        route(api.LIST_REDRIVES, redrives.list),
+        route(api.SHOW_REDRIVE, redrives.show),
+        route(api.DISMISS_REDRIVE, redrives.dismiss),
+        route(api.PAUSE_REDRIVE, redrives.pause),
+        route(api.RESUME_REDRIVE, redrives.resume),
+        route(api.CANCEL_REDRIVE, redrives.cancel),
+        route(api.SHOW_DEAD_LETTER, letters.show),
+        route(api.RESUBMIT_DEAD_LETTER, letters.resubmit),
+    ]

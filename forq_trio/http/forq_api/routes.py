@@ -1,274 +1,28 @@
 """The routes of Forq's API, each with its endpoint, and their part of the OpenAPI document."""
 
+from typing import Any
+
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
-from forq_trio.http.forq_api.administration_routes import administration_routes
+from forq_trio.http.forq_api.administration import administration_routes
 from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
 from forq_trio.http.forq_api.compaction import compaction_routes
-from forq_trio.http.forq_api.consumer_routes import consumer_routes
-from forq_trio.http.forq_api.dead_letter_routes import dead_letter_routes
+from forq_trio.http.forq_api.consumers import consumer_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.events import event_routes
 from forq_trio.http.forq_api.history import history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
-from forq_trio.http.forq_api.parameters import QUEUES_PAGE, READ_ERRORS, limit_parameter
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
+from forq_trio.http.forq_api.redrives import dead_letter_routes
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.forq_api.tokens import token_routes
-from forq_trio.http.router import Answer, Endpoint, MakeRoute, Operation, Parameter, Route
+from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import Backups
-from forq_trio.model import errors, limits
-from forq_trio.model.access import Scope
-from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.monitor.monitor import Monitor
-from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
-from forq_trio.wire.messages import (
-    MessageList,
-    NewMessages,
-    NextMessage,
-    ReceivedMessages,
-    ReceiveRequest,
-    SendResults,
-)
-from forq_trio.wire.queues import QueueHealth, QueueInfo, QueueList
-from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
-
-PREFIX = "/api/v1"
-
-_QUEUE = (errors.InvalidQueueName,)
-_BODY = (errors.InvalidRequest, errors.UnknownMember)
-_WRITER = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
-_SENDING = (
-    *_QUEUE,
-    errors.ProduceToDeadLetterQueue,
-    errors.InvalidRequest,
-    errors.ContentTooLarge,
-    errors.UnknownMember,
-    errors.ProcessAfterInPast,
-    errors.ProcessAfterTooFar,
-    errors.OutOfRange.about("processAfter"),
-    errors.OutOfRange.about("priority"),
-    errors.OutOfRange.about("delayMs"),
-    errors.OutOfRange.about("ttlMs"),
-    errors.InvalidAttributes,
-    errors.OutOfRange.about("deduplicationId"),
-    errors.OutOfRange.about("deduplicationWindowMs"),
-    errors.OutOfRange.about("group"),
-    errors.OutOfRange.about("maxAttempts"),
-    errors.InvalidQueueName.about("deadLetterQueue"),
-    errors.QueueFull,
-    errors.StorageFull,
-    errors.StorageLost,
-    *_WRITER,
-)
-_SETTLING = (
-    *_QUEUE,
-    errors.MalformedMessageId,
-    errors.MalformedReceipt,
-    errors.ReceiptMissing,
-    errors.MessageNotFound,
-    *_WRITER,
-)
-_SETTLING_MANY = (*_QUEUE, *_BODY, errors.OutOfRange.about("receipts"), *_WRITER)
-
-_RECEIPT = Parameter(
-    RECEIPT_HEADER,
-    "header",
-    "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
-    "one the id alone decides, unless the server demands receipts.",
-    {"type": "string"},
-)
-_ORDER = Parameter(
-    "order",
-    "query",
-    "`fifo` for the queue's own order, `shuffle` for random messages.",
-    {"type": "string", "enum": ["fifo", "shuffle"], "default": "fifo"},
-)
-_WAIT = Parameter(
-    "waitMs",
-    "query",
-    "How long to wait for a message.",
-    {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": limits.WAIT_MS_MAX},
-)
-_ANSWER = Parameter(
-    ANSWER_HEADER,
-    "header",
-    "`full`: all members of a message and of an error, not Forq's alone.",
-    {"type": "string", "enum": [FULL]},
-)
-_PEEK = Parameter(
-    "peek",
-    "query",
-    "Only peek: the message is not leased, and has no receipt.",
-    {"type": "boolean", "default": False},
-)
-_LIMIT = limit_parameter("messages", limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
-_SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
-
-SEND = Operation(
-    name="sendMessage",
-    tag="Producer",
-    summary="Send a message",
-    description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
-    "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
-    body=NewMessage,
-    parameters=(_ANSWER,),
-    answers=(Answer(204, "The message is stored durably."),),
-    errors=_SENDING,
-)
-RECEIVE = Operation(
-    name="receiveMessage",
-    tag="Consumer",
-    summary="Receive the next message, waiting up to 30 seconds",
-    description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
-    "set. The answer comes as soon as there is one.",
-    parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
-    answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.")),
-    errors=(
-        *_QUEUE,
-        errors.OutOfRange.about("waitMs"),
-        errors.InvalidParameter.about("order"),
-        errors.InvalidParameter.about("peek"),
-        *_WRITER,
-        errors.StorageLost,
-        errors.ReadDeadlineExceeded,
-    ),
-)
-ACK = Operation(
-    name="ackMessage",
-    tag="Consumer",
-    summary="Remove a message that is done with",
-    description="Without a receipt it succeeds whether or not the message was there.",
-    parameters=(_RECEIPT, _ANSWER),
-    answers=(Answer(204, "The message is gone."),),
-    errors=_SETTLING,
-)
-NACK = Operation(
-    name="nackMessage",
-    tag="Consumer",
-    summary="Give back a message that failed",
-    description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
-    "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
-    "message was there.",
-    parameters=(_RECEIPT, _ANSWER),
-    answers=(Answer(204, "The message is given back, or failed."),),
-    errors=_SETTLING,
-)
-SEND_BATCH = Operation(
-    name="sendMessages",
-    tag="Producer",
-    summary="Send up to 1,000 messages in one commit",
-    description="Each is validated alone: the valid ones are stored, all or none of them.",
-    body=NewMessages,
-    answers=(Answer(200, "One result per message, in their order.", SendResults),),
-    errors=(*_SENDING, errors.OutOfRange.about("messages")),
-)
-RECEIVE_BATCH = Operation(
-    name="receiveMessages",
-    tag="Consumer",
-    summary="Receive up to 100 messages, waiting for the first",
-    body=ReceiveRequest,
-    answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
-    errors=(
-        *_QUEUE,
-        *_BODY,
-        errors.OutOfRange.about("max"),
-        errors.OutOfRange.about("waitMs"),
-        errors.OutOfRange.about("leaseMs"),
-        *_WRITER,
-        errors.StorageLost,
-        errors.ReadDeadlineExceeded,
-    ),
-)
-ACK_BATCH = Operation(
-    name="ackMessages",
-    tag="Consumer",
-    summary="Remove messages that are done with",
-    body=AckRequest,
-    answers=_SETTLED,
-    errors=_SETTLING_MANY,
-)
-NACK_BATCH = Operation(
-    name="nackMessages",
-    tag="Consumer",
-    summary="Give back messages that failed",
-    body=NackRequest,
-    answers=_SETTLED,
-    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs"), errors.OutOfRange.about("reason")),
-)
-EXTEND_BATCH = Operation(
-    name="extendLeases",
-    tag="Consumer",
-    summary="Extend the leases of messages",
-    description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
-    "once, the attempt counted.",
-    body=ExtendRequest,
-    answers=_SETTLED,
-    errors=(*_SETTLING_MANY, errors.OutOfRange.about("leaseMs")),
-)
-RELEASE_BATCH = Operation(
-    name="releaseMessages",
-    tag="Consumer",
-    summary="Give back messages unprocessed",
-    description="They are ready again at their old positions, the attempt uncounted.",
-    body=ReleaseRequest,
-    answers=_SETTLED,
-    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs")),
-)
-LIST_QUEUES = Operation(
-    name="listQueues",
-    tag="Queues",
-    summary="All queues, page by page",
-    parameters=QUEUES_PAGE,
-    answers=(Answer(200, "The queues by name.", QueueList),),
-    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
-)
-SHOW_QUEUE = Operation(
-    name="showQueue",
-    tag="Queues",
-    summary="One queue",
-    description="A queue exists from the first message, or the first setting, until it is removed.",
-    answers=(Answer(200, "The queue.", QueueInfo),),
-    errors=(*_QUEUE, errors.QueueNotFound, *READ_ERRORS),
-)
-SHOW_HEALTH = Operation(
-    name="showHealth",
-    tag="Queues",
-    summary="How well a queue is",
-    description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
-    "is shown once it lasted one minute (broken) or five (attention).",
-    answers=(Answer(200, "The verdict.", QueueHealth),),
-    errors=(*_QUEUE, errors.QueueNotFound, errors.OutcomeUnknown),
-)
-SHOW_MESSAGE = Operation(
-    name="showMessage",
-    tag="Queues",
-    summary="Show a message without changing it",
-    answers=(Answer(200, "The message.", MessageInfo),),
-    errors=(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
-)
-CANCEL = Operation(
-    name="cancelMessage",
-    tag="Producer",
-    summary="Remove a message before anybody receives it",
-    description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
-    answers=(Answer(204, "The message is removed."),),
-    errors=(
-        *(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, errors.MessageInFlight),
-        *(errors.StorageLost, *_WRITER),
-    ),
-)
-PEEK = Operation(
-    name="peekMessages",
-    tag="Queues",
-    summary="Peek at the next ready messages",
-    parameters=(_LIMIT, _ORDER),
-    answers=(Answer(200, "The messages.", MessageList),),
-    errors=(*_QUEUE, errors.OutOfRange.about("limit"), errors.InvalidParameter.about("order"), *READ_ERRORS),
-)
-
+from forq_trio.wire.endpoints import messages as api
+from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
 
 _PARTS = (
     administration_routes,
@@ -296,65 +50,37 @@ def forq_routes(
     backups: None where there are none over HTTP. require_receipt: see FORQ_REQUIRE_RECEIPT.
     """
 
-    def route(
-        method: str,
-        path: str,
-        endpoint: Endpoint,
-        operation: Operation,
-        scope: Scope,
-        *,
-        head: bool = True,
-        gate_checks_scope: bool = True,
-    ) -> Route:
-        path = PREFIX + path
-        gate = access.gate(scope, path if gate_checks_scope else None)
+    def route(endpoint: Endpoint[Any], respond: Respond) -> Route:
+        path = PREFIX + endpoint.path
+        gate = access.gate(endpoint.scope, path if endpoint.checks_scope else None)
         if is_forqs_path(path):  # Forq ignores parameters that it does not know
-            return Route(method, path, endpoint, operation, answer_forqs_error, gate, head)
-        parameters = operation.query_names
-        return Route(method, path, endpoint, operation, answer_error, gate, head, parameters=parameters)
+            on_error, parameters = answer_forqs_error, None
+        else:
+            on_error, parameters = answer_error, endpoint.query_names
+        return Route(
+            endpoint.method, path, respond, endpoint, on_error, gate, endpoint.head, parameters=parameters
+        )
 
     messages = MessageEndpoints(broker, require_receipt=require_receipt)
     batches = BatchEndpoints(broker)
     queues = QueueEndpoints(broker, monitor)
     return [
-        route("POST", "/queues/{queue}/messages", messages.send, SEND, Scope.PRODUCE),
-        route(
-            "GET",
-            "/queues/{queue}/messages",
-            messages.receive,  # checks the scope itself: a peek needs another one than a lease
-            RECEIVE,
-            Scope.CONSUME,
-            head=False,
-            gate_checks_scope=False,
-        ),
-        route("POST", "/queues/{queue}/messages/{messageId}/ack", messages.ack, ACK, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/{messageId}/nack", messages.nack, NACK, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/batch", batches.send, SEND_BATCH, Scope.PRODUCE),
-        route(
-            "POST",
-            "/queues/{queue}/messages/receive",
-            batches.receive,  # as above
-            RECEIVE_BATCH,
-            Scope.CONSUME,
-            gate_checks_scope=False,
-        ),
-        *_settling_routes(route, batches),
-        route("GET", "/queues", queues.list, LIST_QUEUES, Scope.BROWSE),
-        route("GET", "/queues/{queue}", queues.show, SHOW_QUEUE, Scope.BROWSE),
-        route("GET", "/queues/{queue}/health", queues.health, SHOW_HEALTH, Scope.BROWSE),
-        route("GET", "/queues/{queue}/messages/{messageId}", queues.message, SHOW_MESSAGE, Scope.BROWSE),
-        route("DELETE", "/queues/{queue}/messages/{messageId}", messages.cancel, CANCEL, Scope.CANCEL),
-        route("GET", "/queues/{queue}/peek", queues.peek, PEEK, Scope.BROWSE),
+        route(api.SEND_MESSAGE, messages.send),
+        route(api.RECEIVE_MESSAGE, messages.receive),
+        route(api.ACK_MESSAGE, messages.ack),
+        route(api.NACK_MESSAGE, messages.nack),
+        route(api.SEND_MESSAGES, batches.send),
+        route(api.RECEIVE_MESSAGES, batches.receive),
+        route(api.ACK_MESSAGES, batches.ack),
+        route(api.NACK_MESSAGES, batches.nack),
+        route(api.EXTEND_LEASES, batches.extend),
+        route(api.RELEASE_MESSAGES, batches.release),
+        route(api.LIST_QUEUES, queues.list),
+        route(api.SHOW_QUEUE, queues.show),
+        route(api.SHOW_HEALTH, queues.health),
+        route(api.SHOW_MESSAGE, queues.message),
+        route(api.CANCEL_MESSAGE, messages.cancel),
+        route(api.PEEK_MESSAGES, queues.peek),
         *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),
-    ]
-
-
-def _settling_routes(route: MakeRoute, batches: BatchEndpoints) -> list[Route]:
-    """The routes that settle many messages by their receipts."""
-    return [
-        route("POST", "/queues/{queue}/messages/ack", batches.ack, ACK_BATCH, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/nack", batches.nack, NACK_BATCH, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/extend", batches.extend, EXTEND_BATCH, Scope.CONSUME),
-        route("POST", "/queues/{queue}/messages/release", batches.release, RELEASE_BATCH, Scope.CONSUME),
     ]

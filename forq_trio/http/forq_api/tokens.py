@@ -4,59 +4,17 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.calls import MakeRoute
 from forq_trio.http.message import NO_CONTENT, Request, Response
-from forq_trio.http.router import Answer, MakeRoute, Operation, Route
-from forq_trio.model import errors
-from forq_trio.model.access import Scope
-from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
+from forq_trio.http.router import Route
+from forq_trio.wire.endpoints import tokens as api
+from forq_trio.wire.tokens import NewToken, TokenList
 
 # No proxy may store the one answer that has a token's text.
 _NO_STORE = ((b"cache-control", b"no-store"),)
 
 _read_token = BodyReader(NewToken)
 _encode = msgspec.json.Encoder().encode
-
-CREATE = Operation(
-    name="createToken",
-    tag="Access",
-    summary="Make an access token",
-    description="Only this answer has its text.",
-    body=NewToken,
-    answers=(Answer(201, "The token.", CreatedToken),),
-    errors=(
-        errors.InvalidRequest,
-        errors.UnknownMember,
-        *errors.InvalidToken.members.values(),
-        errors.TokenExists,
-        errors.TooManyTokens,
-        errors.OutcomeUnknown,
-        errors.StorageUnavailable,
-        errors.StorageLost,
-        errors.Overloaded,
-        errors.Stopping,
-    ),
-)
-LIST = Operation(
-    name="listTokens",
-    tag="Access",
-    summary="All access tokens",
-    answers=(Answer(200, "The tokens by name.", TokenList),),
-    errors=(errors.OutcomeUnknown,),
-)
-REVOKE = Operation(
-    name="revokeToken",
-    tag="Access",
-    summary="Revoke an access token, at once and for good",
-    answers=(Answer(204, "It is revoked, and its name is free again."),),
-    errors=(
-        errors.TokenNotFound,
-        errors.OutcomeUnknown,
-        errors.StorageUnavailable,
-        errors.StorageLost,
-        errors.Overloaded,
-        errors.Stopping,
-    ),
-)
 
 
 class TokenEndpoints:
@@ -84,10 +42,10 @@ class TokenEndpoints:
 
 
 def token_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes below /tokens. route: makes one of method, path, endpoint, operation, scope."""
+    """The routes below /tokens. route: makes one of an endpoint and what responds."""
     tokens = TokenEndpoints(broker)
     return [
-        route("POST", "/tokens", tokens.create, CREATE, Scope.ADMIN),
-        route("GET", "/tokens", tokens.list, LIST, Scope.ADMIN),
-        route("DELETE", "/tokens/{name}", tokens.revoke, REVOKE, Scope.ADMIN),
+        route(api.CREATE_TOKEN, tokens.create),
+        route(api.LIST_TOKENS, tokens.list),
+        route(api.REVOKE_TOKEN, tokens.revoke),
     ]

@@ -6,7 +6,7 @@ from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access, LocalGate
 from forq_trio.http.errors import MethodNotAllowed
 from forq_trio.http.message import Request, Response
-from forq_trio.http.router import Endpoint, Gate, Operation, Route
+from forq_trio.http.router import Gate, Respond, Route
 from forq_trio.http.sasquatch_api.errors import METHOD_NOT_ALLOWED, SasquatchError, answer
 from forq_trio.http.sasquatch_api.options import SasquatchOptions
 from forq_trio.http.sasquatch_api.queues import QueueEndpoints
@@ -16,6 +16,7 @@ from forq_trio.http.sasquatch_api.settling import SettleEndpoints
 from forq_trio.http.sasquatch_api.stats import RequestCounts
 from forq_trio.model.access import Scope
 from forq_trio.model.clock import Clock
+from forq_trio.wire.endpoints.endpoint import Operation
 
 # "METHOD /path": a summary, and the scope that a token needs (None: no key is needed).
 ENDPOINTS: dict[str, tuple[str, Scope | None]] = {
@@ -82,13 +83,13 @@ def _route(
         gate = LocalGate()
     elif scope is not None:
         gate = access.gate(scope, None)  # the queue is named in the body, which the endpoint reads and checks
-    operation = Operation(path.removeprefix("/"), "Sasquatch", summary, answers=())
+    operation: Operation[None] = Operation(
+        name=path.removeprefix("/"), tag="Sasquatch", summary=summary, answers=()
+    )
     return Route(method, path, _counted(name, endpoint, counts), operation, refuse, gate, options=False)
 
 
-def _counted(
-    name: str, endpoint: Callable[[Request], Awaitable[Response]], counts: RequestCounts
-) -> Endpoint:
+def _counted(name: str, endpoint: Callable[[Request], Awaitable[Response]], counts: RequestCounts) -> Respond:
     async def respond(request: Request) -> Response:
         try:
             response = await endpoint(request)

@@ -1,12 +1,16 @@
 """The OpenAPI document is valid, and says of every route what the route does."""
 
 import re
+from importlib import import_module
+from pkgutil import iter_modules
 
 import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from forq_trio.model.forq_error import REASONS
+from forq_trio.wire import endpoints
+from forq_trio.wire.endpoints.endpoint import Endpoint
 from support.forq_api import Api, json_of, make_request
 
 
@@ -33,6 +37,19 @@ async def test_it_has_every_route_and_no_other(api: Api):
     assert documented == {(route.method, route.path) for route in api.routes}
     names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
     assert len(names) == len(set(names))
+
+
+async def test_every_endpoint_that_is_declared_has_a_route(api: Api):
+    modules = [
+        import_module(each.name) for each in iter_modules(endpoints.__path__, f"{endpoints.__name__}.")
+    ]
+    declared = {
+        name: each for module in modules for name, each in vars(module).items() if isinstance(each, Endpoint)
+    }
+    routed = [route.operation for route in api.routes if isinstance(route.operation, Endpoint)]
+    assert sorted(map(id, routed)) == sorted(map(id, declared.values()))
+    names = {name: each.name for name, each in declared.items()}
+    assert names == {re.sub("([A-Z])", r"_\1", name).upper(): name for name in names.values()}
 
 
 async def test_every_route_is_described_wholly(api: Api):

@@ -1,15 +1,13 @@
 """The routes for dead letters, and their part of the OpenAPI document."""
 
-from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints
-from forq_trio.http.forq_api.parameters import ID, limit_parameter
-from forq_trio.http.forq_api.redrives import RedriveEndpoints
-from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from types import NoneType
+
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, Produced
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
+from forq_trio.wire.endpoints.endpoint import ID, Answer, Endpoint, Parameter, limit_parameter
 
 _TAG = "Dead letters"
 _HERE = (errors.InvalidQueueName, errors.DeadLettersOnly, errors.OutcomeUnknown, errors.Stopping)
@@ -22,7 +20,6 @@ _CHANGE = (
 _BODY = (errors.InvalidRequest, errors.UnknownMember)
 _AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
 _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
-
 FILTER = (
     Parameter("minAgeMs", "query", "Dead letters, or finished, for at least so many milliseconds.", _AGE),
     Parameter("maxAgeMs", "query", "Dead letters, or finished, for at most so many milliseconds.", _AGE),
@@ -50,8 +47,10 @@ _SEARCH = (
     ),
     limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
 )
-
-SEARCH = Operation(
+SEARCH_DEAD_LETTERS = Endpoint(
+    "GET",
+    "/queues/{queue}/dead-letters",
+    Scope.BROWSE,
     name="searchDeadLetters",
     tag=_TAG,
     summary="Find dead letters, newest first",
@@ -69,14 +68,20 @@ SEARCH = Operation(
         errors.InvalidRequest,
     ),
 )
-SHOW = Operation(
+SHOW_DEAD_LETTER = Endpoint(
+    "GET",
+    "/queues/{queue}/dead-letters/{messageId}",
+    Scope.BROWSE,
     name="showDeadLetter",
     tag=_TAG,
     summary="One dead letter, with where it came from and how it failed",
     answers=(Answer(200, "The message.", MessageInfo),),
     errors=(*_READER, errors.MalformedMessageId, errors.MessageNotFound),
 )
-RESUBMIT = Operation(
+RESUBMIT_DEAD_LETTER = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/{messageId}/resubmit",
+    Scope.REDRIVE,
     name="resubmitDeadLetter",
     tag=_TAG,
     summary="Send an edited copy of a dead letter",
@@ -93,7 +98,10 @@ RESUBMIT = Operation(
         errors.StorageFull,
     ),
 )
-REDRIVE = Operation(
+REDRIVE_DEAD_LETTERS = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/redrive",
+    Scope.REDRIVE,
     name="redriveDeadLetters",
     tag=_TAG,
     summary="Move dead letters back to where they came from",
@@ -101,7 +109,10 @@ REDRIVE = Operation(
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
     errors=(*_WRITER, *_BODY, errors.OutOfRange.about("ids")),
 )
-DELETE = Operation(
+DELETE_DEAD_LETTERS = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/delete",
+    Scope.REDRIVE,
     name="deleteDeadLetters",
     tag=_TAG,
     summary="Remove dead letters for good",
@@ -109,7 +120,10 @@ DELETE = Operation(
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
     errors=(*_WRITER, *_BODY, errors.OutOfRange.about("ids")),
 )
-START = Operation(
+START_REDRIVE = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/redrives",
+    Scope.REDRIVE,
     name="startRedrive",
     tag=_TAG,
     summary="Move or delete all dead letters that match",
@@ -121,21 +135,30 @@ START = Operation(
         errors.TooManyRedrives,
     ),
 )
-LIST = Operation(
+LIST_REDRIVES = Endpoint(
+    "GET",
+    "/queues/{queue}/dead-letters/redrives",
+    Scope.BROWSE,
     name="listRedrives",
     tag=_TAG,
     summary="The redrives of a queue",
     answers=(Answer(200, "Those that run or are paused and the latest that ended.", wire.RedriveList),),
     errors=_HERE,
 )
-STATUS = Operation(
+SHOW_REDRIVE = Endpoint(
+    "GET",
+    "/queues/{queue}/dead-letters/redrives/{redriveId}",
+    Scope.BROWSE,
     name="showRedrive",
     tag=_TAG,
     summary="How far a redrive is",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
     errors=(errors.RedriveNotFound, errors.OutcomeUnknown),
 )
-PAUSE = Operation(
+PAUSE_REDRIVE = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/redrives/{redriveId}/pause",
+    Scope.REDRIVE,
     name="pauseRedrive",
     tag=_TAG,
     summary="Stop a redrive until it is resumed",
@@ -143,7 +166,10 @@ PAUSE = Operation(
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
     errors=(*_CHANGE, errors.RedriveStateConflict),
 )
-RESUME = Operation(
+RESUME_REDRIVE = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/redrives/{redriveId}/resume",
+    Scope.REDRIVE,
     name="resumeRedrive",
     tag=_TAG,
     summary="Let a paused or failed redrive go on from where it was",
@@ -151,7 +177,10 @@ RESUME = Operation(
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
     errors=(*_CHANGE, errors.RedriveStateConflict, errors.TooManyRedrives),
 )
-CANCEL = Operation(
+CANCEL_REDRIVE = Endpoint(
+    "POST",
+    "/queues/{queue}/dead-letters/redrives/{redriveId}/cancel",
+    Scope.REDRIVE,
     name="cancelRedrive",
     tag=_TAG,
     summary="Stop a redrive between two transactions for good",
@@ -159,31 +188,13 @@ CANCEL = Operation(
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
     errors=_CHANGE,
 )
-DISMISS = Operation(
+DISMISS_REDRIVE = Endpoint(
+    "DELETE",
+    "/queues/{queue}/dead-letters/redrives/{redriveId}",
+    Scope.REDRIVE,
     name="dismissRedrive",
     tag=_TAG,
     summary="Forget a redrive that has ended",
-    answers=(Answer(204, "It is forgotten."),),
+    answers=(Answer(204, "It is forgotten.", NoneType),),
     errors=(*_CHANGE, errors.RedriveStateConflict),
 )
-
-
-def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes below /queues/{queue}/dead-letters. route: makes one of method, path, endpoint, operation, scope."""
-    letters = DeadLetterEndpoints(broker)
-    redrives = RedriveEndpoints(broker)
-    base = "/queues/{queue}/dead-letters"
-    return [
-        route("GET", base, letters.search, SEARCH, Scope.BROWSE),
-        route("POST", f"{base}/redrive", letters.redrive, REDRIVE, Scope.REDRIVE),
-        route("POST", f"{base}/delete", letters.delete, DELETE, Scope.REDRIVE),
-        route("POST", f"{base}/redrives", redrives.start, START, Scope.REDRIVE),
-        route("GET", f"{base}/redrives", redrives.list, LIST, Scope.BROWSE),
-        route("GET", f"{base}/redrives/{{redriveId}}", redrives.show, STATUS, Scope.BROWSE),
-        route("DELETE", f"{base}/redrives/{{redriveId}}", redrives.dismiss, DISMISS, Scope.REDRIVE),
-        route("POST", f"{base}/redrives/{{redriveId}}/pause", redrives.pause, PAUSE, Scope.REDRIVE),
-        route("POST", f"{base}/redrives/{{redriveId}}/resume", redrives.resume, RESUME, Scope.REDRIVE),
-        route("POST", f"{base}/redrives/{{redriveId}}/cancel", redrives.cancel, CANCEL, Scope.REDRIVE),
-        route("GET", f"{base}/{{messageId}}", letters.show, SHOW, Scope.BROWSE),
-        route("POST", f"{base}/{{messageId}}/resubmit", letters.resubmit, RESUBMIT, Scope.REDRIVE),
-    ]

@@ -1,13 +1,11 @@
 """The routes for consumers of pipelines, and their part of the OpenAPI document."""
 
-from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.consumers import ConsumerEndpoints
-from forq_trio.http.forq_api.ndjson import NDJSON
-from forq_trio.http.forq_api.parameters import limit_parameter
-from forq_trio.http.router import Answer, MakeRoute, Operation, Parameter, Route
+from types import NoneType
+
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.wire import consumers as wire
+from forq_trio.wire.endpoints.endpoint import NDJSON, Answer, Endpoint, Parameter, limit_parameter
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Consumers of pipelines"
@@ -16,7 +14,6 @@ _WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloa
 _BODY = (errors.InvalidRequest, errors.UnknownMember)
 _FENCED = (errors.ConsumerFenced, errors.LeaseOutOfOrder, errors.LeaseGone)
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
-
 _LISTED = (
     Parameter("after", "query", "Only those behind this one: `next` of the page before.", {"type": "string"}),
     limit_parameter("consumers", limits.QUEUES_PAGE_MAX),
@@ -30,8 +27,10 @@ _PAGES = (
         {"type": "integer", "minimum": 1, "maximum": limits.CONSUMER_READ_PAGES_MAX, "default": 1},
     ),
 )
-
-LIST_ALL = Operation(
+LIST_ALL_CONSUMERS = Endpoint(
+    "GET",
+    "/consumers",
+    Scope.BROWSE,
     name="listAllConsumers",
     tag=_TAG,
     summary="The consumers of all queues, page by page",
@@ -39,14 +38,20 @@ LIST_ALL = Operation(
     answers=(Answer(200, "Those of the queues that the key covers, by queue and name.", wire.ConsumerList),),
     errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
-LIST = Operation(
+LIST_CONSUMERS = Endpoint(
+    "GET",
+    "/queues/{queue}/consumers",
+    Scope.BROWSE,
     name="listConsumers",
     tag=_TAG,
     summary="The consumers of a queue",
     answers=(Answer(200, "The consumers by name.", wire.ConsumerList),),
     errors=(errors.InvalidQueueName, errors.OutcomeUnknown),
 )
-OPEN = Operation(
+OPEN_CONSUMER = Endpoint(
+    "PUT",
+    "/queues/{queue}/consumers/{consumer}",
+    Scope.CONSUME,
     name="openConsumer",
     tag=_TAG,
     summary="Open a consumer, and make it if there is none",
@@ -64,19 +69,35 @@ OPEN = Operation(
         *(errors.Overloaded, errors.Stopping, *_BODY, errors.TooManyConsumers),
     ),
 )
-SHOW = Operation(
-    name="showConsumer", tag=_TAG, summary="How far a consumer is", answers=_CONSUMER, errors=_HERE
+SHOW_CONSUMER = Endpoint(
+    "GET",
+    "/queues/{queue}/consumers/{consumer}",
+    Scope.BROWSE,
+    name="showConsumer",
+    tag=_TAG,
+    summary="How far a consumer is",
+    answers=_CONSUMER,
+    errors=_HERE,
 )
-DELETE = Operation(
+DELETE_CONSUMER = Endpoint(
+    "DELETE",
+    "/queues/{queue}/consumers/{consumer}",
+    Scope.CONSUME,
     name="deleteConsumer",
     tag=_TAG,
     summary="Give back what a consumer has leased, and forget it",
     description="Works for about a second; call again while the answer is 202. From the first call on its generation "
     "is refused.",
-    answers=(Answer(204, "It is forgotten."), Answer(202, "There is more to give back: call again.")),
+    answers=(
+        Answer(204, "It is forgotten.", NoneType),
+        Answer(202, "There is more to give back: call again.", NoneType),
+    ),
     errors=(*_WRITER, errors.ConsumerFenced),
 )
-LEASE = Operation(
+LEASE_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/consumers/{consumer}/lease",
+    Scope.CONSUME,
     name="leaseMessages",
     tag=_TAG,
     summary="Make a lease of many messages, or go on with it",
@@ -87,7 +108,10 @@ LEASE = Operation(
     answers=(Answer(200, "How far the lease is.", wire.ConsumerLease),),
     errors=(*_WRITER, *_BODY, *_FENCED, errors.LeasesFull, errors.StorageFull),
 )
-READ = Operation(
+READ_LEASE = Endpoint(
+    "GET",
+    "/queues/{queue}/consumers/{consumer}/leases/{number}",
+    Scope.CONSUME,
     name="readLease",
     tag=_TAG,
     summary="Read messages of a lease",
@@ -101,7 +125,10 @@ READ = Operation(
         *(errors.ReadDeadlineExceeded, errors.Stopping),
     ),
 )
-ACKNOWLEDGE = Operation(
+ACKNOWLEDGE_LEASE = Endpoint(
+    "POST",
+    "/queues/{queue}/consumers/{consumer}/acknowledge",
+    Scope.CONSUME,
     name="acknowledgeLease",
     tag=_TAG,
     summary="Remove the messages of a lease",
@@ -111,7 +138,10 @@ ACKNOWLEDGE = Operation(
     answers=_CONSUMER,
     errors=(*_WRITER, *_BODY, *_FENCED),
 )
-RELEASE = Operation(
+RELEASE_CONSUMER = Endpoint(
+    "POST",
+    "/queues/{queue}/consumers/{consumer}/release",
+    Scope.CONSUME,
     name="releaseConsumer",
     tag=_TAG,
     summary="Give back the messages of the open lease, the attempt uncounted",
@@ -119,20 +149,3 @@ RELEASE = Operation(
     answers=_CONSUMER,
     errors=(*_WRITER, *_BODY),
 )
-
-
-def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """The routes of consumers. route: makes one of method, path, endpoint, operation, scope."""
-    consumers = ConsumerEndpoints(broker)
-    base = "/queues/{queue}/consumers"
-    return [
-        route("GET", "/consumers", consumers.list_all, LIST_ALL, Scope.BROWSE),
-        route("GET", base, consumers.list, LIST, Scope.BROWSE),
-        route("PUT", f"{base}/{{consumer}}", consumers.open, OPEN, Scope.CONSUME),
-        route("GET", f"{base}/{{consumer}}", consumers.show, SHOW, Scope.BROWSE),
-        route("DELETE", f"{base}/{{consumer}}", consumers.delete, DELETE, Scope.CONSUME),
-        route("POST", f"{base}/{{consumer}}/lease", consumers.lease, LEASE, Scope.CONSUME),
-        route("GET", f"{base}/{{consumer}}/leases/{{number}}", consumers.read, READ, Scope.CONSUME),
-        route("POST", f"{base}/{{consumer}}/acknowledge", consumers.acknowledge, ACKNOWLEDGE, Scope.CONSUME),
-        route("POST", f"{base}/{{consumer}}/release", consumers.release, RELEASE, Scope.CONSUME),
-    ]

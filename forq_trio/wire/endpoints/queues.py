@@ -1,21 +1,22 @@
 """The routes for queues as a whole, and their part of the OpenAPI document."""
 
-from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.administration import AdministrationEndpoints
-from forq_trio.http.forq_api.parameters import QUEUES_PAGE
-from forq_trio.http.router import Answer, MakeRoute, Operation, Route
+from types import NoneType
+
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire import queues as wire
+from forq_trio.wire.endpoints.endpoint import QUEUES_PAGE, Answer, Endpoint
 
 _TAG = "Administration"
 _HERE = (errors.InvalidQueueName, errors.OutcomeUnknown)
 _WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded, errors.Stopping)
 _KNOWN = (*_WRITER, errors.QueueNotFound)
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
-
-LIST_SETTINGS = Operation(
+LIST_SETTINGS = Endpoint(
+    "GET",
+    "/settings",
+    Scope.BROWSE,
     name="listSettings",
     tag=_TAG,
     summary="The queues for which something was set, page by page",
@@ -23,7 +24,10 @@ LIST_SETTINGS = Operation(
     answers=(Answer(200, "Their settings, by name.", wire.ConfiguredQueues),),
     errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
-SHOW_SETTINGS = Operation(
+SHOW_SETTINGS = Endpoint(
+    "GET",
+    "/queues/{queue}/settings",
+    Scope.BROWSE,
     name="showSettings",
     tag=_TAG,
     summary="The settings of a queue",
@@ -31,7 +35,10 @@ SHOW_SETTINGS = Operation(
     answers=_SETTINGS,
     errors=(*_HERE, errors.QueueNotFound),
 )
-CHANGE_SETTINGS = Operation(
+CHANGE_SETTINGS = Endpoint(
+    "PUT",
+    "/queues/{queue}/settings",
+    Scope.ADMIN,
     name="changeSettings",
     tag=_TAG,
     summary="Change settings of a queue",
@@ -41,30 +48,42 @@ CHANGE_SETTINGS = Operation(
     answers=_SETTINGS,
     errors=(*_WRITER, errors.InvalidRequest, errors.UnknownMember, *errors.InvalidSetting.members.values()),
 )
-FORGET_SETTINGS = Operation(
+FORGET_SETTINGS = Endpoint(
+    "DELETE",
+    "/queues/{queue}/settings",
+    Scope.ADMIN,
     name="forgetSettings",
     tag=_TAG,
     summary="Go back to the defaults",
     description="A queue that is paused stays paused.",
-    answers=(Answer(204, "The queue has the defaults."),),
+    answers=(Answer(204, "The queue has the defaults.", NoneType),),
     errors=_KNOWN,
 )
-PAUSE = Operation(
+PAUSE_QUEUE = Endpoint(
+    "POST",
+    "/queues/{queue}/pause",
+    Scope.ADMIN,
     name="pauseQueue",
     tag=_TAG,
     summary="Deliver no messages until the queue is resumed",
     description="Sends go on, and receivers wait.",
-    answers=(Answer(204, "The queue is paused."),),
+    answers=(Answer(204, "The queue is paused.", NoneType),),
     errors=_KNOWN,
 )
-RESUME = Operation(
+RESUME_QUEUE = Endpoint(
+    "POST",
+    "/queues/{queue}/resume",
+    Scope.ADMIN,
     name="resumeQueue",
     tag=_TAG,
     summary="End a pause",
-    answers=(Answer(204, "Messages are delivered, first to waiting receivers."),),
+    answers=(Answer(204, "Messages are delivered, first to waiting receivers.", NoneType),),
     errors=_KNOWN,
 )
-PURGE = Operation(
+PURGE_QUEUE = Endpoint(
+    "POST",
+    "/queues/{queue}/purge",
+    Scope.ADMIN,
     name="purgeQueue",
     tag=_TAG,
     summary="Remove all messages of a queue",
@@ -72,26 +91,13 @@ PURGE = Operation(
     answers=(Answer(200, "How many there were.", wire.Purged),),
     errors=_KNOWN,
 )
-REMOVE = Operation(
+REMOVE_QUEUE = Endpoint(
+    "DELETE",
+    "/queues/{queue}",
+    Scope.ADMIN,
     name="removeQueue",
     tag=_TAG,
     summary="Forget an empty queue, its settings and its consumers",
-    answers=(Answer(204, "The queue is forgotten."),),
+    answers=(Answer(204, "The queue is forgotten.", NoneType),),
     errors=(*_KNOWN, errors.QueueNotEmpty),
 )
-
-
-def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
-    """Settings, pause, purge and removal. route: makes one of method, path, endpoint, operation, scope."""
-    endpoints = AdministrationEndpoints(broker)
-    queue = "/queues/{queue}"
-    return [
-        route("GET", "/settings", endpoints.list, LIST_SETTINGS, Scope.BROWSE),
-        route("GET", f"{queue}/settings", endpoints.show, SHOW_SETTINGS, Scope.BROWSE),
-        route("PUT", f"{queue}/settings", endpoints.change, CHANGE_SETTINGS, Scope.ADMIN),
-        route("DELETE", f"{queue}/settings", endpoints.forget, FORGET_SETTINGS, Scope.ADMIN),
-        route("POST", f"{queue}/pause", endpoints.pause, PAUSE, Scope.ADMIN),
-        route("POST", f"{queue}/resume", endpoints.resume, RESUME, Scope.ADMIN),
-        route("POST", f"{queue}/purge", endpoints.purge, PURGE, Scope.ADMIN),
-        route("DELETE", queue, endpoints.remove, REMOVE, Scope.ADMIN),
-    ]

@@ -1,0 +1,46 @@
+"""Giving free pages of the file back while the server runs. Our additions to Forq's API."""
+
+from forq_trio.model import errors
+from forq_trio.model.access import Scope
+from forq_trio.wire.compaction import CompactionInfo
+from forq_trio.wire.endpoints.endpoint import Answer, Endpoint
+
+_CHANGING = (errors.InvalidRequest, errors.UnknownMember, errors.OutcomeUnknown)
+
+
+def _changing(path: str, name: str, summary: str, *more: type[errors.ForqError]) -> Endpoint[CompactionInfo]:
+    return Endpoint(
+        "POST",
+        path,
+        Scope.ADMIN,
+        name=name,
+        tag="Operation",
+        summary=summary,
+        answers=(Answer(200, "The compaction as it is then.", CompactionInfo),),
+        errors=(*_CHANGING, *more),
+    )
+
+
+SHOW_COMPACTION = Endpoint(
+    "GET",
+    "/admin/compaction",
+    Scope.ADMIN,
+    name="showCompaction",
+    tag="Operation",
+    summary="The compaction that runs or ended last, and how much of the file is free",
+    answers=(Answer(200, "The compaction.", CompactionInfo),),
+    errors=(errors.OutcomeUnknown,),
+)
+START_COMPACTION = _changing(
+    "/admin/compaction",
+    "startCompaction",
+    "Give free pages of the file back to the disk, or let a paused compaction go on",
+    errors.CompactionImpossible,
+    errors.Stopping,
+)
+PAUSE_COMPACTION = _changing(
+    "/admin/compaction/pause", "pauseCompaction", "Pause the compaction until it is started again"
+)
+STOP_COMPACTION = _changing(
+    "/admin/compaction/stop", "stopCompaction", "End the compaction; what it gave back stays given back"
+)

@@ -1,0 +1,112 @@
+"""What is declared of an endpoint: method, path and scope, what it takes and answers, its errors, and its words."""
+
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from forq_trio.model import errors, limits
+from forq_trio.model.access import Scope
+from forq_trio.model.forq_error import AnyReason
+
+AnswerT_co = TypeVar("AnswerT_co", covariant=True)
+
+PREFIX = "/api/v1"
+JSON, NDJSON = "application/json", "application/x-ndjson"
+
+
+class Answer(Struct, Generic[AnswerT_co], frozen=True):
+    """A successful answer. body: the type of its JSON; of lines of JSON, that of one; NoneType for an empty body."""
+
+    status: int
+    meaning: str
+    body: type[AnswerT_co]
+    content_type: str = JSON
+
+
+class Parameter(Struct, frozen=True):
+    """A query or header parameter, for the documentation. place: "query" or "header"; schema: JSON Schema."""
+
+    name: str
+    place: str
+    meaning: str
+    schema: dict[str, Any]
+
+
+class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
+    """The description of a route for the OpenAPI document. errors: those that it answers, besides those of its gate.
+
+    body_type: the content type of the body; of lines of JSON, `body` is the type of one.
+    """
+
+    name: str
+    tag: str
+    summary: str
+    answers: tuple[Answer[AnswerT_co], ...]
+    errors: tuple[AnyReason, ...] = ()
+    description: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    body: Any = None
+    body_type: str = JSON
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of its errors."""
+        return tuple(each.code for each in self.errors)
+
+    @property
+    def query_names(self) -> frozenset[str]:
+        """The names of the parameters in the query."""
+        return frozenset(each.name for each in self.parameters if each.place == "query")
+
+
+class Endpoint(Operation[AnswerT_co], frozen=True):
+    """An endpoint of Forq's API. path: below PREFIX, with names in braces. scope: what a token needs.
+
+    checks_scope: False if the endpoint checks the scope itself. head: False where HEAD is not answered like GET, which
+    has effects.
+    """
+
+    method: str
+    path: str
+    scope: Scope
+    checks_scope: bool = True
+    head: bool = True
+
+
+READ_ERRORS: tuple[AnyReason, ...] = (
+    errors.OutcomeUnknown,
+    errors.StorageUnavailable,
+    errors.Stopping,
+    errors.StorageLost,
+    errors.ReadDeadlineExceeded,
+)
+"""What every read may answer."""
+
+ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
+"""The schema of a sequence, or of the id of an event or of a finished message."""
+
+
+def limit_parameter(what: str, most: int, default: int | None = None) -> Parameter:
+    """The most `what` wanted; default: None for `most`. `reading.query_limit` reads it."""
+    schema = {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": most,
+        "default": most if default is None else default,
+    }
+    return Parameter("limit", "query", f"The most {what} wanted.", schema)
+
+
+def range_parameters(what: str, number: str) -> tuple[Parameter, Parameter]:
+    """Where a page of a log begins and ends. `reading.query_range` reads them."""
+    return (
+        Parameter("after", "query", f"Only {what} with {number} above this.", {**ID, "default": 0}),
+        Parameter("until", "query", f"Only {what} with {number} up to this.", ID),
+    )
+
+
+QUEUES_PAGE = (
+    Parameter("after", "query", "Only queues whose names come after this one.", {"type": "string"}),
+    limit_parameter("queues", limits.QUEUES_PAGE_MAX),
+)
+"""The parameters of lists of queues; `reading.query_page` reads them."""

@@ -1,0 +1,105 @@
+"""The history of finished messages: pages as NDJSON, searches, one message, and its purge."""
+
+from forq_trio.model import errors, limits
+from forq_trio.model.access import Scope
+from forq_trio.model.history import OUTCOMES, FinishedMessage, FinishedPage
+from forq_trio.wire.endpoints.dead_letters import FILTER
+from forq_trio.wire.endpoints.endpoint import (
+    ID,
+    NDJSON,
+    READ_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+    range_parameters,
+)
+from forq_trio.wire.errors import FIRST_HEADER, LAST_HEADER, NEXT_HEADER
+from forq_trio.wire.export import ExportedMessage
+from forq_trio.wire.logs import HistoryRange
+from forq_trio.wire.queues import Purged
+
+_TAG = "History"
+_HERE = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Stopping, errors.StorageLost)
+READ_HISTORY = Endpoint(
+    "GET",
+    "/history",
+    Scope.BROWSE,
+    name="readHistory",
+    tag=_TAG,
+    summary="Finished messages, oldest first, page by page",
+    description=f"A message a line. {NEXT_HEADER} is the `after` of the next page, {FIRST_HEADER} and {LAST_HEADER} "
+    "are the ids that are kept. A token that does not cover all queues has to name one.",
+    parameters=(
+        *range_parameters("those", "a history id"),
+        limit_parameter("messages", limits.LOG_PAGE_MAX),
+        Parameter("queue", "query", "Only those of this queue.", {"type": "string"}),
+    ),
+    answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
+    errors=(
+        *READ_ERRORS,
+        errors.InvalidQueueName,
+        errors.OutOfRange,
+        errors.OutOfRange.about("limit"),
+        errors.HistoryGone,
+        errors.HistoryOff,
+    ),
+)
+SHOW_HISTORY_RANGE = Endpoint(
+    "GET",
+    "/history/range",
+    Scope.BROWSE,
+    name="showHistoryRange",
+    tag=_TAG,
+    summary="Which history ids are kept",
+    answers=(Answer(200, "Whether the history is on, and its first and last id.", HistoryRange),),
+    errors=(errors.OutcomeUnknown,),
+)
+SEARCH_HISTORY = Endpoint(
+    "GET",
+    "/queues/{queue}/history",
+    Scope.BROWSE,
+    name="searchHistory",
+    tag=_TAG,
+    summary="Find finished messages of a queue, newest first",
+    description="A page looks at 10,000 messages at most and says how far it came.",
+    parameters=(
+        Parameter("outcome", "query", "How they ended.", {"type": "string", "enum": list(OUTCOMES)}),
+        Parameter("reason", "query", "Why they were discarded, exactly.", {"type": "string"}),
+        *FILTER,
+        Parameter("before", "query", "Only those with a history id below this.", {**ID, "minimum": 1}),
+        limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
+    ),
+    answers=(Answer(200, "Those that match.", FinishedPage),),
+    errors=(
+        *READ_ERRORS,
+        errors.InvalidQueueName,
+        errors.OutOfRange,
+        errors.OutOfRange.about("limit"),
+        errors.InvalidParameter.about("outcome"),
+        errors.InvalidParameter.about("attribute"),
+        errors.InvalidAttributes,
+        errors.InvalidRequest,
+    ),
+)
+SHOW_FINISHED_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/history/{messageId}",
+    Scope.BROWSE,
+    name="showFinishedMessage",
+    tag=_TAG,
+    summary="One finished message, with its content and how it ended",
+    answers=(Answer(200, "The message.", FinishedMessage),),
+    errors=(*READ_ERRORS, errors.InvalidQueueName, errors.MalformedMessageId, errors.MessageNotFound),
+)
+PURGE_HISTORY = Endpoint(
+    "DELETE",
+    "/queues/{queue}/history",
+    Scope.ADMIN,
+    name="purgeHistory",
+    tag=_TAG,
+    summary="Remove all messages of a queue from the history",
+    description="Those that ended before this request.",
+    answers=(Answer(200, "How many there were.", Purged),),
+    errors=(*_HERE, errors.InvalidQueueName, errors.Overloaded),
+)

@@ -1,0 +1,307 @@
+"""The routes of Forq's API, each with its endpoint, and their part of the OpenAPI document."""
+
+from types import NoneType
+
+from forq_trio.model import errors, limits
+from forq_trio.model.access import Scope
+from forq_trio.model.messages import MessageInfo, NewMessage
+from forq_trio.wire.endpoints.endpoint import (
+    QUEUES_PAGE,
+    READ_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+)
+from forq_trio.wire.errors import ANSWER_HEADER, FULL, RECEIPT_HEADER
+from forq_trio.wire.messages import (
+    MessageList,
+    NewMessages,
+    NextMessage,
+    ReceivedMessages,
+    ReceiveRequest,
+    SendResults,
+)
+from forq_trio.wire.queues import QueueHealth, QueueInfo, QueueList
+from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
+
+_QUEUE = (errors.InvalidQueueName,)
+_BODY = (errors.InvalidRequest, errors.UnknownMember)
+_WRITER = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
+_SENDING = (
+    *_QUEUE,
+    errors.ProduceToDeadLetterQueue,
+    errors.InvalidRequest,
+    errors.ContentTooLarge,
+    errors.UnknownMember,
+    errors.ProcessAfterInPast,
+    errors.ProcessAfterTooFar,
+    errors.OutOfRange.about("processAfter"),
+    errors.OutOfRange.about("priority"),
+    errors.OutOfRange.about("delayMs"),
+    errors.OutOfRange.about("ttlMs"),
+    errors.InvalidAttributes,
+    errors.OutOfRange.about("deduplicationId"),
+    errors.OutOfRange.about("deduplicationWindowMs"),
+    errors.OutOfRange.about("group"),
+    errors.OutOfRange.about("maxAttempts"),
+    errors.InvalidQueueName.about("deadLetterQueue"),
+    errors.QueueFull,
+    errors.StorageFull,
+    errors.StorageLost,
+    *_WRITER,
+)
+_SETTLING = (
+    *_QUEUE,
+    errors.MalformedMessageId,
+    errors.MalformedReceipt,
+    errors.ReceiptMissing,
+    errors.MessageNotFound,
+    *_WRITER,
+)
+_SETTLING_MANY = (*_QUEUE, *_BODY, errors.OutOfRange.about("receipts"), *_WRITER)
+_RECEIPT = Parameter(
+    RECEIPT_HEADER,
+    "header",
+    "The receipt the message came with. Only the receipt of the latest delivery succeeds; without "
+    "one the id alone decides, unless the server demands receipts.",
+    {"type": "string"},
+)
+_ORDER = Parameter(
+    "order",
+    "query",
+    "`fifo` for the queue's own order, `shuffle` for random messages.",
+    {"type": "string", "enum": ["fifo", "shuffle"], "default": "fifo"},
+)
+_WAIT = Parameter(
+    "waitMs",
+    "query",
+    "How long to wait for a message.",
+    {"type": "integer", "minimum": 0, "maximum": limits.WAIT_MS_MAX, "default": limits.WAIT_MS_MAX},
+)
+_ANSWER = Parameter(
+    ANSWER_HEADER,
+    "header",
+    "`full`: all members of a message and of an error, not Forq's alone.",
+    {"type": "string", "enum": [FULL]},
+)
+_PEEK = Parameter(
+    "peek",
+    "query",
+    "Only peek: the message is not leased, and has no receipt.",
+    {"type": "boolean", "default": False},
+)
+_LIMIT = limit_parameter("messages", limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
+_SETTLED = (Answer(200, "One result per receipt, in their order.", ReceiptResults),)
+SEND_MESSAGE = Endpoint(
+    "POST",
+    "/queues/{queue}/messages",
+    Scope.PRODUCE,
+    name="sendMessage",
+    tag="Producer",
+    summary="Send a message",
+    description="Forq's own members are content and processAfter. With those alone, others are ignored; a message with "
+    "any of the rest may have no unknown ones. A message with a known deduplicationId is answered like any other.",
+    body=NewMessage,
+    parameters=(_ANSWER,),
+    answers=(Answer(204, "The message is stored durably.", NoneType),),
+    errors=_SENDING,
+)
+RECEIVE_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/messages",
+    Scope.CONSUME,
+    checks_scope=False,
+    head=False,
+    name="receiveMessage",
+    tag="Consumer",
+    summary="Receive the next message, waiting up to 30 seconds",
+    description="The message is this consumer's for as long as a lease of the queue is, 5 minutes if nothing else was "
+    "set. The answer comes as soon as there is one.",
+    parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
+    answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.", NoneType)),
+    errors=(
+        *_QUEUE,
+        errors.OutOfRange.about("waitMs"),
+        errors.InvalidParameter.about("order"),
+        errors.InvalidParameter.about("peek"),
+        *_WRITER,
+        errors.StorageLost,
+        errors.ReadDeadlineExceeded,
+    ),
+)
+ACK_MESSAGE = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/{messageId}/ack",
+    Scope.CONSUME,
+    name="ackMessage",
+    tag="Consumer",
+    summary="Remove a message that is done with",
+    description="Without a receipt it succeeds whether or not the message was there.",
+    parameters=(_RECEIPT, _ANSWER),
+    answers=(Answer(204, "The message is gone.", NoneType),),
+    errors=_SETTLING,
+)
+NACK_MESSAGE = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/{messageId}/nack",
+    Scope.CONSUME,
+    name="nackMessage",
+    tag="Consumer",
+    summary="Give back a message that failed",
+    description="It comes back after 1, 5, 15, 30 or 60 seconds by attempt, and after the fifth it moves to the "
+    "dead-letter queue, if nothing else was set for it or its queue. Without a receipt it succeeds whether or not the "
+    "message was there.",
+    parameters=(_RECEIPT, _ANSWER),
+    answers=(Answer(204, "The message is given back, or failed.", NoneType),),
+    errors=_SETTLING,
+)
+SEND_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/batch",
+    Scope.PRODUCE,
+    name="sendMessages",
+    tag="Producer",
+    summary="Send up to 1,000 messages in one commit",
+    description="Each is validated alone: the valid ones are stored, all or none of them.",
+    body=NewMessages,
+    answers=(Answer(200, "One result per message, in their order.", SendResults),),
+    errors=(*_SENDING, errors.OutOfRange.about("messages")),
+)
+RECEIVE_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/receive",
+    Scope.CONSUME,
+    checks_scope=False,
+    name="receiveMessages",
+    tag="Consumer",
+    summary="Receive up to 100 messages, waiting for the first",
+    body=ReceiveRequest,
+    answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
+    errors=(
+        *_QUEUE,
+        *_BODY,
+        errors.OutOfRange.about("max"),
+        errors.OutOfRange.about("waitMs"),
+        errors.OutOfRange.about("leaseMs"),
+        *_WRITER,
+        errors.StorageLost,
+        errors.ReadDeadlineExceeded,
+    ),
+)
+ACK_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/ack",
+    Scope.CONSUME,
+    name="ackMessages",
+    tag="Consumer",
+    summary="Remove messages that are done with",
+    body=AckRequest,
+    answers=_SETTLED,
+    errors=_SETTLING_MANY,
+)
+NACK_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/nack",
+    Scope.CONSUME,
+    name="nackMessages",
+    tag="Consumer",
+    summary="Give back messages that failed",
+    body=NackRequest,
+    answers=_SETTLED,
+    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs"), errors.OutOfRange.about("reason")),
+)
+EXTEND_LEASES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/extend",
+    Scope.CONSUME,
+    name="extendLeases",
+    tag="Consumer",
+    summary="Extend the leases of messages",
+    description="leaseMs counts from now; without it, as long as a lease of the queue is. 0 ends the lease at "
+    "once, the attempt counted.",
+    body=ExtendRequest,
+    answers=_SETTLED,
+    errors=(*_SETTLING_MANY, errors.OutOfRange.about("leaseMs")),
+)
+RELEASE_MESSAGES = Endpoint(
+    "POST",
+    "/queues/{queue}/messages/release",
+    Scope.CONSUME,
+    name="releaseMessages",
+    tag="Consumer",
+    summary="Give back messages unprocessed",
+    description="They are ready again at their old positions, the attempt uncounted.",
+    body=ReleaseRequest,
+    answers=_SETTLED,
+    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs")),
+)
+LIST_QUEUES = Endpoint(
+    "GET",
+    "/queues",
+    Scope.BROWSE,
+    name="listQueues",
+    tag="Queues",
+    summary="All queues, page by page",
+    parameters=QUEUES_PAGE,
+    answers=(Answer(200, "The queues by name.", QueueList),),
+    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
+)
+SHOW_QUEUE = Endpoint(
+    "GET",
+    "/queues/{queue}",
+    Scope.BROWSE,
+    name="showQueue",
+    tag="Queues",
+    summary="One queue",
+    description="A queue exists from the first message, or the first setting, until it is removed.",
+    answers=(Answer(200, "The queue.", QueueInfo),),
+    errors=(*_QUEUE, errors.QueueNotFound, *READ_ERRORS),
+)
+SHOW_HEALTH = Endpoint(
+    "GET",
+    "/queues/{queue}/health",
+    Scope.BROWSE,
+    name="showHealth",
+    tag="Queues",
+    summary="How well a queue is",
+    description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
+    "is shown once it lasted one minute (broken) or five (attention).",
+    answers=(Answer(200, "The verdict.", QueueHealth),),
+    errors=(*_QUEUE, errors.QueueNotFound, errors.OutcomeUnknown),
+)
+SHOW_MESSAGE = Endpoint(
+    "GET",
+    "/queues/{queue}/messages/{messageId}",
+    Scope.BROWSE,
+    name="showMessage",
+    tag="Queues",
+    summary="Show a message without changing it",
+    answers=(Answer(200, "The message.", MessageInfo),),
+    errors=(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
+)
+CANCEL_MESSAGE = Endpoint(
+    "DELETE",
+    "/queues/{queue}/messages/{messageId}",
+    Scope.CANCEL,
+    name="cancelMessage",
+    tag="Producer",
+    summary="Remove a message before anybody receives it",
+    description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
+    answers=(Answer(204, "The message is removed.", NoneType),),
+    errors=(
+        *(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, errors.MessageInFlight),
+        *(errors.StorageLost, *_WRITER),
+    ),
+)
+PEEK_MESSAGES = Endpoint(
+    "GET",
+    "/queues/{queue}/peek",
+    Scope.BROWSE,
+    name="peekMessages",
+    tag="Queues",
+    summary="Peek at the next ready messages",
+    parameters=(_LIMIT, _ORDER),
+    answers=(Answer(200, "The messages.", MessageList),),
+    errors=(*_QUEUE, errors.OutOfRange.about("limit"), errors.InvalidParameter.about("order"), *READ_ERRORS),
+)

@@ -1,0 +1,59 @@
+"""Access tokens: make one, list them, revoke one. Our additions to Forq's API."""
+
+from types import NoneType
+
+from forq_trio.model import errors
+from forq_trio.model.access import Scope
+from forq_trio.wire.endpoints.endpoint import Answer, Endpoint
+from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
+
+CREATE_TOKEN = Endpoint(
+    "POST",
+    "/tokens",
+    Scope.ADMIN,
+    name="createToken",
+    tag="Access",
+    summary="Make an access token",
+    description="Only this answer has its text.",
+    body=NewToken,
+    answers=(Answer(201, "The token.", CreatedToken),),
+    errors=(
+        errors.InvalidRequest,
+        errors.UnknownMember,
+        *errors.InvalidToken.members.values(),
+        errors.TokenExists,
+        errors.TooManyTokens,
+        errors.OutcomeUnknown,
+        errors.StorageUnavailable,
+        errors.StorageLost,
+        errors.Overloaded,
+        errors.Stopping,
+    ),
+)
+LIST_TOKENS = Endpoint(
+    "GET",
+    "/tokens",
+    Scope.ADMIN,
+    name="listTokens",
+    tag="Access",
+    summary="All access tokens",
+    answers=(Answer(200, "The tokens by name.", TokenList),),
+    errors=(errors.OutcomeUnknown,),
+)
+REVOKE_TOKEN = Endpoint(
+    "DELETE",
+    "/tokens/{name}",
+    Scope.ADMIN,
+    name="revokeToken",
+    tag="Access",
+    summary="Revoke an access token, at once and for good",
+    answers=(Answer(204, "It is revoked, and its name is free again.", NoneType),),
+    errors=(
+        errors.TokenNotFound,
+        errors.OutcomeUnknown,
+        errors.StorageUnavailable,
+        errors.StorageLost,
+        errors.Overloaded,
+        errors.Stopping,
+    ),
+)
