@@ -73,12 +73,12 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.model.publishing import Published
+from forq_trio.step_scheduler import StepScheduler
 from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Batch, BatchResult, Snapshot
 from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
-from forq_trio.turns import Turns
 from forq_trio.waiters import ALL_QUEUES, Call, ParkedReceivers, Watches, fail, without
 
 
@@ -124,7 +124,7 @@ class WriterActor:
         self._inbox = Inbox(inbox_calls_max)
         self.budgets = {"inbox": self._inbox.budget}
         self._postponed: deque[Call[Any]] = deque()
-        self._turns = Turns()
+        self._scheduler = StepScheduler()
         self._pauses: list[Call[None]] = []
         self._resume = trio.Event()
         self._timer = trio.CancelScope()
@@ -303,7 +303,7 @@ class WriterActor:
             calls = without(LASTING, calls, StorageLost)
         calls = without(GROWING, calls, StorageFull) if self.sends_refused else calls
         moving = self._store.snapshot().staging.in_progress > 0
-        calls, later = self._turns.take(calls, trio.current_time(), moving=moving)
+        calls, later = self._scheduler.take(calls, trio.current_time(), moving=moving)
         self._postponed.extendleft(reversed(later))
         return calls
 
@@ -325,16 +325,16 @@ class WriterActor:
             [call.command for call in calls],
             self._clock.now_ms(),
             self.parked.offer(),
-            moves_staged=not (self._turns.put_off or self.sends_refused or self.files_problem),
-            shared=self._turns.shared(trio.current_time()),
+            moves_staged=not (self._scheduler.put_off or self.sends_refused or self.files_problem),
+            shared=self._scheduler.shared(trio.current_time()),
         )
-        turn = self._store.snapshot().staging.turn
+        first_stage = self._store.snapshot().staging.first_entry
         try:
             result = await self._store.run(batch)
         except StorageFull as error:
             # Trying again helps and ends: each time there are fewer calls, or more space.
             has_sends = any(call.command.traits.effect in GROWING for call in calls)
-            if self.note_storage_full() or has_sends or (turn is not None and batch.moves_staged):
+            if self.note_storage_full() or has_sends or (first_stage is not None and batch.moves_staged):
                 calls = without(GROWING, calls, StorageFull)
                 if calls or self._is_due():
                     await self._run_batch(calls)
@@ -351,13 +351,13 @@ class WriterActor:
             raise
         else:
             self._answer_batch(calls, batch, result)
-            if turn != self._store.snapshot().staging.turn:
+            if first_stage != self._store.snapshot().staging.first_entry:
                 self.moved.set()
                 self.moved = trio.Event()
 
     def _answer_batch(self, calls: Sequence[Call[Any]], batch: Batch, result: BatchResult) -> None:
         """Resolve every call and every served receiver. There was no checkpoint since the commit."""
-        self._next_due_ms = batch.now_ms if self._turns.put_off else result.next_due_ms
+        self._next_due_ms = batch.now_ms if self._scheduler.put_off else result.next_due_ms
         self._retry_at = inf
         self._counters.record(result.events)
         self._counters.record_durations(result.durations)

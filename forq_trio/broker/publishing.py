@@ -98,7 +98,7 @@ class Publishing(Sends, Known):
         published, its messages enter when they can, and to repeat the call is to wait for that.
         """
         outcome = await self._publish(app, version, stages, once)
-        while not await self._moved(outcome.turn):
+        while not await self._moved(outcome.entry):
             pass
         return Publication(outcome.published, outcome.messages if outcome.published else None)
 
@@ -107,7 +107,7 @@ class Publishing(Sends, Known):
     ) -> Publication:
         """`publish` with a key, for PUBLISH_WAIT_SECONDS at most: call again while it is `moving`."""
         outcome = await self._publish(app, version, stages, once, key)
-        moving = not await self._moved(outcome.turn)
+        moving = not await self._moved(outcome.entry)
         return Publication(outcome.published, outcome.messages if outcome.published else None, moving)
 
     async def _publish(
@@ -123,7 +123,7 @@ class Publishing(Sends, Known):
         return await self._writer.execute(commands.Publish(app, version, tuple(stages), once, key))
 
     async def _moved(self, last: int) -> bool:
-        """Wait until no published stage up to this turn is left; False if that takes too long.
+        """Wait until no published stage up to this entry number is left; False if that takes too long.
 
         Raises Stopping, and PublicationUnfinished if it takes too long because nothing can be stored.
         """
@@ -131,8 +131,8 @@ class Publishing(Sends, Known):
         with trio.move_on_after(limits.PUBLISH_WAIT_SECONDS):
             while True:
                 moved = writer.moved
-                turn = writer.snapshot().staging.turn
-                if turn is None or turn > last:
+                first = writer.snapshot().staging.first_entry
+                if first is None or first > last:
                     return True
                 if writer.finished:
                     raise Stopping

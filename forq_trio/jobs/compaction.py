@@ -1,8 +1,8 @@
 """Gives free pages of the file back to the disk, in small steps beside all other work: when asked, or by itself.
 
 Rules
-- A step is a command of at most 64 pages and 2 ms, and long work (turns.py): a call of others waits for one step at
-  most. What a step gave back stays given back, whatever ends the compaction.
+- A step is a command of at most 64 pages and 2 ms, and long work (step_scheduler.py): a call of others waits for one
+  step at most. What a step gave back stays given back, whatever ends the compaction.
 - By itself it begins where much of the file was free for LOOKS looks in a row, and gives back no more than was
   free in all of them: what steady traffic uses again stays. While sends are refused it does not begin by itself: free
   pages are the space for them.

@@ -296,7 +296,7 @@ ATTRIBUTES_JSON_BYTES_MAX = 192 * KIB  # JSON may write one character as twelve:
 ANSWERS_BYTES_MAX = 256 * MIB
 SHORT_ANSWER_BYTES_MAX = 16 * KIB
 SEND_PORTION_BYTES = 64 * KIB
-SEND_NOW_BYTES_MAX = 128 * KIB  # in one turn of the event loop
+SEND_NOW_BYTES_MAX = 128 * KIB  # in one pass of the event loop
 SEND_BODY_BYTES_MAX = 6 * CONTENT_BYTES_MAX + 64 * KIB  # JSON may write one byte of content as six: \u0000
 HEADER_SECONDS_MAX = 10.0
 BODY_SECONDS_MAX = 45.0
@@ -321,7 +321,7 @@ ERROR_MESSAGE_LENGTH_MAX = 300
 ERROR_HEADER_BYTES_MAX = 400
 
 # HTTP/2. Of a connection; allowance: of the frames that http/transport/http2/frame_allowance.py counts, portion: what
-# is parsed between two checkpoints by the one connection whose turn it is, free: what any may parse without a turn,
+# is parsed between two checkpoints by the one connection that may parse a full portion, free: what any other may parse,
 # unsent: what may wait to be sent while more is received.
 HTTP2_STREAMS_MAX = 250
 HTTP2_CLOSED_STREAMS_MAX = 500

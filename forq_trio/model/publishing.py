@@ -45,12 +45,12 @@ class Stage(Struct, frozen=True, gc=False):
 class Published(Struct, frozen=True, gc=False):
     """The outcome of a publication. published: False if the app had published this version, or a later one, before.
 
-    turn: once no stage up to this turn is in progress any more, all messages are in their queues.
+    entry: once no stage up to this entry number is in progress any more, all messages are in their queues.
     """
 
     published: bool
     messages: int
-    turn: int
+    entry: int
 
 
 class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
@@ -81,16 +81,16 @@ class Staging(Struct, frozen=True, gc=False):
     """What is staged in all.
 
     stages, bytes: those that are not yet in a queue, nor removed; bytes of their parts as they are stored. in_progress:
-    how many stages are published and move into their queues, or have ended and are removed. turn: that of the first
-    published one, None for none. last_turn: the last turn that was given out. apps: how many have published.
-    shares: by name of the key, those that are not nothing.
+    how many stages are published and move into their queues, or have ended and are removed. first_entry: the entry
+    number of the first published one, None for none. last_entry: the last number that a stage got. apps: how many have
+    published. shares: by name of the key, those that are not nothing.
     """
 
     stages: int = 0
     bytes: int = 0
     in_progress: int = 0
-    turn: int | None = None
-    last_turn: int = 0
+    first_entry: int | None = None
+    last_entry: int = 0
     apps: int = 0
     shares: Mapping[str, KeyShare] = {}
 

@@ -176,7 +176,7 @@ class Monitor:
                 self._judged[queue] = _Judged()
 
     def _sample_slice(self, second: int, now: float) -> int:
-        """Sample the queues whose turn this second is."""
+        """Sample the part of the queues that is due this second."""
         place, step = second % STEP_SECONDS, second // STEP_SECONDS
         broker, age_ms = self._broker, self._ages.age_ms
         oldest = 0

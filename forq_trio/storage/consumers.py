@@ -125,8 +125,8 @@ def lease_to_fill(known: Mapping[str, Consumer], command: LeaseMessages, now_ms:
     if number <= consumer.leased:
         raise LeaseGone
     if lease is not None or number != consumer.leased + 1:
-        turn = consumer.leased + 1 if lease is None else lease.number
-        raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {number}'s")
+        next_number = consumer.leased + 1 if lease is None else lease.number
+        raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {number}'s")
     return NumberedLease(number, made_at=now_ms)
 
 

@@ -17,7 +17,7 @@ The rules of every engine; the conformance suite checks them on each:
    stays current after its lease ended until the message is claimed again, settled or moved.
 6. The claim order within a queue is priority (higher first), then `position`, then `seq`. The position of a message is
    its sequence number, in a LIFO queue the negative of it; for a message with a group see `rules.group_position`. Once
-   a message with a group was sent to a FIFO queue the queue is grouped, and sends without one take turns as the group
+   a message with a group was sent to a FIFO queue the queue is grouped, and sends without one are served as the group
    NO_GROUP; the last ready message of each priority joins it at that moment, unless it has a group (it was moved here).
 7. A paused queue delivers nothing, not even to parked receivers; the batch that resumes it serves them. A claim, and a
    lease of a consumer, gets no more messages than `in_flight_max` of the queue leaves beside those processing; the rest
@@ -48,8 +48,8 @@ The rules of every engine; the conformance suite checks them on each:
    that did not run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready.
    The queues with claims begin, in name order, with the first one that the batch before came to with an allowance used
    up. No batch makes more than COMMIT_CHANGES_MAX changes.
-13. A publication gives stages their turns, no more. While stages have turns, each batch works on the first ones, as
-   far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order of pages
+13. Publish only numbers the stages; later batches move messages. Each batch works on the first numbered stages, as far
+   as its step goes: the messages of a published stage enter its queue like sends, in the order of pages
    and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
    `next_due_ms` asks for the next batch at once.
 14. While the history is on, a message that goes for good is in it from that very commit on: so every message that was

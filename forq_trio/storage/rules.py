@@ -30,7 +30,7 @@ from forq_trio.model.sessions import UiSession
 from forq_trio.model.setting_checks import invalid_setting
 
 NO_GROUP = ""
-"""The stored group of messages without a group in a grouped queue: they take turns like one more group."""
+"""The stored group of messages without a group in a grouped queue: they are served like one more group."""
 
 ItemT = TypeVar("ItemT")
 
@@ -78,7 +78,7 @@ class Returned(NamedTuple):
 
 
 def group_position(seq: int, next_round: int | None, last_of_group: int | None) -> int:
-    """The position of a new message with a group: the round in which its group's turn comes.
+    """The position of a new message with a group: the round in which its group is served.
 
     next_round: the first round that is not served yet, one past the highest position ever claimed of this queue and
     priority; where that is not known (after a start), the position of the first ready message; None where there is
@@ -294,8 +294,8 @@ def sessions_to_end(sessions: Iterable[UiSession], now_ms: int) -> list[str]:
 def share(available: int, wanted: Sequence[int]) -> list[int]:
     """How many of `available` messages each claim gets; wanted: the most each one takes, first come first.
 
-    Every claim in turn gets one, so that none waits while another takes many; the rest fills the earliest claims. The
-    sum is min(available, sum(wanted)).
+    Every claim gets one first, so that none waits while another takes many; the rest fills the earliest claims. The sum
+    is min(available, sum(wanted)).
     """
     given = [0] * len(wanted)
     for index, most in enumerate(wanted):

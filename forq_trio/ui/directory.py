@@ -14,7 +14,7 @@ import trio
 from forq_trio.broker.broker import Broker
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.ui.turns import Turns
+from forq_trio.ui.slices import Slices
 from forq_trio.ui.viewer import Viewer
 
 SECONDS = 1.0
@@ -72,10 +72,10 @@ class Known:
 
 
 class Directory:
-    """turns: for all that takes long."""
+    """slices: for all that takes long."""
 
-    def __init__(self, broker: Broker, turns: Turns) -> None:
-        self.turns = turns
+    def __init__(self, broker: Broker, slices: Slices) -> None:
+        self.slices = slices
         self._broker = broker
         self._lock = trio.Lock()
         self._known = Known({}, (), frozenset())
@@ -100,7 +100,7 @@ class Directory:
             return known.names
         return await known.answers.once(
             ("seen", viewer.sees),
-            lambda: self.turns.over(known.names, lambda part: [*filter(viewer.may_see, part)]),
+            lambda: self.slices.over(known.names, lambda part: [*filter(viewer.may_see, part)]),
         )
 
     async def sources(self, viewer: Viewer) -> Mapping[str, list[str]]:
@@ -113,9 +113,9 @@ class Directory:
         counts, names = self._broker.counts(), self._broker.queue_names()
         settings = [*self._broker.all_settings().values()]
         named = {
-            *await self.turns.over(settings, lambda part: [each.dead_letter_queue or "" for each in part])
+            *await self.slices.over(settings, lambda part: [each.dead_letter_queue or "" for each in part])
         }
-        targets = await self.turns.over(
+        targets = await self.slices.over(
             names, lambda part: [name for name in part if is_dead_letter_queue(name) or name in named]
         )
         return Known(counts, names, frozenset(targets))
@@ -129,5 +129,5 @@ class Directory:
                     found[self._broker.rules(name).dead_letter_queue].append(name)
             return ()
 
-        await self.turns.over(await self.seen_of(known, viewer), look)
+        await self.slices.over(await self.seen_of(known, viewer), look)
         return found

@@ -46,7 +46,7 @@ async def _of_queues(site: Site, viewer: Viewer, known: Known) -> list[Freeing]:
         rows = [row for name in part for row in _of_queue(site, known, name)]
         return nlargest(SHOWN_MAX, rows, key=lambda row: row.size or 0)
 
-    return await site.directory.turns.over(await site.directory.seen_of(known, viewer), largest)
+    return await site.directory.slices.over(await site.directory.seen_of(known, viewer), largest)
 
 
 def _of_queue(site: Site, known: Known, name: str) -> list[Freeing]:

@@ -75,7 +75,7 @@ class Site:
         live: the path of its live view, None for none.
         """
         summary = await self.summaries.of(self.viewer)
-        async with self.directory.turns.turn:
+        async with self.directory.slices.lock:
             text = self.templates.render(
                 template,
                 Cells(),

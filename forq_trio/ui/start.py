@@ -18,9 +18,9 @@ from forq_trio.ui.row_lists import RowLists
 from forq_trio.ui.server import UiServer
 from forq_trio.ui.sessions import Sessions, session_id
 from forq_trio.ui.site import Site
+from forq_trio.ui.slices import Slices
 from forq_trio.ui.sparklines import Sparklines
 from forq_trio.ui.summary import Summaries
-from forq_trio.ui.turns import Turns
 
 
 class Ui:
@@ -67,7 +67,7 @@ def build_ui(
     clock = SystemClock()
     assets = Assets()
     hub = LiveHub()
-    directory = Directory(system.broker, Turns())
+    directory = Directory(system.broker, Slices())
     broker = system.broker
     purges = Purges(broker.purge, lambda queue: broker.counts_of(queue).total)
     history_purges = Purges(broker.purge_history, lambda queue: broker.history_of(queue).messages)

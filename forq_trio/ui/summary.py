@@ -83,7 +83,7 @@ class Summaries:
                 self._add(summary, queue, known)
             return ()
 
-        await self._directory.turns.over(await self._directory.seen_of(known, viewer), add)
+        await self._directory.slices.over(await self._directory.seen_of(known, viewer), add)
         return summary
 
     def _add(self, summary: Summary, queue: str, known: Known) -> None:

@@ -18,7 +18,7 @@ GROUPS = {
     "oracle": {"oracle"},
     "actors": {
         "writer_actor",
-        "turns",
+        "step_scheduler",
         "waiters",
         "inbox",
         "store",

@@ -97,16 +97,16 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
 
 def _to_fill(tx: Transaction, consumer: StoredConsumer, command: LeaseMessages) -> Lease | None:
     """The lease that gets the next page; None if it can be read, and gets no more."""
-    in_turn = consumer.open
-    if in_turn is not None and in_turn.number == command.number and not in_turn.given_back:
-        return None if in_turn.complete or in_turn.how is not None else in_turn
+    open_lease = consumer.open
+    if open_lease is not None and open_lease.number == command.number and not open_lease.given_back:
+        return None if open_lease.complete or open_lease.how is not None else open_lease
     if command.number in [each.number for each in consumer.kept]:
         return None
     if command.number <= consumer.leased:
         raise LeaseGone
-    turn = consumer.leased + 1 if in_turn is None else in_turn.number
-    if command.number != turn:
-        raise LeaseOutOfOrder(f"the turn is lease {turn}'s, not {command.number}'s")
+    next_number = consumer.leased + 1 if open_lease is None else open_lease.number
+    if command.number != next_number:
+        raise LeaseOutOfOrder(f"the turn is lease {next_number}'s, not {command.number}'s")
     return Lease(command.number, tx.now_ms)
 
 

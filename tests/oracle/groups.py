@@ -1,4 +1,4 @@
-"""The reference engine: the turns of groups, and the group limit.
+"""The reference engine: the rounds of groups, and the group limit.
 
 A queue becomes grouped when the first message with a group is sent to it in FIFO order, and stays so.
 """
@@ -36,7 +36,7 @@ def group_and_position(tx: Transaction, queue: str, message: NewMessage, seq: in
 
 
 def _become_grouped(tx: Transaction, queue: str) -> None:
-    """From now on messages without a group take turns too, behind the last one of each priority that is ready."""
+    """From now on messages without a group join the rounds, too, behind the last one of each priority that is ready."""
     tx.state.grouped.add(queue)
     last_of_priority: dict[int, Row] = {row.priority: row for row in tx.state.claimable(queue)}
     for row in last_of_priority.values():

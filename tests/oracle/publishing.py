@@ -27,7 +27,7 @@ from oracle.transaction import Transaction
 
 
 def staging(tx: Transaction) -> Staging:
-    return staging_of(tx.state.stages, tx.state.last_turn, tx.state.apps.values())
+    return staging_of(tx.state.stages, tx.state.last_entry, tx.state.apps.values())
 
 
 def _find(tx: Transaction, queue: str, name: str) -> int | None:
@@ -76,7 +76,7 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
         return DEFERRED
     matching = _matching_apps(tx, command)
     if any(app.version >= command.version for app in matching.values()):
-        return Published(False, 0, tx.state.last_turn)
+        return Published(False, 0, tx.state.last_entry)
     full = rules.full_of_apps(staging(tx), list(matching.values()), command.key)
     if full is not None and _to_forget(tx, command.key, full) is None:
         raise rules.refused(full)
@@ -108,7 +108,7 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
         del tx.state.apps[forgotten]
     number = max(tx.state.apps, default=0) + 1
     tx.state.apps[number] = rules.app_after(list(matching.values()), command, tx.now_ms)
-    return Published(True, messages, tx.state.last_turn)
+    return Published(True, messages, tx.state.last_entry)
 
 
 def _matching_apps(tx: Transaction, command: Publish) -> dict[int, PublishedVersion]:
@@ -152,9 +152,9 @@ def _check_queue(tx: Transaction, queue: str, new: Space) -> None:
 
 
 def _queue_stage(tx: Transaction, number: int, *, published: bool) -> None:
-    """Give a stage its turn, behind all others."""
-    turn = tx.state.last_turn = tx.state.last_turn + 1
-    tx.state.stages[number] = replace(tx.state.stages[number], name=None, turn=turn, published=published)
+    """Number a stage, behind all others."""
+    entry = tx.state.last_entry = tx.state.last_entry + 1
+    tx.state.stages[number] = replace(tx.state.stages[number], name=None, entry=entry, published=published)
 
 
 def discard(tx: Transaction, command: DiscardStage) -> bool:
@@ -178,9 +178,9 @@ def advance(tx: Transaction) -> None:
     """Move the next parts of published stages into their queues, or remove some of ended ones."""
     step = Step(shared=tx.allowances.shared)
     taken = 0
-    in_turn = [(number, stage) for number, stage in tx.state.stages.items() if stage.turn is not None]
-    in_turn.sort(key=lambda each: (not each[1].published, each[1].turn))
-    for number, stage in in_turn:
+    numbered = [(number, stage) for number, stage in tx.state.stages.items() if stage.entry is not None]
+    numbered.sort(key=lambda each: (not each[1].published, each[1].entry))
+    for number, stage in numbered:
         left = stage.parts
         while left:
             _, _, part = left[0]

@@ -10,13 +10,13 @@ from forq_trio.storage.rules import Space
 
 
 class StoredStage(Struct, frozen=True, gc=False):
-    """A stage. name: None once it has a turn. parts: what is left of it, by page and part."""
+    """A stage. name: None once it has an entry number. parts: what is left of it, by page and part."""
 
     queue: str
     name: str | None
     parts: tuple[tuple[int, int, StagedPart], ...]
     expires_at: int
-    turn: int | None = None
+    entry: int | None = None
     published: bool = False
     made_by: str = ""
 
@@ -35,18 +35,18 @@ class StoredStage(Struct, frozen=True, gc=False):
 
 
 def staging_of(
-    stages: Mapping[int, StoredStage], last_turn: int, apps: Collection[PublishedVersion]
+    stages: Mapping[int, StoredStage], last_entry: int, apps: Collection[PublishedVersion]
 ) -> Staging:
     """What is staged in all."""
-    in_turn = [stage for stage in stages.values() if stage.turn is not None]
+    numbered = [stage for stage in stages.values() if stage.entry is not None]
     return Staging(
         stages=len(stages),
         bytes=sum(stage.stored_bytes for stage in stages.values()),
-        in_progress=len(in_turn),
-        turn=min(
-            [stage.turn for stage in in_turn if stage.turn is not None and stage.published], default=None
+        in_progress=len(numbered),
+        first_entry=min(
+            [stage.entry for stage in numbered if stage.entry is not None and stage.published], default=None
         ),
-        last_turn=last_turn,
+        last_entry=last_entry,
         apps=len(apps),
         shares=_shares(stages.values(), apps),
     )

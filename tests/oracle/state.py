@@ -43,7 +43,7 @@ class Bucket(NamedTuple):
 class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A stored message. token: that of the current receipt, None when no receipt is current.
 
-    group: NO_GROUP for a message without one that takes turns with groups. ttl_ms: its own, None for the queue's.
+    group: NO_GROUP for a message without one that is served like a group. ttl_ms: its own, None for the queue's.
     """
 
     seq: int
@@ -158,7 +158,7 @@ class State:
     were sent. rounds: the highest position claimed, by grouped queue and priority. unhold_cursors: queues whose held
     messages are all to become ready, with the sequence that is reached. freed: groups, by queue, whose held messages
     may become ready, in this order. claim_first: the queue with which the next batch's claims begin, "" for the first
-    by name. stages: by number, of which stages_begun is the last; last_turn: the last turn that one was given.
+    by name. stages: by number, of which stages_begun is the last; last_entry: the last entry number that one got.
     apps: by number, the latest last.
     wake: queues that count as woken in the next batch. history: finished messages by id; history_gone, history_last:
     the last id that retention removed, and the highest that was given.
@@ -177,7 +177,7 @@ class State:
     redrives: dict[str, RedriveTask] = field(default_factory=dict)
     stages: dict[int, StoredStage] = field(default_factory=dict)
     stages_begun: int = 0
-    last_turn: int = 0
+    last_entry: int = 0
     apps: dict[int, PublishedVersion] = field(default_factory=dict)
     consumers: dict[str, StoredConsumer] = field(default_factory=dict)
     forgotten_generation: int = 0
@@ -314,7 +314,7 @@ class Committed:
     @property
     def staging(self) -> Staging:
         state = self._state
-        return staging_of(state.stages, state.last_turn, state.apps.values())
+        return staging_of(state.stages, state.last_entry, state.apps.values())
 
     def rules(self, queue: str) -> QueueRules:
         return self._state.rules(queue)

@@ -74,7 +74,7 @@ class Transaction:
         if self.state.unhold_cursors or self.state.freed or self.freed or self.state.wake:
             return self.now_ms
         due = [row.due_at for row in self.state.rows.values()] + [*self.state.wakes.values()]
-        if any(stage.turn is not None for stage in self.state.stages.values()):
+        if any(stage.entry is not None for stage in self.state.stages.values()):
             due.append(self.now_ms if moves_staged else self.now_ms + limits.DUE_RETRY_MS)
         return min([at for at in due if at is not None], default=None)
 

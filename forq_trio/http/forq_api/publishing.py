@@ -13,7 +13,7 @@ from forq_trio.http.forq_api.calls import MakeRoute
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import check_length, query_limit, query_number, query_range
 from forq_trio.http.forq_api.refusals import Refused, shortened
-from forq_trio.http.forq_api.sends import Turn, read_our_message
+from forq_trio.http.forq_api.sends import ReadSlices, read_our_message
 from forq_trio.http.message import NO_CONTENT, Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PublishingEndpoints:
-    """Pages are read in slices, between which others have their turn; long ones a few at a time, one of each caller:
+    """Pages are read in slices, between which others run; long ones a few at a time, one of each caller:
     decoded they are many times as large.
     """
 
@@ -116,9 +116,9 @@ async def _read_page(body: bytes) -> list[NewMessage]:
         "$.lines", count, limits.STAGE_PAGE_MESSAGES_MAX, "lines", errors.OutOfRange.about("messages")
     )
     messages: list[NewMessage] = []
-    turn = Turn()
+    slices = ReadSlices()
     for index, line in enumerate(body.split(b"\n")):
-        await turn.read(len(line))
+        await slices.read(len(line))
         try:
             if len(line) > limits.SEND_BODY_BYTES_MAX:
                 bytes_max = limits.SEND_BODY_BYTES_MAX

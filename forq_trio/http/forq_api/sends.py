@@ -4,7 +4,7 @@ Forq ignores unknown members, and so does a send of one message that has only Fo
 our members comes from a client that knows us: an unknown member is a mistake and refused by name. Batches are ours
 alone, so there an unknown member is always refused.
 
-Decoding holds the interpreter lock, so a long body is read in slices, between which others have their turn; and what no
+Decoding holds the interpreter lock, so a long body is read in slices, between which others run; and what no
 message can have is refused before it is decoded: too many entries, and attributes that are too long.
 """
 
@@ -91,9 +91,9 @@ async def read_messages(body: bytes) -> list[NewMessage | SendResult]:
         except Refused:
             pass  # each entry is read alone
     entries: list[NewMessage | SendResult] = []
-    turn = Turn()
+    slices = ReadSlices()
     for raw in split_messages(body):
-        await turn.read(len(raw))
+        await slices.read(len(raw))
         entries.append(_read_entry(raw))
     return entries
 
@@ -111,8 +111,8 @@ def split_messages(body: bytes) -> list[Raw]:
     )
 
 
-class Turn:
-    """Lets others have their turn whenever a slice of JSON, or a hundred values, are read."""
+class ReadSlices:
+    """Lets other tasks run after each slice of JSON, or a hundred values."""
 
     def __init__(self) -> None:
         self._left = float(limits.READ_SLICE_BYTES)

@@ -22,8 +22,8 @@ class Services:
 
     response_encoder, block_encoder: of the answers over HTTP/1.1 and HTTP/2. body_budget: of requests that are
     received: bodies, and heads of HTTP/2. on_error: called with every unexpected exception. refuse: makes every answer
-    of the transport itself. http2_turn: held by the one connection of HTTP/2 that parses more than a little in this
-    pass of the loop, so that many that flood make others wait no longer than one.
+    of the transport itself. http2_full_portion: held by the one connection of HTTP/2 that parses more than a little in
+    this pass of the loop, so that many that flood delay others no longer than one does.
     """
 
     admit: Admit
@@ -38,7 +38,7 @@ class Services:
     now: Callable[[], float]
     on_error: Callable[[Exception], None]
     refuse: Refuse
-    http2_turn: trio.Lock = field(default_factory=trio.Lock)
+    http2_full_portion: trio.Lock = field(default_factory=trio.Lock)
 
     def linger_seconds(self, *, is_closing: bool) -> float:
         """How long to read what a client still sends behind its last answer. is_closing: the server ends."""

@@ -44,7 +44,7 @@ LASTING = frozenset({Effect.GROWS, Effect.LASTS})
 
 
 class Work(Enum):
-    """How long a command takes, and for whom; turns.py goes by it."""
+    """How long a command takes, and for whom; step_scheduler.py goes by it."""
 
     SHORT = "somebody waits for it"
     PIPELINE = "it begins or ends long work: nobody else waits for it"

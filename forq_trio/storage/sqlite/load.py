@@ -56,8 +56,8 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
     cache.redrives = {
         task_id: _task(task_id, text, path) for task_id, text in connection.execute(SQL["load_redrives"])
     }
-    stages, size, in_progress, turn, last_turn, apps = next(connection.execute(SQL["load_staging"]))
-    cache.staging = Staging(stages, size, in_progress, turn, last_turn, apps, _shares(connection))
+    stages, size, in_progress, first_entry, last_entry, apps = next(connection.execute(SQL["load_staging"]))
+    cache.staging = Staging(stages, size, in_progress, first_entry, last_entry, apps, _shares(connection))
     for queue, number, total, *kept in connection.execute(SQL["load_history"]):
         cache.history[queue] = QueueHistory(number, total, HistoryCounts(*kept))
     ((gone, last),) = connection.execute(SQL["load_history_ends"])

@@ -58,13 +58,13 @@ class DeadQueues:
 
     async def _find(self, known: Known) -> DeadList:
         directory = self._site.directory
-        found = await directory.turns.over(
+        found = await directory.slices.over(
             await directory.seen_of(known, self._viewer),
             lambda part: [(-known.counts[name].total, name) for name in part if name in known.targets],
         )
-        found = await directory.turns.in_order(found)
-        totals = await directory.turns.over(found, lambda part: [-total for total, _ in part if total])
-        names = await directory.turns.over(found, lambda part: [name for _, name in part])
+        found = await directory.slices.in_order(found)
+        totals = await directory.slices.over(found, lambda part: [-total for total, _ in part if total])
+        names = await directory.slices.over(found, lambda part: [name for _, name in part])
         return DeadList(names, len(totals), sum(totals))
 
     async def rows(self, names: Sequence[str]) -> list[DeadRow]:

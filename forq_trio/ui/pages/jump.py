@@ -39,7 +39,7 @@ async def find_names(site: Site, text: str) -> list[str]:
             best[:] = names_with([*best, *part], text)
             return ()
 
-        await directory.turns.over(await directory.seen_of(known, viewer), look)
+        await directory.slices.over(await directory.seen_of(known, viewer), look)
         return best
 
     return await known.answers.once(("names", viewer.sees, text), find)
@@ -48,7 +48,7 @@ async def find_names(site: Site, text: str) -> list[str]:
 def jump_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("jump", __name__)
 
-    turns = site.directory.turns
+    slices = site.directory.slices
 
     async def message_by_id(message_id: str) -> Response:
         """Look in the queue whose page was open, then in the queues with the most messages, but not in very many."""
@@ -56,10 +56,10 @@ def jump_routes(site: Site) -> Blueprint:
         open_now = path.split("/")[2] if path.startswith(("/queue/", "/dead/")) else ""
         known = await site.directory.known()
         names = await site.directory.seen_of(known, site.viewer)
-        ranked = await turns.over(
+        ranked = await slices.over(
             names, lambda part: [(name != open_now, -known.counts[name].total, name) for name in part]
         )
-        for _, _, name in await turns.in_order(ranked, 0, QUEUES_ASKED_MAX):
+        for _, _, name in await slices.in_order(ranked, 0, QUEUES_ASKED_MAX):
             try:
                 await site.broker.message(name, message_id)
             except MessageNotFound:

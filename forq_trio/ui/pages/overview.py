@@ -148,17 +148,17 @@ class Queues:
     async def _kinds(self, known: Known) -> dict[str, int]:
         directory = self._site.directory
         seen = await directory.seen_of(known, self._viewer)
-        attention = await directory.turns.over(seen, lambda part: [sum(map(self._needs_attention, part))])
-        dead = await directory.turns.over(seen, lambda part: [sum(name in known.targets for name in part)])
+        attention = await directory.slices.over(seen, lambda part: [sum(map(self._needs_attention, part))])
+        dead = await directory.slices.over(seen, lambda part: [sum(name in known.targets for name in part)])
         kinds = {"all": len(seen), "attention": sum(attention), "dead": sum(dead)}
         return {**kinds, "standard": kinds["all"] - kinds["dead"]}
 
     async def _find(self, known: Known, wanted: Wanted) -> tuple[list[str], int]:
         """The names of the page, and how many match."""
-        turns = self._site.directory.turns
+        slices = self._site.directory.slices
         value = COLUMNS[wanted.sort]
         sign = -1 if wanted.descending else 1
-        found = await turns.over(
+        found = await slices.over(
             await self._site.directory.seen_of(known, self._viewer),
             lambda part: [
                 (sign * value(self._site, known, name), name)
@@ -171,7 +171,7 @@ class Queues:
             page = [*reversed(found)] if wanted.descending else found
             page = page[start : start + ROWS_A_PAGE]
         else:
-            page = await turns.in_order(found, start, start + ROWS_A_PAGE)
+            page = await slices.in_order(found, start, start + ROWS_A_PAGE)
         return [name for _, name in page], len(found)
 
     def _is_wanted(self, name: str, wanted: Wanted, targets: frozenset[str]) -> bool:

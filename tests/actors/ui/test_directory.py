@@ -10,7 +10,7 @@ from forq_trio.model.access import AccessToken, Scope
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.ui.directory import FEW, SECONDS, SOURCES_SECONDS, Directory
-from forq_trio.ui.turns import AT_ONCE, Turns
+from forq_trio.ui.slices import AT_ONCE, Slices
 from forq_trio.ui.viewer import Viewer
 from support.actors import elapse
 
@@ -41,7 +41,7 @@ class Asked:
         return SimpleNamespace(dead_letter_queue="q2" if name == "q0" else f"{name}-dlq")
 
 
-class CountedTurns(Turns):
+class CountedSlices(Slices):
     """Counts the items of each slice."""
 
     def __init__(self):
@@ -50,7 +50,7 @@ class CountedTurns(Turns):
 
     async def over(self, items, do):
         def counted(part):
-            assert self.turn.locked()
+            assert self.lock.locked()
             self.sizes.append(len(part))
             return do(part)
 
@@ -63,13 +63,13 @@ def broker():
 
 
 @pytest.fixture
-def turns():
-    return CountedTurns()
+def slices():
+    return CountedSlices()
 
 
 @pytest.fixture
-def directory(broker, turns):
-    return Directory(broker, turns)
+def directory(broker, slices):
+    return Directory(broker, slices)
 
 
 async def test_it_knows_names_and_who_takes_dead_letters(autojump_clock, directory, broker) -> None:
@@ -133,21 +133,21 @@ async def test_sources_are_found_every_ten_seconds(autojump_clock, directory, br
 
 async def test_of_few_queues_nothing_is_kept(autojump_clock) -> None:
     broker = Asked(FEW - 1)
-    directory = Directory(broker, Turns())
+    directory = Directory(broker, Slices())
     await directory.known()
     broker.names.append("new")
     assert "new" in (await directory.known()).names
 
 
-async def test_everything_is_done_in_slices(autojump_clock, directory, turns) -> None:
-    """And between any two slices all others had a turn, however many ask for something else at a time."""
+async def test_everything_is_done_in_slices(autojump_clock, directory, slices) -> None:
+    """Between any two slices all others run, however many ask for something else at a time."""
     slices_between, running = [], True
 
     async def other() -> None:
         while running:
-            before = len(turns.sizes)
+            before = len(slices.sizes)
             await trio.lowlevel.checkpoint()
-            slices_between.append(len(turns.sizes) - before)
+            slices_between.append(len(slices.sizes) - before)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(other)
@@ -156,15 +156,15 @@ async def test_everything_is_done_in_slices(autojump_clock, directory, turns) ->
                 askers.start_soon(directory.sources, viewer)
                 askers.start_soon(directory.seen, viewer)
         running = False
-    assert max(turns.sizes) <= AT_ONCE
-    assert sum(turns.sizes) >= 3 * QUEUES
+    assert max(slices.sizes) <= AT_ONCE
+    assert sum(slices.sizes) >= 3 * QUEUES
     assert max(slices_between) <= 2  # one that ended in this pass, one that began
 
 
 @pytest.mark.parametrize("size", [0, 1, AT_ONCE, 20 * AT_ONCE])
-async def test_a_part_of_what_is_sorted(autojump_clock, turns, size) -> None:
+async def test_a_part_of_what_is_sorted(autojump_clock, slices, size) -> None:
     items = [(number % 7, f"{number}") for number in range(size)]
     random.shuffle(items)
     for start, stop in ((0, None), (0, 50), (AT_ONCE - 10, AT_ONCE + 10), (size - 5, size + 5)):
-        assert await turns.in_order(items, max(0, start), stop) == sorted(items)[max(0, start) : stop]
-    assert max(turns.sizes, default=0) <= AT_ONCE
+        assert await slices.in_order(items, max(0, start), stop) == sorted(items)[max(0, start) : stop]
+    assert max(slices.sizes, default=0) <= AT_ONCE

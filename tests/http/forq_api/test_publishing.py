@@ -162,7 +162,7 @@ async def test_while_the_disk_is_full_published_messages_wait(api: Api):
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(publish_it)
-        while api.writer.snapshot().staging.turn is None:
+        while api.writer.snapshot().staging.first_entry is None:
             await trio.lowlevel.checkpoint()
         api.writer.sends_refused = True
         assert await api.code("POST", "q/stages/t/pages/0", lines("b")) == (503, "forq.storage_full")

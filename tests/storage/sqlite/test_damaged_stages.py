@@ -27,7 +27,7 @@ def test_a_damaged_stage_hides_no_others(tmp_path) -> None:
         for _ in range(9):
             set_aside += run(engine).set_aside
         assert [(message.queue, message.sequence) for message in set_aside] == [("q", 0)]
-        assert engine.snapshot().staging.turn is None
+        assert engine.snapshot().staging.first_entry is None
         assert engine.snapshot().staging.in_progress == 0
         with closing(engine.open_reader()) as reader:
             contents = [message.content for message in reader.browse("q", None, 10)]
@@ -45,7 +45,7 @@ def test_a_restart_goes_on_where_it_was(tmp_path) -> None:
         before = engine.snapshot().staging
     with closing(SqliteEngine(path, EngineSettings(), "normal")) as engine:
         assert engine.snapshot().staging == before
-        assert (before.stages, before.bytes, before.in_progress, before.turn, before.last_turn) == (
+        assert (before.stages, before.bytes, before.in_progress, before.first_entry, before.last_entry) == (
             2,
             3 * len(part.body),
             1,
@@ -54,5 +54,5 @@ def test_a_restart_goes_on_where_it_was(tmp_path) -> None:
         )
         run(engine)
         run(engine)
-        assert engine.snapshot().staging.turn is None
+        assert engine.snapshot().staging.first_entry is None
         assert engine.snapshot().counts["q"].ready == 750

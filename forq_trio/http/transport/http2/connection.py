@@ -93,10 +93,10 @@ class Http2Connection:
         while not protocol.is_done:
             try:
                 if has_more:
-                    async with services.http2_turn:
-                        has_more = self._parse(nursery, in_turn=True)
+                    async with services.http2_full_portion:
+                        has_more = self._parse(nursery, full_portion=True)
                 else:
-                    has_more = self._parse(nursery, in_turn=False)
+                    has_more = self._parse(nursery, full_portion=False)
             except ConnectionFault as fault:
                 protocol.fail(fault.code)
                 return
@@ -111,10 +111,10 @@ class Http2Connection:
                 protocol.feed(data)
                 del data
 
-    def _parse(self, nursery: trio.Nursery, *, in_turn: bool) -> bool:
+    def _parse(self, nursery: trio.Nursery, *, full_portion: bool) -> bool:
         """Parse a portion and start its requests; returns whether more is left. Raises ConnectionFault."""
         protocol, now = self._protocol, self._services.now()
-        has_more = protocol.parse(now, in_turn=in_turn)
+        has_more = protocol.parse(now, full_portion=full_portion)
         if protocol.bodies.latest != self._shown:
             self._shown = protocol.bodies.latest
             if not self._owner.show(self._shown):

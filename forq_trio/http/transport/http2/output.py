@@ -2,7 +2,7 @@
 
 The bytes are numbered from the start of the connection, so an answer is known to be sent when the socket has taken the
 byte behind its last frame. DATA frames are made only when the bytes before them are sent: of a long answer there is
-one copy in memory, and SEND_PORTION_BYTES more of each connection. Answers that wait take turns, one frame each.
+one copy in memory, and SEND_PORTION_BYTES more of each connection. Waiting answers are sent round-robin, a frame each.
 """
 
 from collections import deque
@@ -56,7 +56,7 @@ class Output:
         self._frames: list[bytes | memoryview] = []
         self._made_bytes = 0
         self._sent_bytes = 0
-        # Streams whose answers have bytes left that their own windows allow, in turn.
+        # Streams whose answers have bytes left that their own windows allow, round-robin.
         self._waiting: deque[Stream] = deque()
         # Answers whose last frame was made and not sent, each with the number of its last byte.
         self._unsent: deque[tuple[int, Stream]] = deque()

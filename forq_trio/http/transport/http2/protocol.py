@@ -81,18 +81,18 @@ class Http2Protocol:
         self._data = self._data[self._offset :] + data if self._offset < len(self._data) else data
         self._offset = 0
 
-    def parse(self, now: float, *, in_turn: bool) -> bool:
+    def parse(self, now: float, *, full_portion: bool) -> bool:
         """Work through one portion of what was fed; returns whether whole frames are left. Raises ConnectionFault.
 
-        in_turn: no other connection does so in this pass of the loop; else the portion is small, and ends before a
+        full_portion: no other connection does so in this pass of the loop; else the portion is small, and ends before a
         large header block.
         """
         self._now = now
         data, offset = self._data, self._offset
         self._portion_frames_left = (
-            limits.HTTP2_PORTION_FRAMES_MAX if in_turn else limits.HTTP2_FREE_FRAMES_MAX
+            limits.HTTP2_PORTION_FRAMES_MAX if full_portion else limits.HTTP2_FREE_FRAMES_MAX
         )
-        block_bytes_max = frames.FRAME_BYTES_MAX if in_turn else limits.HTTP2_FREE_BLOCK_BYTES_MAX
+        block_bytes_max = frames.FRAME_BYTES_MAX if full_portion else limits.HTTP2_FREE_BLOCK_BYTES_MAX
         begun = offset
         while len(data) - offset >= frames.FRAME_HEADER_BYTES:
             length, kind, flags, stream_id = frames.read_frame_header(data, offset)

@@ -31,10 +31,10 @@ def position_and_group(
 
 
 def _begin_turns(tx: Transaction, queue: str) -> None:
-    """Messages without a group take turns from now on, behind the last ready message of their priority."""
+    """Messages without a group join the rounds from now on, behind the last ready message of their priority."""
     tx.write_inserts()
     priorities = tx.query("ready_priorities", queue)
-    tx.run("join_turns", [(queue, priority) for (priority,) in priorities])
+    tx.run("join_rounds", [(queue, priority) for (priority,) in priorities])
     tx.make_grouped(queue)
 
 

@@ -1,7 +1,7 @@
 """Stages and publications.
 
-A publication only gives its stages their turns; `advance` moves their messages into the queues, so many in each batch,
-and removes stages that have ended. A part is read, stored and deleted in one transaction.
+Publish only numbers its stages. `advance` moves their messages into the queues, a bounded number in each batch, and
+removes stages that have ended. A part is read, stored and deleted in one transaction.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Defer
     if isinstance(matching, ForqError):
         return matching
     if any(app.version >= command.version for app in matching.values()):
-        return Published(False, 0, tx.staging.last_turn)
+        return Published(False, 0, tx.staging.last_entry)
     waiting = []
     new: dict[str, Space] = {}
     twice = repeated(command.stages)
@@ -106,23 +106,27 @@ def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Defer
             return refusal
     _queue_stages(tx, waiting, published=True)
     note_version(tx, command, matching)
-    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_turn)
+    return Published(True, sum(space.messages for space in new.values()), tx.staging.last_entry)
 
 
 def _queue_stages(tx: Transaction, waiting: Sequence[tuple[int, str]], *, published: bool) -> None:
-    """Give these stages, each with the key that made it, their turns, behind all others."""
+    """Number these stages, each with the key that made it, behind all others: they enter in this order."""
     staging, count = tx.staging, len(waiting)
-    turns = enumerate(waiting, staging.last_turn + 1)
-    tx.run("queue_stage", [(stage_id, turn, published) for turn, (stage_id, _) in turns])
+    numbered = enumerate(waiting, staging.last_entry + 1)
+    tx.run("queue_stage", [(stage_id, entry, published) for entry, (stage_id, _) in numbered])
     shares = staging.shares
     for _, made_by in waiting:
         shares = shares_with(shares, made_by, stages=-1)
-    first = staging.last_turn + 1 if published and waiting and staging.turn is None else staging.turn
+    first = (
+        staging.last_entry + 1
+        if published and waiting and staging.first_entry is None
+        else staging.first_entry
+    )
     tx.staging = replace(
         staging,
-        last_turn=staging.last_turn + count,
+        last_entry=staging.last_entry + count,
         in_progress=staging.in_progress + count,
-        turn=first,
+        first_entry=first,
         shares=shares,
     )
 
@@ -155,8 +159,8 @@ def advance(tx: Transaction) -> None:
         if error is not None:
             stage_id, queue, _, size, _ = tx.query("next_stage")[0]
             tx.query("set_stage_aside", stage_id)
-            in_progress, turn = tx.staging.in_progress - 1, tx.query("first_turn")[0][0]
-            tx.staging = replace(tx.staging, in_progress=in_progress, turn=turn)
+            in_progress, first = tx.staging.in_progress - 1, tx.query("first_entry")[0][0]
+            tx.staging = replace(tx.staging, in_progress=in_progress, first_entry=first)
             tx.set_aside.append(SetAside(queue, 0, f"stage {stage_id} ({size} bytes): {error}"))
     else:
         _take_step(tx, parts_max=limits.PUBLISH_STEP_MESSAGES_MAX)
@@ -191,6 +195,6 @@ def _take_step(tx: Transaction, parts_max: int) -> None:
             tx.staging,
             stages=tx.staging.stages - 1,
             in_progress=tx.staging.in_progress - 1,
-            turn=tx.query("first_turn")[0][0],
+            first_entry=tx.query("first_entry")[0][0],
         )
     tx.write_inserts()

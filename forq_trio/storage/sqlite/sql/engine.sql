@@ -119,7 +119,7 @@ INSERT INTO messages (seq, id, queue, is_dlq, status, process_after, received_at
                       dead_letter_queue, content)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: join_turns
+-- name: join_rounds
 -- Give the last ready message of a priority the group of later messages without one.
 UPDATE messages SET group_id = '' WHERE group_id IS NULL AND seq = (
     SELECT seq FROM messages WHERE queue = ? AND status = 0 AND priority = ? ORDER BY position DESC, seq DESC LIMIT 1);

@@ -48,7 +48,7 @@ UPDATE stages SET pages = pages + 1, last_page = max(last_page, ?2), messages = 
 WHERE id = ?1;
 
 -- name: queue_stage
--- Give a stage its turn: published, or to be removed. Its name is free again.
+-- Number a stage, published or to be removed: `turn` is its entry number. Its name is free again.
 UPDATE stages SET stage = NULL, turn = ?2, published = ?3 WHERE id = ?1;
 
 -- name: find_expired_stages
@@ -64,8 +64,8 @@ WHERE queue = ? AND published = 1;
 -- The stage to work on: published ones first, in order.
 SELECT id, queue, published, bytes, made_by FROM stages WHERE turn IS NOT NULL ORDER BY published DESC, turn LIMIT 1;
 
--- name: first_turn
--- The turn of the first published stage.
+-- name: first_entry
+-- The entry number of the first published stage.
 SELECT min(turn) FROM stages WHERE published = 1 AND turn IS NOT NULL;
 
 -- name: next_part

@@ -1,4 +1,4 @@
-"""Long work takes turns with the calls of others.
+"""Splits the loop's time between the steps of long work and the calls of others.
 
 A lease of 100,000 messages, or a publication, is many steps, each of which occupies the loop for a moment. Where others
 have calls in the same batch, the steps wait for the next one, but never twice in a row: so a call waits for one step at
@@ -16,8 +16,8 @@ from forq_trio.model.commands import Work
 from forq_trio.waiters import Call
 
 
-class Turns:
-    """Whose turn it is. put_off: the steps of long work wait for the next batch."""
+class StepScheduler:
+    """Chooses the calls of a batch. put_off: the steps of long work wait for the next batch."""
 
     def __init__(self) -> None:
         self._others_at = -inf
@@ -44,6 +44,6 @@ class Turns:
             self.put_off = False
         if not long_work or not self._called_lately(now):
             return list(calls), []
-        turns = [] if self.put_off else long_work[:1]
+        steps = [] if self.put_off else long_work[:1]
         others = [call for call in calls if call.command.traits.work is not Work.LONG]
-        return others + turns, long_work[len(turns) :]
+        return others + steps, long_work[len(steps) :]

@@ -1,4 +1,4 @@
-"""Work that would hold up the event loop, in slices: of all that the UI has to do, one slice is done at a time."""
+"""Work that would hold up the event loop, in slices: the UI does one slice at a time."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
@@ -17,20 +17,20 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Turns:
-    """Who has a slice to do waits for its turn, so between any two slices everything else has its own.
+class Slices:
+    """One task of the UI at a time does a slice, so everything else runs between any two slices.
 
-    turn: `async with` it, a slice of one's own.
+    lock: `async with` it, one slice.
     """
 
     def __init__(self) -> None:
-        self.turn = trio.Lock()
+        self.lock = trio.Lock()
 
     async def over(self, items: Sequence[A], do: Callable[[Sequence[A]], Iterable[B]]) -> list[B]:
         """Call `do` with slices of the items; returns what it returned, one after the other."""
         found: list[B] = []
         for start in range(0, len(items), AT_ONCE):
-            async with self.turn:
+            async with self.lock:
                 found += do(items[start : start + AT_ONCE])
         return found
 
@@ -41,7 +41,7 @@ class Turns:
         and those that are wanted are sorted one by one.
         """
         stop = len(items) if stop is None else stop
-        async with self.turn:
+        async with self.lock:
             drawn = sample(items, min(len(items), _SAMPLE_MAX, _SAMPLED * (len(items) // AT_ONCE)))
             bounds = sorted(drawn)[_SAMPLED - 1 :: _SAMPLED]
         buckets: list[list[Any]] = [[] for _ in range(len(bounds) + 1)]
@@ -56,7 +56,7 @@ class Turns:
         first = 0
         for bucket in buckets:
             if first < stop and first + len(bucket) > start:
-                async with self.turn:
+                async with self.lock:
                     bucket.sort()
                 found += bucket[max(0, start - first) : stop - first]
             first += len(bucket)
