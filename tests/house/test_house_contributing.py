@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from forq_trio.model.commands import COMMANDS
+from forq_trio.model.messages import MessageInfo
 
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -92,6 +93,31 @@ def test_the_files_of_an_operation_are_those_of_its_recipe(page, root) -> None:
         if names_extend(path) and not path.name.startswith("test_")
     }
     assert found == {path for path in listed if path.endswith(".py")} - decide
+
+
+def test_the_members_of_a_message_are_listed_in_the_files_of_its_recipe(page, root) -> None:
+    """And nowhere else; `engine.sql` is where they are written."""
+    recipe = page.split("## Recipe: add a member of a message\n", 1)[1].split("\n## ", 1)[0]
+    steps = re.findall(r"^\| \d+\. .+? \| (.+?) \| ", recipe, re.MULTILINE)
+    listed = {
+        path for where in steps for path in paths_named(where) if FILE.fullmatch(path.rpartition("/")[2])
+    }
+    found = {
+        str(path.relative_to(root))
+        for place in ("forq_trio", "pyspark_forq", "tests/oracle", "docs")
+        for path in (root / place).rglob("*")
+        if path.suffix in (".py", ".sql", ".md") and path.parent.name != "migrations"
+        if names_all_members(path.read_text(encoding="utf-8"))
+    }
+    assert found == listed
+
+
+def names_all_members(text: str) -> bool:
+    """Whether a file names every member of a message, as in Python, in JSON or by its column."""
+    words = set(re.findall(r"\w+", text))
+    columns = {"sequence": "seq", "group": "group_id"}
+    names = zip(MessageInfo.__struct_fields__, MessageInfo.__struct_encode_fields__, strict=True)
+    return all(words & {name, encoded, columns.get(name, name)} for name, encoded in names)
 
 
 def names_extend(path: Path) -> bool:

@@ -1,12 +1,13 @@
 """docs/api.md says what there is, and nothing that is not there (contract F9)."""
 
+import json
 import re
 from pathlib import Path
 
 from forq_trio.http.forq_api.refusals import TRANSPORT_CODES
 from forq_trio.model.errors import InvalidSetting
 from forq_trio.model.forq_error import REASONS, Reason
-from support.forq_api import Api
+from support.forq_api import Api, json_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -29,6 +30,14 @@ SETTINGS = Reason(
 def by_status(reason: Reason) -> tuple[int, str]:
     """The order of the table."""
     return reason.status, reason.code
+
+
+async def test_the_example_of_a_message_has_the_members_of_one(api: Api):
+    await api.send("one sofa")
+    (message,) = json_of(await api.call("GET", "q/peek"))["messages"]
+    section = (DOCS / "api.md").read_text().split("### GET /api/v1/queues/{queue}/messages/{messageId}\n")[1]
+    example = json.loads(section.split("```json\n")[1].split("```")[0])
+    assert list(example) == list(message)
 
 
 async def test_f9_every_route_is_documented(api: Api):
