@@ -27,6 +27,6 @@ NOTED = frozenset(kind for kind in COMMANDS if kind.traits.noted is not None)
 
 def in_order(kinds: Collection[type[Command[Any]]]) -> tuple[type[Command[Any]], ...]:
     """The commands that an engine has operations for, in order; TypeError unless they are all but Claim."""
-    if odd := {*COMMANDS} - {Claim} ^ {*kinds}:
+    if odd := ({*COMMANDS} - {Claim}) ^ {*kinds}:
         raise TypeError(f"no operation, or no command: {sorted(kind.__name__ for kind in odd)}")
     return tuple(kind for kind in COMMANDS if kind in kinds)

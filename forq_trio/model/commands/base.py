@@ -1,7 +1,7 @@
 """What a command is, and what every command says about itself: its `Traits`.
 
-The writer, its inbox and both engines ask a command's traits, and have no lists of commands of their own. A class of
-commands without traits cannot be defined.
+The writer, its inbox and all engines ask a command's traits; an engine's own table says only which function runs it. A
+class of commands without traits cannot be defined.
 """
 
 from collections.abc import Callable
