@@ -95,13 +95,14 @@ def _cpu_model() -> str:
 
 
 def _git_commit() -> str:
-    """The checked-out commit, with + when the package differs from it; "unknown" outside a checkout."""
+    """The checked-out commit, with + when a package differs from it; "unknown" outside a checkout."""
     root = Path(__file__).parents[2]
     try:
         commit = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"], cwd=root, capture_output=True, text=True, check=True
         ).stdout.strip()
-        dirty = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "forq_trio"], cwd=root).returncode
+        packages = ("forq_trio", "pyspark_forq")
+        dirty = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", *packages], cwd=root).returncode
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return commit + ("+" if dirty else "")
