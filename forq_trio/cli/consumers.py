@@ -10,9 +10,10 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, members, print_json
+from forq_trio.cli.output import members, print_json
 from forq_trio.cli.tables import Column, Kind, numbers, print_table
 from forq_trio.model import durations
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.client.types import ConsumerInfo
@@ -99,7 +100,7 @@ def release(queue: str, name: str, yes: bool, url: str) -> int:
         if not yes:
             _confirm(before, "Give back")
         client.release_consumer(queue, name)
-    click.echo(f"{count_of(before.open_messages, 'message')} of {name} given back to {queue}")
+    click.echo(f"{counted(before.open_messages, 'message')} of {name} given back to {queue}")
     return Exit.OK
 
 
@@ -123,6 +124,6 @@ def delete(queue: str, name: str, yes: bool, url: str) -> int:
 
 def _confirm(consumer: "ConsumerInfo", what: str) -> None:
     """Return if somebody says yes; raises Failure or UsageError."""
-    messages = count_of(consumer.open_messages, "message")
+    messages = counted(consumer.open_messages, "message")
     question = f"{what} {messages} of {consumer.name}?"
     confirm(lambda: question, doing="this", otherwise="nothing was changed")

@@ -11,9 +11,9 @@ from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_option
 from forq_trio.cli.dead_redrives import RATE, report_task, run_task
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of
 from forq_trio.cli.results import report_results
 from forq_trio.model.limits import MOVE_BATCH_MAX
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -51,7 +51,7 @@ def delete(
     if message_ids and (dry_run or rate_per_second is not None):
         raise click.UsageError("--rate and --dry-run are for --all and for those that match")
     if not (yes or dry_run):
-        which = "all messages that match" if by_filter else count_of(len(message_ids), "message")
+        which = "all messages that match" if by_filter else counted(len(message_ids), "message")
         confirm_deletion(lambda: which, doing="deleting")
     with connect(url) as client:
         if not by_filter:

@@ -12,7 +12,7 @@ from forq_trio.cli.dead_filter import chosen_by_filter, filter_of, filter_option
 from forq_trio.cli.exits import Exit, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import looks, progress_bar
 from forq_trio.cli.results import report_results
 from forq_trio.cli.tables import Column, numbers, print_table
@@ -20,6 +20,7 @@ from forq_trio.client.types import RedriveInfo
 from forq_trio.model import durations
 from forq_trio.model.errors import ForqError
 from forq_trio.model.limits import MOVE_BATCH_MAX
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -180,7 +181,7 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
     else:
         if task.error is not None:
             click.echo(f"forq: the redrive failed: {task.error}", err=True)
-        would_be = f"{count_of(task.matched, 'message')} would be {_done(task)}"
+        would_be = f"{counted(task.matched, 'message')} would be {_done(task)}"
         done = would_be if task.dry_run else _moved(task)
         skipped = f", {task.skipped:,} cannot be {_done(task)}" if task.skipped else ""
         click.echo(f"{done}{skipped}; searched {task.searched:,} of {task.total:,}")
@@ -193,7 +194,7 @@ def report_task(task: RedriveInfo, as_json: bool) -> int:
 
 def _moved(task: RedriveInfo) -> str:
     cancelled = "cancelled: " if task.state == "cancelled" else ""
-    return f"{cancelled}{count_of(task.moved, 'message')} {_done(task)}"
+    return f"{cancelled}{counted(task.moved, 'message')} {_done(task)}"
 
 
 def _done(task: RedriveInfo) -> str:

@@ -9,8 +9,8 @@ import click
 from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import url_option
-from forq_trio.cli.output import count_of
 from forq_trio.cli.progress import progress_bar
+from forq_trio.telemetry.words import counted
 
 
 @click.command(short_help="Write the messages of a queue as lines of JSON.")
@@ -43,5 +43,5 @@ def export(queue: str, file: Path | None, url: str) -> int:
                 after = page.next
             stream.flush()
     if file is not None:
-        click.echo(f"{count_of(written, 'message')} of {queue} written to {file}", err=True)
+        click.echo(f"{counted(written, 'message')} of {queue} written to {file}", err=True)
     return Exit.OK if written else Exit.NOTHING

@@ -6,8 +6,9 @@ import click
 
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import db_option, json_option
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.storage.sqlite.files.check import CheckReport
@@ -92,7 +93,7 @@ def _report(path: str, report: "CheckReport", as_json: bool) -> int:
             }
         )
         return Exit.OK if report.ok else Exit.FAILED
-    contents = f"{count_of(report.messages, 'message')} in {count_of(report.queues, 'queue')}"
+    contents = f"{counted(report.messages, 'message')} in {counted(report.queues, 'queue')}"
     if report.ok:
         click.echo(f"{path} is sound: {contents}, schema version {report.schema_version}")
         if report.is_older:
@@ -100,5 +101,5 @@ def _report(path: str, report: "CheckReport", as_json: bool) -> int:
         return Exit.OK
     for problem in report.problems:
         click.echo(problem)
-    click.echo(f"forq: {path} has {count_of(len(report.problems), 'problem')}: {contents}", err=True)
+    click.echo(f"forq: {path} has {counted(len(report.problems), 'problem')}: {contents}", err=True)
     return Exit.FAILED

@@ -5,15 +5,16 @@ from datetime import datetime
 
 import click
 
-from forq_trio.cli.output import count_of, on_terminal, visible
+from forq_trio.cli.output import on_terminal, visible
 from forq_trio.client.types import DeadLetterPage, FinishedMessage, FinishedPage, MessageInfo
+from forq_trio.telemetry.words import counted
 
 PREVIEW_LENGTH_MAX = 40
 
 
 def summary(page: DeadLetterPage | FinishedPage) -> str:
     """How many were found, how far the search came, and how to go on."""
-    found = f"{count_of(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
+    found = f"{counted(len(page.messages), 'message')} found; searched {page.searched:,} of {page.total:,}"
     return found if page.next_before is None else f"{found}, go on with --before {page.next_before}"
 
 

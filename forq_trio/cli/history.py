@@ -17,11 +17,12 @@ from forq_trio.cli.exits import Exit
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, one_line, print_json
+from forq_trio.cli.output import one_line, print_json
 from forq_trio.cli.tables import Column, Kind, print_table
 from forq_trio.client.types import FinishedMessage, HistoryFilter
 from forq_trio.model import durations
 from forq_trio.model.history import OUTCOMES, Outcome
+from forq_trio.telemetry.words import counted
 
 _LISTED = (
     Column("history id", Kind.NUMBER, spare=2),
@@ -160,7 +161,7 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
                 written += page.lines.count(b"\n")
                 at = page.next or at
             stream.flush()
-    click.echo(f"{count_of(written, 'message')} written; go on with --after {at}", err=True)
+    click.echo(f"{counted(written, 'message')} written; go on with --after {at}", err=True)
     return Exit.OK if written else Exit.NOTHING
 
 
@@ -181,5 +182,5 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
     if as_json:
         print_json({"queue": queue, "purged": purged})
     else:
-        click.echo(f"{count_of(purged, 'message')} of {queue} removed from the history")
+        click.echo(f"{counted(purged, 'message')} of {queue} removed from the history")
     return Exit.OK

@@ -36,8 +36,3 @@ def one_line(text: str, length_max: int) -> str:
     """`text` on one line, cut where it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= length_max else flat[: length_max - 1] + "…"
-
-
-def count_of(number: int, noun: str) -> str:
-    """ "1 message", "2,000 messages"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

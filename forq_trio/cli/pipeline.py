@@ -10,10 +10,11 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import CommandT, json_option, pair, url_option
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.cli.spark import need_spark, quiet_spark
 from forq_trio.model.history import OUTCOMES
+from forq_trio.telemetry.words import counted
 
 _TABLES = ("events", "history")
 _WORDS = {"events": "event", "history": "finished message"}
@@ -96,7 +97,7 @@ def archive(
     if as_json:
         print_json(done)
     else:
-        rows = " and ".join(count_of(number, _WORDS[table]) for table, number in done.rows.items())
+        rows = " and ".join(counted(number, _WORDS[table]) for table, number in done.rows.items())
         click.echo(f"{rows} archived in {archive}")
     return Exit.OK
 
@@ -141,7 +142,7 @@ def compact(archive: str, before: str | None, as_json: bool) -> int:
         print_json(done)
     elif done.directories:
         click.echo(
-            f"{count_of(done.rows, 'row')} rewritten: {count_of(done.files_before, 'file')} became"
+            f"{counted(done.rows, 'row')} rewritten: {counted(done.files_before, 'file')} became"
             f" {done.files_after:,}, for {done.directories:,} days of queues"
         )
     else:
@@ -198,10 +199,8 @@ def report(
     if as_json:
         print_json(done)
     else:
-        stuck = f", {count_of(done.stuck, 'message')} stuck" if done.stuck else ""
-        click.echo(
-            f"{count_of(done.events, 'event')} of {count_of(done.queues, 'queue')}{stuck}: {done.page}"
-        )
+        stuck = f", {counted(done.stuck, 'message')} stuck" if done.stuck else ""
+        click.echo(f"{counted(done.events, 'event')} of {counted(done.queues, 'queue')}{stuck}: {done.page}")
     return Exit.OK
 
 
@@ -249,10 +248,10 @@ def replay(queue: str, as_json: bool, conf: tuple[tuple[str, str], ...], url: st
         return Exit.OK
     if chosen["dry_run"]:
         for name, number in done.matched.items():
-            click.echo(f"{count_of(number, 'message')} from {name}")
-        click.echo(f"{count_of(sum(done.matched.values()), 'message')} would be sent to {queue}")
+            click.echo(f"{counted(number, 'message')} from {name}")
+        click.echo(f"{counted(sum(done.matched.values()), 'message')} would be sent to {queue}")
     else:
-        click.echo(f"{count_of(done.published, 'message')} sent to {queue}")
+        click.echo(f"{counted(done.published, 'message')} sent to {queue}")
     return Exit.OK if done.matched else Exit.NOTHING
 
 
@@ -307,5 +306,5 @@ def load(
         print_json(done)
     else:
         skipped = f", {done.skipped:,} skipped, which have no content" if done.skipped else ""
-        click.echo(f"{count_of(done.read, 'row')} read, {count_of(done.published, 'message')} sent{skipped}")
+        click.echo(f"{counted(done.read, 'row')} read, {counted(done.published, 'message')} sent{skipped}")
     return Exit.OK

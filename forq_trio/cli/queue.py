@@ -9,11 +9,12 @@ from forq_trio.cli.connection import connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, members, print_json
+from forq_trio.cli.output import members, print_json
 from forq_trio.cli.queue_options import FORMS, setting_options
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
 from forq_trio.model.queue_settings import SETTINGS
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -75,7 +76,7 @@ def set_(queue: str, unset: tuple[str, ...], url: str, **values: Any) -> int:
     with connect(url) as client:
         known = _is_known(client, queue)
         client.configure(queue, **changes)
-    changed = count_of(len(changes), "setting")
+    changed = counted(len(changes), "setting")
     click.echo(f"{changed} of {queue} changed" if known else f"{queue} is a new queue, with {changed}")
     return Exit.OK
 
@@ -135,12 +136,12 @@ def purge(queue: str, yes: bool, as_json: bool, url: str) -> int:
     """
     with connect(url) as client:
         if not yes:
-            confirm_deletion(lambda: f"{count_of(client.queue_stats(queue).total, 'message')} of {queue}")
+            confirm_deletion(lambda: f"{counted(client.queue_stats(queue).total, 'message')} of {queue}")
         purged = client.purge(queue)
     if as_json:
         print_json({"queue": queue, "purged": purged})
     else:
-        click.echo(f"{count_of(purged, 'message')} of {queue} removed")
+        click.echo(f"{counted(purged, 'message')} of {queue} removed")
     return Exit.OK
 
 

@@ -11,7 +11,6 @@ from forq_trio.cli.connection import RETRY_SECONDS, connect
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.options import duration_ms, json_option, url_option
 from forq_trio.cli.output import (
-    count_of,
     on_terminal,
     print_json,
     visible,
@@ -22,6 +21,7 @@ from forq_trio.client.types import Delivery
 from forq_trio.model import durations
 from forq_trio.model.errors import ForqError, ForqUnreachable
 from forq_trio.model.limits import PRIORITY_DEFAULT, RECEIVE_BATCH_MAX, WAIT_MS_MAX
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -146,7 +146,7 @@ def _hand_over(
         refused = _acknowledge(client, queue, printed) if ack and printed else 0
     if refused:
         click.echo(
-            f"forq: {count_of(refused, 'message')} printed above could not be acknowledged, for the lease"
+            f"forq: {counted(refused, 'message')} printed above could not be acknowledged, for the lease"
             " had ended: expect the same again",
             err=True,
         )

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import click
 
 from forq_trio.cli.exits import Exit
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.client.types import MoveResult, ReceiptResult
 from forq_trio.model.errors import MessageNotFound
+from forq_trio.telemetry.words import counted
 
 
 def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_json: bool) -> int:
@@ -20,7 +21,7 @@ def report_results(results: Sequence[MoveResult | ReceiptResult], done: str, as_
         for result in refused:
             named = result.receipt if isinstance(result, ReceiptResult) else result.id
             click.echo(f"forq: {named}: {result.message} ({result.code})", err=True)
-        click.echo(f"{count_of(len(results) - len(refused), 'message')} {done}")
+        click.echo(f"{counted(len(results) - len(refused), 'message')} {done}")
     if not refused:
         return Exit.OK
     return Exit.NOTHING if all(result.code == MessageNotFound.code for result in refused) else Exit.FAILED

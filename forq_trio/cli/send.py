@@ -21,11 +21,12 @@ from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import Line, LineCutter
 from forq_trio.cli.message_options import given, message_options
 from forq_trio.cli.options import json_option, url_option
-from forq_trio.cli.output import count_of, print_json
+from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar
 from forq_trio.client.batches import batches
 from forq_trio.client.types import MessageOptions, NewMessage
 from forq_trio.model.errors import ForqError
+from forq_trio.telemetry.words import counted
 
 if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
@@ -192,7 +193,7 @@ def _send_lines(sending: _Sending, file: Path | None, as_json: bool) -> int:
                 _tell_where_to_go_on(sending, first_line)
                 rate = f" ({sending.sent / seconds:,.0f}/s)" if seconds >= 0.5 else ""
                 click.echo(
-                    f"sent {count_of(sending.sent, 'message')} to {sending.queue} in {seconds:.1f} s{rate}"
+                    f"sent {counted(sending.sent, 'message')} to {sending.queue} in {seconds:.1f} s{rate}"
                 )
     return Exit.FAILED if sending.rejected else Exit.OK
 
@@ -219,7 +220,7 @@ def _tell_rejected(rejected: list[tuple[int, ForqError]]) -> None:
     for number, error in sorted(rejected, key=itemgetter(0))[:_REJECTIONS_SHOWN_MAX]:
         click.echo(f"forq: line {number} was not sent: {error} ({error.code})", err=True)
     if len(rejected) > _REJECTIONS_SHOWN_MAX:
-        click.echo(f"forq: … {count_of(len(rejected), 'line')} in all were not sent", err=True)
+        click.echo(f"forq: … {counted(len(rejected), 'line')} in all were not sent", err=True)
 
 
 def _tell_where_to_go_on(sending: _Sending, first_line: int) -> None:

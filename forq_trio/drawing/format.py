@@ -9,9 +9,7 @@ NOTHING = "–"
 _MS_A_SECOND = 1_000
 
 
-def whole(number: int) -> str:
-    """12,840: with separators, whatever its size."""
-    return f"{number:,}"
+whole = words.count
 
 
 def short(number: float) -> str:
@@ -68,9 +66,7 @@ def iso(at_ms: int) -> str:
     return f"{_utc(at_ms):%Y-%m-%dT%H:%M:%S}.{at_ms % _MS_A_SECOND:03}Z"
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """ "1 message", "3 messages"."""
-    return f"{whole(count)} {one if count == 1 else many or one + 's'}"
+plural = words.counted
 
 
 def _utc(at_ms: int) -> datetime:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import ForqError, Stopping
+from forq_trio.telemetry import words
 
 NOTHING_TO_DO = "nothing to do"
 
@@ -128,4 +129,4 @@ def failure_words(error: Exception) -> str:
 
 def counted(count: int, one: str, many: str) -> str:
     """`3 messages`, with NOTHING_TO_DO for none."""
-    return NOTHING_TO_DO if count == 0 else f"{count:,} {one if count == 1 else many}"
+    return NOTHING_TO_DO if count == 0 else words.counted(count, one, many)

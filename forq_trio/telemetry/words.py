@@ -8,9 +8,9 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things: "1 message", "1,904 messages"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things: "1 message", "1,904 messages". many: "" for `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def size(number: int) -> str:
