@@ -308,6 +308,9 @@ async def open_broker(
     reserve_mib = check_range("disk_reserve_mb", disk_reserve_mb, 0, limits.DISK_RESERVE_MIB_MAX)
     if reserve_mib:
         check_range("disk_reserve_mb", reserve_mib, limits.DISK_RESERVE_MIB_MIN, limits.DISK_RESERVE_MIB_MAX)
+        if history:
+            least = limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY
+            check_range("disk_reserve_mb with history", reserve_mib, least, limits.DISK_RESERVE_MIB_MAX)
     engine = await trio.to_thread.run_sync(open_engine, url, settings, durability)
     async with open_system(
         engine,

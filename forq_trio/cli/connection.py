@@ -28,7 +28,6 @@ def connect(url: str, *, retry_seconds: float = RETRY_SECONDS) -> "ForqClient":
     try:
         return ForqClient(url, secret, retry_seconds=retry_seconds)
     except OSError as problem:
-        reason = problem.strerror or type(problem).__name__
-        raise Failure(f"SSL_CERT_FILE or SSL_CERT_DIR names no certificates ({reason})", Exit.USAGE) from None
+        raise Failure(problem.strerror or type(problem).__name__, Exit.USAGE) from None
     except ValueError as problem:
         raise Failure(f"the proxy of the environment cannot be used: {problem}", Exit.USAGE) from None

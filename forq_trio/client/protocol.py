@@ -21,7 +21,7 @@ from forq_trio.client.types import (
     QueueSettings,
     Rate,
 )
-from forq_trio.model.checks import check_texts
+from forq_trio.model.checks import check_is_text, check_texts
 from forq_trio.model.consumers import check_consumer_name
 from forq_trio.model.errors import (
     ForqError,
@@ -120,7 +120,7 @@ def request_of(secret: str, method: str, path: str, body: object | None, wait_se
 
 
 def batch_of(messages: Sequence[NewMessage]) -> dict[str, Sequence[NewMessage]]:
-    """The request that sends messages. Raises TypeError for a text that is not a str."""
+    """The request that sends messages. Raises TypeError for what is no NewMessage, and a text that is not a str."""
     for message in messages:
         check_texts(message)
     return {"messages": messages}
@@ -137,7 +137,8 @@ def lines_of(messages: Sequence[NewMessage]) -> bytes:
 
 
 def queue_path(name: str) -> str:
-    """The path of a queue. Raises InvalidQueueName for a name that no path can carry."""
+    """The path of a queue. Raises InvalidQueueName for a name that no path can carry, TypeError for no str."""
+    check_is_text("the name of a queue", name)
     # Clients and proxies take one dot or two as a directory, even percent-encoded.
     if name in ("", ".", ".."):
         raise InvalidQueueName
@@ -167,7 +168,12 @@ def dead_letter_path(queue: str, message_id: str) -> str:
 def log_path(
     log: LogName, after: int, until: int | None, limit: int, queue: str | None, wait_ms: int | None = None
 ) -> str:
-    """The path of a page of a log, with its query. Raises InvalidQueueName for a name that no URL can carry."""
+    """The path of a page of a log, with its query.
+
+    Raises InvalidQueueName for a name that no URL can carry, TypeError for no str.
+    """
+    if queue is not None:
+        check_is_text("the name of a queue", queue)
     members = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
     try:
         query = urlencode({name: each for name, each in members.items() if each is not None})

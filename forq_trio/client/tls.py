@@ -10,12 +10,16 @@ from forq_trio.client.proxies import Proxy
 def context_for(address: Address, proxy: Proxy | None) -> ssl.SSLContext | None:
     """The settings of TLS; None where it is not used, for loading the authorities takes longer than a request.
 
-    Raises OSError for files without certificates.
+    Raises OSError for a file without certificates, naming it.
     """
     if not (address.tls or (proxy is not None and proxy.address.tls)):
         return None
     if file := os.environ.get("SSL_CERT_FILE"):
-        context = ssl.create_default_context(cafile=file)
+        try:
+            context = ssl.create_default_context(cafile=file)
+        except OSError as problem:  # OpenSSL does not say which file
+            problem.strerror = f"SSL_CERT_FILE: {file} cannot be used ({problem.strerror})"
+            raise
     elif directory := os.environ.get("SSL_CERT_DIR"):
         context = ssl.create_default_context(capath=directory)
     else:

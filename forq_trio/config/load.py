@@ -141,6 +141,13 @@ def _conflicts(config: Config, given: Container[str]) -> Iterator[str]:
             f"FORQ_DISK_RESERVE_MB: {config.disk_reserve_mb} is less than one commit may need; "
             f"allowed: 0, or at least {limits.DISK_RESERVE_MIB_MIN}"
         )
+    elif config.history == "on" and 0 < config.disk_reserve_mb < limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY:
+        yield (
+            f"FORQ_DISK_RESERVE_MB: {config.disk_reserve_mb} is too small while FORQ_HISTORY is on, "
+            "for a full disk would stop acks; "
+            f"allowed: 0, or at least {limits.DISK_RESERVE_MIB_MIN_WITH_HISTORY}; any from "
+            f"{limits.DISK_RESERVE_MIB_MIN} with the history off"
+        )
     least, most = config.sasquatch_default_max_receives, config.sasquatch_poison_max_receives
     if most < least:
         yield (

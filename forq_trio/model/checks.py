@@ -49,8 +49,16 @@ def check_is_text(name: str, value: object) -> None:
     raise TypeError(f"{name} is text (str), not {kind}{advice}")
 
 
+def check_is_message(message: object) -> None:
+    """Raise TypeError, saying what to do, unless `message` is a NewMessage."""
+    if not isinstance(message, NewMessage):
+        kind = type(message).__name__
+        raise TypeError(f"a message to send is a NewMessage, not {kind}: NewMessage(content) makes one")
+
+
 def check_texts(message: NewMessage) -> None:
-    """Raise TypeError unless what is to be text in a message is text."""
+    """Raise TypeError unless it is a message, and what is to be text in it is text."""
+    check_is_message(message)
     check_is_text("content", message.content)
     for name in ("deduplication_id", "group", "dead_letter_queue"):
         value = getattr(message, name)
@@ -134,10 +142,11 @@ def check_message(
 ) -> NewMessage:
     """Return `message` if it may be stored.
 
-    Raises ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of its dead-letter queue),
-    ProcessAfterInPast, ProcessAfterTooFar, OutOfRange or InvalidRequest (a number that is no integer). The `field` of
-    the error names the member where there is one.
+    Raises TypeError (no message, or no text), ContentTooLarge, InvalidContent, InvalidAttributes, InvalidQueueName (of
+    its dead-letter queue), ProcessAfterInPast, ProcessAfterTooFar, OutOfRange or InvalidRequest (a number that is no
+    integer). The `field` of the error names the member where there is one.
     """
+    check_is_message(message)
     check_content(message.content, content_bytes_max)
     if message.process_after is not None:
         check_is_integer("process_after", message.process_after)

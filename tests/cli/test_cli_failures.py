@@ -60,7 +60,7 @@ def test_certificates(forq: Forq, encrypted: tuple[str, Path], monkeypatch: pyte
         monkeypatch.setenv("SSL_CERT_FILE", useless)
         code, sentence = told(forq, url)
         assert code == 2
-        assert sentence.startswith("forq: SSL_CERT_FILE or SSL_CERT_DIR names no certificates (")
+        assert sentence.startswith(f"forq: SSL_CERT_FILE: {useless} cannot be used (")
 
 
 def test_the_wrong_one_of_http_and_https(forq: Forq, url: str, encrypted: tuple[str, Path]):

@@ -148,6 +148,22 @@ def test_options_that_do_not_exist(call: Call, queue: str):
     assert queue not in {each.queue for each in call("queues")}
 
 
+def test_what_is_no_message_is_refused_in_words(call: Call, queue: str):
+    for wrong, kind in ((["a"], "str"), ([NewMessage("a"), {"content": "b"}], "dict"), ("a", "str")):
+        with pytest.raises(TypeError, match=f"a message to send is a NewMessage, not {kind}: "):
+            call("produce_many", queue, wrong)
+    assert queue not in {each.queue for each in call("queues")}
+
+
+@pytest.mark.parametrize(
+    ("name_of_queue", "type_name"), [(5, "int"), (None, "NoneType"), (b"orders", "bytes"), (["a"], "list")]
+)
+def test_the_name_of_a_queue_is_text(call: Call, name_of_queue: object, type_name: str):
+    for name, arguments in (("produce", ["a"]), ("receive", []), ("queue_stats", []), ("message", ["id"])):
+        with pytest.raises(TypeError, match=rf"the name of a queue is text \(str\), not {type_name}"):
+            call(name, name_of_queue, *arguments)
+
+
 def test_options_are_the_members_of_what_is_sent():
     assert NewMessage.__struct_fields__[1:] == tuple(MessageOptions.__annotations__)
     sent = get_type_hints(NewMessage)

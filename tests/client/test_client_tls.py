@@ -40,3 +40,12 @@ async def test_with_tls_a_server_needs_a_certificate_of_somebody_trusted(tmp_pat
         async with AsyncForqClient(url, SECRET) as client:
             (delivery,) = await client.receive("q", wait_ms=0)
         assert delivery.id == produced.id
+
+
+@pytest.mark.parametrize("useless", ["/does/not/exist", __file__])
+def test_a_file_without_certificates_is_named(monkeypatch, useless):
+    monkeypatch.setenv("SSL_CERT_FILE", useless)
+    for client in (ForqClient, AsyncForqClient):
+        with pytest.raises(OSError, match="SSL_CERT_FILE: ") as raised:
+            client("https://forq.example", SECRET)
+        assert useless in str(raised.value)

@@ -119,6 +119,9 @@ async def test_batches_of_messages(broker) -> None:
     assert len(await broker.produce_many("q", [NewMessage("x")] * most)) == most
     stored, refusal = await broker.produce_many("q", [NewMessage("x"), NewMessage("\ud800")])
     assert (stored.sequence, type(refusal)) == (most + 1, InvalidContent)
+    for wrong, kind in (([NewMessage("x"), "y"], "str"), ("x", "str"), ([None], "NoneType")):
+        with pytest.raises(TypeError, match=f"a message to send is a NewMessage, not {kind}: "):
+            await broker.produce_many("q", wrong)
     assert broker.counts()["q"].total == most + 1
 
 

@@ -443,3 +443,16 @@ def test_a_reserve_holds_at_least_what_one_commit_may_need(mib, is_valid):
     with pytest.raises(ConfigError) as raised:
         load(environ=environ)
     assert "allowed: 0, or at least 8" in str(raised.value)
+
+
+@pytest.mark.parametrize(("mib", "is_valid"), [(0, True), (8, False), (31, False), (32, True)])
+def test_a_reserve_holds_what_acks_need_while_there_is_a_history(mib, is_valid):
+    """With 8 and 16 MiB, acks of messages of 200 KB were refused once the disk was full."""
+    environ = MINIMAL | {"FORQ_DISK_RESERVE_MB": str(mib), "FORQ_HISTORY": "on"}
+    if is_valid:
+        assert load(environ=environ).config.disk_reserve_mb == mib
+        return
+    assert problems(environ) == [
+        f"FORQ_DISK_RESERVE_MB: {mib} is too small while FORQ_HISTORY is on, for a full disk would stop acks; "
+        "allowed: 0, or at least 32; any from 8 with the history off"
+    ]
