@@ -22,10 +22,11 @@ from pathlib import Path
 import trio
 from msgspec import Struct
 
-from forq_trio.jobs.disk_space import bytes_for_sends
+from forq_trio.jobs.disk_space import bytes_for_sends, free_bytes_for
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.storage.engine import WriteAheadLog
+from forq_trio.telemetry import words
 from forq_trio.telemetry.counters import Counters
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.telemetry.rejections import Cause
@@ -35,17 +36,26 @@ from forq_trio.writer_actor import WriterActor
 class SpaceFacts(Struct, frozen=True, kw_only=True):
     """What the guard knows, for people.
 
-    reserve_bytes: of the reserve file; 0 while there is none. wanted_disk_bytes, wanted_file_bytes: how much has to be
-    free for sends to be accepted again, of the disk beside the reserve file, or in the database file. refused_since:
-    epoch ms; None while sends are accepted.
+    reserve_bytes: of the reserve file; 0 while there is none. free_bytes: of the disk, beside that file, at the last
+    look. wanted_disk_bytes, wanted_file_bytes: how much has to be free for sends to be accepted again, of the disk
+    beside the reserve file, or in the database file. refused_since: epoch ms; None while sends are accepted.
     refused: how many calls were refused since.
     """
 
     reserve_bytes: int
+    free_bytes: int
     wanted_disk_bytes: int
     wanted_file_bytes: int
     refused_since: int | None
     refused: int
+
+    @property
+    def need(self) -> str:
+        """What sends need, and what an operator can do."""
+        return (
+            f"The disk has {words.size(self.free_bytes)} free; sends need {words.size(self.wanted_disk_bytes)}: "
+            "make space or lower FORQ_DISK_RESERVE_MB"
+        )
 
 
 class DiskGuard:
@@ -82,6 +92,7 @@ class DiskGuard:
         self._refused_since: int | None = None
         self._refused_before = 0
         self.checkpoint_soon: Callable[[], None] = lambda: None
+        self._last_free_bytes = 0  # at the last look
         self._sends_bytes = 0  # that sends may write, as of the last look
         self._written_bytes = 0  # to the log, since then
         self._log_pages = 0
@@ -119,6 +130,7 @@ class DiskGuard:
             free_bytes = self._free_bytes(self._reserve.parent)
         except FileNotFoundError:
             return
+        self._last_free_bytes = free_bytes
         left = bytes_for_sends(free_bytes, self._keep_bytes, self._wal.space(), has_reserve=self._has_reserve)
         self._sends_bytes, self._written_bytes = left, 0
         a_commit = max(1, min(self._keep_bytes // 8, limits.COMMIT_BYTES_MAX))
@@ -127,13 +139,26 @@ class DiskGuard:
         if writer.sends_refused != (self._refused_since is not None):
             self._refused_since = self._clock.now_ms() if writer.sends_refused else None
             self._refused_before = self._counters.rejections[Cause.STORAGE_FULL]
-            event = LogEvent.DISK_FULL if writer.sends_refused else LogEvent.DISK_ROOM
-            log(event, free_bytes=free_bytes, reserve_bytes=self._keep_bytes if self._has_reserve else 0)
+            facts = self.facts()
+            if writer.sends_refused:
+                log(
+                    LogEvent.DISK_FULL,
+                    free_bytes=free_bytes,
+                    reserve_bytes=facts.reserve_bytes,
+                    wanted_bytes=facts.wanted_disk_bytes,
+                    need=facts.need,
+                )
+            else:
+                log(LogEvent.DISK_ROOM, free_bytes=free_bytes, reserve_bytes=facts.reserve_bytes)
 
     def facts(self) -> SpaceFacts:
+        space, has_reserve = self._wal.space(), self._has_reserve
         return SpaceFacts(
-            reserve_bytes=self._keep_bytes if self._has_reserve else 0,
-            wanted_disk_bytes=self._keep_bytes + self._reopen_bytes,
+            reserve_bytes=self._keep_bytes if has_reserve else 0,
+            free_bytes=self._last_free_bytes,
+            wanted_disk_bytes=free_bytes_for(
+                self._reopen_bytes, self._keep_bytes, space, has_reserve=has_reserve
+            ),
             wanted_file_bytes=self._reopen_bytes,
             refused_since=self._refused_since,
             refused=self._counters.rejections[Cause.STORAGE_FULL] - self._refused_before,

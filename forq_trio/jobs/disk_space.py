@@ -1,4 +1,4 @@
-"""How much sends may write before the disk is looked at again: a pure function of what the look saw.
+"""How much sends may write before the disk is looked at again, and its inverse: pure functions of what the look saw.
 
 A send writes pages to the log first; a checkpoint copies them into the database file later. So the disk has to give
 
@@ -27,6 +27,17 @@ def bytes_for_sends(free_bytes: int, keep_bytes: int, log: LogSpace, *, has_rese
     if spare < keep_bytes:
         return inside
     return max(inside, _bytes_growing(spare - keep_bytes, *sorted((in_log, in_file))))
+
+
+def free_bytes_for(sends_bytes: int, keep_bytes: int, log: LogSpace, *, has_reserve: bool) -> int:
+    """How many bytes have to be free on the disk, without the reserve file, for sends to write `sends_bytes`.
+
+    Less is enough where the free pages of the database file hold all of them.
+    """
+    in_log = log.file_bytes - log.used_bytes
+    in_file = log.free_page_bytes - log.unmoved_bytes
+    growth = max(0, sends_bytes - in_log) + max(0, sends_bytes - in_file)
+    return (keep_bytes if has_reserve else 2 * keep_bytes) + growth
 
 
 def _bytes_growing(disk_bytes: int, first: int, second: int) -> int:

@@ -245,8 +245,7 @@ BACKUP_KEEP_MAX = 1_000
 BACKUP_RETRY_SECONDS = 600.0
 BACKUP_LOOK_SECONDS_MAX = 60.0
 
-# Disk space: the size of the reserve file, and as much again that sends leave free. Measured every few seconds, and
-# when commits have written a share of what the last look found. With less than SHORT the log starts over early.
+# Disk space: of the reserve file, and as much that sends leave free. Below SHORT the log starts over early.
 DISK_RESERVE_MIB_DEFAULT = 64
 DISK_RESERVE_MIB_MIN = 8  # where there is one
 DISK_RESERVE_MIB_MIN_WITH_HISTORY = 32  # an ack copies the content before it frees its pages
@@ -474,8 +473,7 @@ assert STEP_SHARE * PUBLISH_PART_MESSAGES_MAX <= PUBLISH_STEP_MESSAGES_MAX <= CO
 assert STEP_SHARE * PUBLISH_PART_BYTES_MAX <= PUBLISH_STEP_BYTES_MAX <= STAGE_PAGE_BYTES_MAX <= BODY_BYTES_MAX
 assert COMMIT_CALLS_MAX <= INBOX_CALLS_MAX
 assert RECEIVERS_OFFERED_MAX <= PARKED_RECEIVERS_MAX
-assert DISK_RESERVE_MIB_MIN * MIB >= 2 * COMMIT_BYTES_MAX
-assert DISK_RESERVE_MIB_MIN <= DISK_RESERVE_MIB_MIN_WITH_HISTORY <= DISK_RESERVE_MIB_DEFAULT
+assert 2 * COMMIT_BYTES_MAX <= DISK_RESERVE_MIB_MIN * MIB < DISK_RESERVE_MIB_MIN_WITH_HISTORY * MIB
 assert min(DISK_RESERVE_MIB_DEFAULT * MIB, DISK_SHORT_BYTES) >= CHECKPOINT_PAUSE_PAGES * LOG_PAGE_BYTES
 assert BACKUP_STEP_PAGES <= BACKUP_SYNC_PAGES
 assert BACKUP_KEEP_DEFAULT <= BACKUP_KEEP_MAX

@@ -51,6 +51,7 @@ def test_every_page_says_that_sends_are_refused_and_system_says_what_frees_space
         fill(client, server, "orders")
         expect(band).to_contain_text("The disk is full, sends are refused", timeout=LATER_MS)
         expect(band).to_contain_text("Receives and acks go on.")
+        expect(band).to_contain_text("make space or lower FORQ_DISK_RESERVE_MB")
         axe(page)
         for path in ("/dead", "/queue/orders", "/queue/orders/settings"):
             page.goto(path)

@@ -232,3 +232,28 @@ async def test_what_a_killed_server_kept_is_given_up_when_its_file_is_opened(qui
 
 def test_free_space_is_what_others_than_root_may_use(quick_path) -> None:
     assert 0 < free_bytes_of(quick_path) < 2**60
+
+
+@pytest.mark.parametrize("keep_bytes", [KEEP, 64 * KEEP])
+async def test_a_disk_that_is_too_small_from_the_start_is_told_what_sends_need(
+    place, autojump_clock, keep_bytes
+) -> None:
+    """As much as the guard says is enough, and a byte less is not."""
+    place.free = keep_bytes
+    async with trio.open_nursery() as nursery:
+        await place.guarded(nursery, keep_bytes)
+        place.empty_log()
+        await look()
+        guard = place.house.disk_guard
+        assert place.writer.sends_refused
+        facts = guard.facts()
+        assert (facts.reserve_bytes, facts.free_bytes) == (0, keep_bytes)
+        assert facts.wanted_disk_bytes > 2 * keep_bytes  # with what the reserve file will take
+        assert "sends need" in facts.need
+        place.free = facts.wanted_disk_bytes - 1
+        guard.look()
+        assert place.writer.sends_refused
+        place.free += 1
+        guard.look()
+        assert not place.writer.sends_refused
+        nursery.cancel_scope.cancel()

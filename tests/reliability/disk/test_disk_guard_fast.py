@@ -179,5 +179,5 @@ async def test_it_says_since_when_sends_are_refused_and_how_many(server) -> None
         facts = server.guard.facts()
         assert began_ms <= facts.refused_since <= TrioClock().now_ms()
         assert (facts.refused, facts.reserve_bytes) == (1, KEEP)
-        assert facts.wanted_disk_bytes == KEEP + facts.wanted_file_bytes > KEEP + KEEP // 4
+        assert facts.wanted_file_bytes == KEEP // 4 + limits.DISK_REOPEN_BYTES
         nursery.cancel_scope.cancel()
