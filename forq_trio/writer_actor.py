@@ -20,15 +20,15 @@ Rules
 - An abandoned claim (its caller was cancelled after the call was taken) is released in the next batch, the attempt
   uncounted.
 - A batch is bounded in messages and bytes (inbox.py, storage/engine.py's rule 12). A command that did not run for
-  that runs in the next one, a claim that got nothing for that is parked for a moment, whatever it was to wait.
+  that reason runs in the next one. A claim that got nothing for that reason is parked for a moment, whatever its wait.
 - The inbox is bounded. When it stays full for INBOX_FULL_WAIT_SECONDS the caller gets Overloaded.
 - The callers of a batch that the database refuses get StorageUnavailable, and nothing was changed. The writer goes on,
   and tries again later what has no caller: expired timers, and the release of abandoned claims. After a commit that
   fails otherwise it is unknown what is on disk: its callers get OutcomeUnknown and the writer ends with CommitFailed,
-  which ends the process; the next one finds in the database what was committed.
-- While a file of the database is lost (jobs/file_watch.py), what has to last is refused with StorageLost: sends,
-  settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements go on: nobody else can hand
-  out what is stored.
+  which ends the process; the next process reads what was committed.
+- While a file of the database is lost (jobs/file_watch.py), commands whose effect has to last are refused with
+  StorageLost: sends, settings, moves of dead letters, tasks over them, tokens, sessions. Claims and settlements go on:
+  no other process can hand out what is stored.
 - A batch that finds the disk full (StorageFull) runs again without its sends, in the space of the reserve file. From
   then on sends are refused, until the disk guard (jobs/disk_guard.py) allows them again.
 """

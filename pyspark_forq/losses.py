@@ -1,4 +1,4 @@
-"""What is to be read and is not on the server any more: an error, or a warning where that is allowed."""
+"""Data to read that is no longer on the server: an error, or a warning where that is allowed."""
 
 import logging
 

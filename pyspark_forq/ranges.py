@@ -1,4 +1,4 @@
-"""Cuts what is to be read into ranges for tasks."""
+"""Cuts a read into ranges for tasks."""
 
 from dataclasses import dataclass
 

@@ -32,7 +32,7 @@ PAUSE_SECONDS_MAX = 2.0
 FENCED = ConsumerFenced.code
 GONE = (LeaseGone.code, EventsGone.code, HistoryGone.code)
 
-# Spark's workers live on for further tasks. A client does not survive a fork.
+# Spark reuses its workers for further tasks. A client does not survive a fork.
 _clients: dict[tuple[int, str, str], ForqClient] = {}
 
 

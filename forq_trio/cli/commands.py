@@ -1,4 +1,4 @@
-"""All commands. Each lives in a module of its own, imported only when it is called.
+"""All commands. Each has a module of its own, imported only when it is called.
 
 Commands return an exit code (None: OK) and raise errors of our own trees; `run` turns those into one sentence on
 stderr and the exit code of docs/cli.md. An expected error never shows a traceback.

@@ -1,7 +1,7 @@
 """Ctrl-C for commands that change something: it waits for the answer that says what became of the request.
 
-While a request is under way Ctrl-C is remembered; it ends the command where nothing is under way. Who presses it a
-second time does not want to wait: then the command ends at once, and has to say what it does not know.
+While a request is under way Ctrl-C is remembered; otherwise it ends the command. A second Ctrl-C ends the command at
+once, and the command says what it does not know.
 """
 
 import os
@@ -23,7 +23,7 @@ class Interrupts:
         self._allowed = False
 
     def __enter__(self) -> Self:
-        # Who started us may have had it ignored, as shells do for what runs in the background.
+        # The parent process may have ignored it, as shells do for background jobs.
         self._ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._ours:
             signal.signal(signal.SIGINT, self._on_signal)

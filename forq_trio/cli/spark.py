@@ -82,7 +82,7 @@ def _words(log: str) -> Iterator[None]:
 
 
 def _started(name: str, conf: dict[str, str], log: int) -> Any:
-    """A session. Its JVM writes to `log` as long as it lives, because it inherits that as its standard streams."""
+    """A session. Its JVM writes to `log` as long as it runs, because it inherits that as its standard streams."""
     from pyspark_forq import session
 
     settings = _SETTINGS | ({} if "spark.master" in conf else _HERE) | conf
@@ -101,7 +101,7 @@ def _started(name: str, conf: dict[str, str], log: int) -> Any:
 
 
 def _end_processes(stop: KeyboardInterrupt) -> None:
-    """End what was being started when this came: a JVM whose start was given up would live on for ever, idle.
+    """End processes that were starting when this came: otherwise an unfinished JVM runs for ever, idle.
 
     PySpark keeps its process in a variable until the JVM has said where it listens, and nowhere else.
     """

@@ -51,7 +51,7 @@ LineT = TypeVar("LineT")
 
 ANSWER_SECONDS = 30.0
 PURGE_SECONDS = 600.0  # a purge removes a thousand messages at a time and answers at its end
-ACCEPTED = 202  # there is more to do: the request is to be repeated
+ACCEPTED = 202  # there is more to do: repeat the request
 PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are in their queues
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 

@@ -3,7 +3,7 @@
 - A request has a connection for itself, at most CLIENT_CONNECTIONS_MAX at a time. Those that wait for one are served in
   the order in which they came.
 - A connection is used again after a whole answer with nothing behind it, and only if the server has neither closed it
-  nor sent anything meanwhile. Any other end of a request closes it, a cancelled one too.
+  nor sent anything since. Any other end of a request closes it, a cancelled one too.
 - Nothing takes a lock: a signal handler may close the client at any moment. Operations of `deque` and `set` are atomic.
 - After a fork the child closes its copies of the sockets, without a word to the servers, and begins anew.
 

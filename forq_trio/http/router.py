@@ -1,10 +1,10 @@
 """Finds the endpoint of a request. The dialects answer unknown paths and other methods.
 
-A path is split at its slashes and walked down a tree of dicts, one step a segment; a segment in braces stands
-for any value, and a literal one wins over it. The tree is built once: a request costs a few dict look-ups.
+A path is split at its slashes and walked down a tree of dicts, one step a segment; a segment in braces matches
+any value, and a literal one wins over it. The tree is built once: a request costs a few dict look-ups.
 
 Every route has its own error mapping and gate (who may pass), so that dialects with different error formats and
-authentication live side by side. The router itself answers no error.
+authentication work side by side. The router itself answers no error.
 
 What the head of a request says is judged by `Router.admit`, before its body is there: path, method, key and parameters.
 """

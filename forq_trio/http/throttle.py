@@ -53,7 +53,7 @@ class Throttle:
     def failed(self, client: str) -> bool:
         """Count a failure; the fifth within 60 s locks the address out from now on.
 
-        Returns whether that is to be logged: it locked the address out, and AUTH_LOG_SECONDS have passed since the last
+        Returns whether to log that: it locked the address out, and AUTH_LOG_SECONDS have passed since the last
         one that was. Behind a proxy right and wrong keys come from one address, which is locked again and again.
         """
         now = self._monotonic()

@@ -200,7 +200,7 @@ class Backups:
         self._woken = trio.Event()
 
     async def _make(self, files: BackupFiles, backup: BackupInfo) -> None:
-        """Make a backup, and note what came of it."""
+        """Make a backup, and note its result."""
         copy = _Copy(self._engine, self._writer, self._note_progress, self._on_copied)
         self._next_at = None
         ended = msgspec.structs.replace(backup, state="cancelled")

@@ -54,7 +54,7 @@ class JobBoard:
         return next(report for report in self.reports() if report.name == name)
 
     def close(self) -> None:
-        """The jobs have ended: let go who waits for a run. Raises nothing; they get Stopping."""
+        """Wake callers of `run_now` with Stopping; no run follows. Raises nothing."""
         for runs, _ in self._runs:
             runs.close()
 

@@ -97,8 +97,8 @@ class Checkpointer:
     async def _restart_log(self, result: CheckpointResult) -> None:
         """Checkpoint until the rest is short, then the rest while the writer is paused; the next commit starts over.
 
-        The rest is what no checkpoint has moved. What a long read holds of it no pause would move: more than a short
-        rest of that is logged, once until the log has started over, and the writer is not paused.
+        The rest is what no checkpoint has moved. A pause cannot move what a long read holds: where that is more than a
+        short rest, it is logged, once until the log has started over, and the writer is not paused.
         """
         for _ in range(limits.CHECKPOINT_PASSES_MAX):
             rest_pages = self._log_pages - result.moved_pages  # with what commits added during the checkpoint

@@ -10,7 +10,7 @@ from forq_trio.jobs.runs import Runs
 class Periodic:
     """Calls `work` every `interval_seconds`; `nudge` makes the next call happen at once.
 
-    name: of the job in logs. title: for people. work: returns what came of it in words, None for nothing to do.
+    name: of the job in logs. title: for people. work: returns its result in words, None for nothing to do.
     nudged: start with a call instead of a wait.
     """
 

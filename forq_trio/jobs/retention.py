@@ -1,8 +1,8 @@
 """Retention: removes finished messages and lifecycle events once they are too old, or too many bytes.
 
 Too many bytes are noticed with the commit that stores them: the sums are known without a query. Then the job removes
-them step by step, between which others are served; the further they are above the bound, the longer is a step
-(`retention_steps`), so that more go than come.
+them step by step, and other calls run between two steps. The further they are above the bound, the longer is a step
+(`retention_steps`), so that more are removed than stored.
 
 While sends are refused because the disk is full, acks and claims go on, and each stores an event. So events may have no
 more bytes then than when the refusals began: the oldest go, and new ones use their pages.
@@ -22,7 +22,7 @@ from forq_trio.storage.engine import Snapshot
 
 
 class Retention(Struct, frozen=True):
-    """For how many hours what is in a log stays, and how many MiB of it in all."""
+    """How long a log's entries stay, in hours, and how many MiB all of them may take."""
 
     hours: int = limits.RETENTION_HOURS_DEFAULT
     mib_max: int = limits.RETENTION_MIB_DEFAULT
@@ -44,7 +44,7 @@ class BytesBound:
         return self._bytes_max if self._when_full is None else min(self._bytes_max, self._when_full)
 
     def is_passed(self, log_bytes: int) -> bool:
-        """Look: whether there are more, by so many that it is worth a commit. To be called after each commit."""
+        """True if there are more, by enough to be worth a commit. Call it after each commit."""
         if not self._is_full():
             self._when_full = None
             return log_bytes > _with_slack(self._bytes_max)

@@ -1,4 +1,4 @@
-"""What is known of a job's runs: when the latest began, how long it took, what came of it, and when the next begins."""
+"""What is known of a job's runs: when the latest began, how long it took, its result, and when the next begins."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ class JobReport(Struct, frozen=True, kw_only=True):
     """A job, for people.
 
     last_run_at: when its latest run began, epoch ms; None before the first. took_seconds: how long that took.
-    result: what came of it in words, or why it failed; a failure stays until a run succeeds. next_run_at: epoch ms;
+    result: in words, or why it failed; a failure stays until a run succeeds. next_run_at: epoch ms;
     None while it runs, and where that is no moment but `next_when`, in words. runnable: `JobBoard.run_now` takes it.
     """
 
@@ -34,7 +34,7 @@ class JobReport(Struct, frozen=True, kw_only=True):
 
 
 class RunOutcome:
-    """Filled in by the body of `Runs.run`: what came of it in words."""
+    """The result in words, filled in by the body of `Runs.run`."""
 
     result = NOTHING_TO_DO
 
@@ -83,7 +83,7 @@ class Runs:
             self._wake()
 
     def note(self, began_at: float, result: str, *, failed: bool = False) -> None:
-        """Note what came of a run that began at this time of trio's clock."""
+        """Note the result of a run that began at this time of trio's clock."""
         self._began_at = began_at
         self._took_seconds = trio.current_time() - began_at
         self._result, self._failed = result, failed
@@ -97,7 +97,7 @@ class Runs:
             await self._changed.wait()
 
     def close(self) -> None:
-        """There will be no more runs: let go who waits for one."""
+        """Wake callers of `run_now` with Stopping; no run follows."""
         self._closed = True
         self._wake()
 

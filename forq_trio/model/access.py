@@ -168,6 +168,6 @@ EVERYBODY = Principal()
 """The principal of a request to a route without a gate."""
 
 CALLER: ContextVar[str] = ContextVar("caller", default="")
-"""For whom the present task works, for round-robin between callers: an access token, a session of the admin UI, the
-address of another client; "" for an application that embeds the queue, and the server's own work. Set in the task of a
-request."""
+"""The caller that the present task works for, for round-robin between callers: an access token, a session of the
+admin UI, the address of another client; "" for an application that embeds the queue, and the server's own work. Set in
+the task of a request."""

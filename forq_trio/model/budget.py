@@ -28,7 +28,7 @@ class Share(StrEnum):
 
 
 class Budget:
-    """How much of `size` is in use, and by whom. For one thread; does not wait. refused: how often, by share."""
+    """How much of `size` is in use, by holder. For one thread; does not wait. refused: how often, by share."""
 
     __slots__ = ("_by_holder", "_keyless", "_keyless_size", "refused", "size", "used")
 

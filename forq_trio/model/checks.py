@@ -57,7 +57,7 @@ def check_is_message(message: object) -> None:
 
 
 def check_texts(message: NewMessage) -> None:
-    """Raise TypeError unless it is a message, and what is to be text in it is text."""
+    """Raise TypeError unless it is a message and its text members are text."""
     check_is_message(message)
     check_is_text("content", message.content)
     for name in ("deduplication_id", "group", "dead_letter_queue"):

@@ -1,4 +1,4 @@
-"""Who reads next: a number of slots, shared fairly by callers, of which long reads never hold all.
+"""Decides which read runs next: a number of slots, shared fairly by callers, of which long reads never hold all.
 
 Rules
 - A read is short (some rows by an index) or long (it looks at thousands of rows). Long reads hold `long_max` slots at

@@ -4,10 +4,10 @@ Rules
 - Leases are numbered one by one. A consumer has at most one open lease; the next one can be made once it is settled.
 - A lease grows page by page until it is complete; then it never changes. Its pages are copies of the messages, so that
   a read of them needs no message, and gives the same each time.
-- A message is still the lease's while it has the receipt of its page. Who settles it otherwise (by id, a purge) fences
-  the lease: what it no longer has is left alone.
-- A step makes or settles as many pages as its allowance lets. A settlement ends in the way in which it began, whoever
-  goes on with it: also after a kill.
+- A message is still the lease's while it has the receipt of its page. Settling it otherwise (by id, by a
+  purge) fences the lease, which then leaves that message alone.
+- A step makes or settles as many pages as its allowance lets. A settlement keeps the mode it started with, also
+  when another caller continues it after a kill.
 - Acknowledged leases keep their pages, the newest CONSUMER_LEASES_KEPT_MAX within CONSUMER_KEPT_BYTES_MAX, until the
   consumer is idle. When the pages of all consumers are as many bytes as they may be, kept ones are evicted, those of
   the consumer first that was not used for longest. All other pages are dropped, a few in each step.
@@ -170,7 +170,7 @@ def with_page(
 ) -> Consumer:
     """The consumer after a step that leased so many messages; 0: there were no more, and the lease is complete.
 
-    Where a lease is not made, the use is stored only now and then: who waits for messages writes nothing.
+    Without a lease the use is stored only now and then, so a consumer that waits for messages writes nothing.
     """
     consumer = known[consumer_key(command.queue, command.name)]
     if messages:
@@ -185,7 +185,7 @@ def with_page(
 
 
 def lease_to_settle(known: Mapping[str, Consumer], command: SettleLease, now_ms: int) -> Consumer | None:
-    """The consumer with the way in which its open lease is settled; None where nothing is to be done.
+    """The consumer with the mode in which its open lease is settled; None if there is nothing to do.
 
     Raises what SettleLease fails with.
     """

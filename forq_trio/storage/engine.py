@@ -48,13 +48,13 @@ The rules of every engine; the conformance suite checks them on each:
    that did not run has the outcome DEFERRED, as has a claim or a lease that got nothing although messages are ready.
    The queues with claims begin, in name order, with the first one that the batch before came to with an allowance used
    up. No batch makes more than COMMIT_CHANGES_MAX changes.
-13. Publish only numbers the stages; later batches move messages. Each batch works on the first numbered stages, as far
-   as its step goes: the messages of a published stage enter its queue like sends, in the order of pages
-   and lines, without regard to its bounds; the pages of one that ended are removed, after all published ones.
-   `next_due_ms` asks for the next batch at once.
-14. While the history is on, a message that goes for good is in it from that very commit on: so every message that was
-   ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the history
-   grow by one in the order in which messages ended.
+13. Publish only numbers the stages; later batches move messages. Each batch works on the stages with the lowest
+   numbers, as far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order
+   of pages and lines, and its bounds are not checked; the pages of one that ended are removed, after all published
+   ones. `next_due_ms` asks for the next batch at once.
+14. While the history is on, the commit that removes a message for good adds it to the history. So every message that
+   was ever stored is in a queue or in the history, exactly once, until the history is trimmed or purged. Ids in the
+   history grow by one in the order in which messages ended.
 15. There are at most QUEUES_MAX queues, and as many with settings. A send, a redrive or a setting that would make one
    more, also by the dead-letter queue that it names, is refused; that queue exists once the message is stored. What
    cannot be refused goes to the dead-letter queue of its queue instead: a message whose own one was deleted, or that is

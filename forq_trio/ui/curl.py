@@ -1,6 +1,6 @@
 """The curl command that sends a message again.
 
-The content stands in JSON in which a single quote, and what cannot be seen, is an escape (\\u0027): so nothing in it
+The content is JSON in which a single quote, and what cannot be seen, is an escape (\\u0027): so nothing in it
 can end the quoting of a shell, and nothing is lost in a terminal. A body longer than one argument may be comes from a
 here-document; it is one line that begins with a brace, so it cannot be mistaken for the document's end, and there an
 exclamation mark, which an interactive shell might take for its history, is an escape, too.

@@ -1,8 +1,8 @@
 """What is known of all queues: found at most once a second for all who ask, and in slices.
 
 With very many queues no request may walk through all of them by itself. So there is one `Known` a second, and what is
-made of it (the totals, the order of a list) is made once for all who see the same, and goes with it. Who asks meanwhile
-waits. Of few queues nothing is kept: who made a queue sees it at once.
+made of it (the totals, the order of a list) is made once for all who see the same, and is dropped with it. Requests
+that come meanwhile wait for it. With few queues nothing is cached, so a new queue shows at once.
 """
 
 from collections import OrderedDict, defaultdict
@@ -20,7 +20,7 @@ from forq_trio.ui.viewer import Viewer
 SECONDS = 1.0
 SOURCES_SECONDS = 10.0
 FEW = 100
-"""Of that many queues nothing is kept."""
+"""With this many queues, or fewer, nothing is cached."""
 
 _ANSWERS_MAX = 64
 

@@ -63,7 +63,7 @@ def _walk(place: Traversable, prefix: str) -> list[tuple[str, bytes]]:
 
 
 class Templates:
-    """Renders templates. base: what stands before every path, without a slash at its end."""
+    """Renders templates. base: the prefix of every path, without a slash at its end."""
 
     def __init__(self, assets: Assets, base: str) -> None:
         self.base = base

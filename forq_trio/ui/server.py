@@ -65,8 +65,8 @@ class UiServer:
     """Accepts connections on `listeners` and serves them until cancelled. connections: how many are open.
 
     find_viewer: whose session the cookies of a request show. connections_max: in all. trust_proxy_headers: a proxy says
-    in X-Forwarded-For for whom it asks; its own connections are bounded in all alone. `keyless` and `sessions` are the
-    shares of the loop.
+    in X-Forwarded-For which client it asks for; its own connections count only against the bound of all. `keyless` and
+    `sessions` are the shares of the loop.
     """
 
     def __init__(

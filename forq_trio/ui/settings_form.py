@@ -1,4 +1,4 @@
-"""The form of a queue's settings: what stands in its fields, and what was typed as a change. Plain functions."""
+"""The form of a queue's settings: the text of its fields, and the change that was typed. Plain functions."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -159,7 +159,7 @@ def placeholders(rules: QueueRules) -> dict[str, str]:
 
 
 def texts_of(settings: QueueSettings) -> dict[str, str]:
-    """What stands in the fields for these settings; "" where nothing was set."""
+    """The text of the fields for these settings; "" where nothing was set."""
     texts = dict.fromkeys(NAMES, "")
     for name, setting in SETTINGS.items():
         value = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""The totals of all queues that a viewer may see: what stands in the navigation and above the list of queues."""
+"""The totals of all queues that a viewer may see, for the navigation and the head of the list of queues."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

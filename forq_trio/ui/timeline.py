@@ -47,7 +47,7 @@ class Step(Struct, frozen=True):
 
 
 def reason_words(reason: str | None) -> str:
-    """Why a message is a dead letter; what is not ours stands as it is."""
+    """Why a message is a dead letter; any other text is shown as it is."""
     return _REASONS.get(reason or "", reason or "")
 
 

@@ -38,7 +38,7 @@ class Viewer:
 
     @property
     def sees(self) -> str:
-        """Viewers of whom this is equal see the same of every page."""
+        """Viewers with an equal value see the same on every page."""
         return "" if self.token is None else f"{','.join(self.token.scopes)} {self.token.queues}"
 
     @property

@@ -5,10 +5,10 @@ Steps, for each day and queue with something to gain:
 2. With the lock that batches are written under: what else is in the queue's directory is linked beside it.
 3. The two directories change places, in one step of the kernel (renameat2 with RENAME_EXCHANGE).
 4. What is aside, now the old files, is removed.
-A kill before 3 leaves all as it was, a kill after 3 leaves it done; what lies aside is removed by the next run. So at
-no moment are rows missing or there twice. Who listed the files before 3 and opens them after it gets an error, because
-a compacted directory has a new name; reading again helps. Who is about to list a directory in the moment of 3 may find
-nothing of it: `archived` holds a lock while it lists, other readers should not list meanwhile.
+A kill before 3 leaves all as it was, a kill after 3 leaves it done; the next run removes what is aside. So rows are
+never missing or there twice. A reader that listed the files before 3 and opens them after it gets an error, because a
+compacted directory has a new name; reading again helps. A reader that lists a directory at the moment of 3 may find
+nothing: `archived` holds a lock while it lists, other readers should not list meanwhile.
 """
 
 import ctypes
@@ -157,7 +157,7 @@ def _sync(path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Two directories change places; whoever looks sees one of the two in each place at any moment."""
+    """Exchange two directories. A reader sees one of the two in each place at any moment."""
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if renameat2 is None:
         raise ArchiveError(

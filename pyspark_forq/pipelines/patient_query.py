@@ -1,6 +1,6 @@
 """A streaming query that outlives a busy machine.
 
-Spark gives the Python process of a streaming source ten seconds to start. They stand in its code
+Spark gives the Python process of a streaming source ten seconds to start. They are fixed in its code
 (`PythonWorkerFactory.createSimpleWorker`), and no setting changes them. Nothing was read then, and a query goes on from
 its checkpoint: so it is started again.
 """

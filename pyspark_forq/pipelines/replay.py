@@ -1,7 +1,7 @@
 """Replay: finished messages, from an archive or the server's history, go into a queue again, as new messages.
 
 A replay has a name, of the caller's or made of what was asked, and is published under it in one transaction: asked
-again, also after a kill at any moment, it does nothing. Who wants the same messages once more gives another name.
+again, also after a kill at any moment, it does nothing. To replay the same messages once more, give another name.
 """
 
 import hashlib

@@ -18,7 +18,7 @@ from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged
 
 
 class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    """What these endpoints read: whoever sends a member means something that they do not do."""
+    """What these endpoints read: a member in it asks for something that they do not do."""
 
 
 _read_change = BodyReader(SettingsChange)

@@ -118,7 +118,7 @@ class ReadSlices:
         self._left = float(limits.READ_SLICE_BYTES)
 
     async def read(self, size: int) -> None:
-        """A value of so many bytes is to be read."""
+        """Call this before reading a value of `size` bytes."""
         self._left -= size + limits.READ_SLICE_BYTES / 100
         if self._left < 0:
             self._left = float(limits.READ_SLICE_BYTES)
@@ -143,7 +143,7 @@ def _check_attributes(raw: bytes | Raw) -> None:
     try:
         attributes = _read_attributes(raw).attributes
     except (msgspec.DecodeError, RecursionError):
-        return  # whoever decodes all of it says why
+        return  # decoding all of it says why
     if len(attributes) > limits.ATTRIBUTES_JSON_BYTES_MAX:
         most = limits.ATTRIBUTES_MAX
         raise Refused(

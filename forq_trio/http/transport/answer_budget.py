@@ -16,7 +16,7 @@ _REPEATABLE = frozenset(("GET", "HEAD"))
 
 
 class AnswerBudget(Budget):
-    """How many of `size` bytes are in use, and by whom."""
+    """How many of `size` bytes are in use, by holder."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 """One client's connection: the handshake of TLS and which protocol the client speaks; then that protocol serves it.
 
-Time-outs: whoever serves sets `deadline`, a plain number (inf while an HTTP/1.1 handler works), and when it has passed
+Time-outs: the protocol sets `deadline`, a plain number (inf while an HTTP/1.1 handler works), and when it has passed
 the server's reaper calls `expire`.
 """
 

@@ -1,7 +1,7 @@
 """HTTP/1.1 on one connection: receive, parse, answer in order, again.
 
 A request whose body is not there with its head is admitted first: one without a right key is answered at once, and
-nothing of its body is kept.
+its body is not stored.
 
 One task does it all; a request costs no task, channel, cancel scope or timer of its own. Bytes that have arrived but
 are not parsed yet wait in `_unparsed`; while there are any nothing is received. Time-outs are the owner's: it calls

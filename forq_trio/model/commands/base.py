@@ -44,7 +44,7 @@ LASTING = frozenset({Effect.GROWS, Effect.LASTS})
 
 
 class Work(Enum):
-    """How long a command takes, and for whom; step_scheduler.py goes by it."""
+    """How long a command takes, and whether a caller waits for it; read by step_scheduler.py."""
 
     SHORT = "somebody waits for it"
     PIPELINE = "it begins or ends long work: nobody else waits for it"

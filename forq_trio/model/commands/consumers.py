@@ -23,9 +23,9 @@ class OpenConsumer(Command[Consumer], frozen=True, gc=False):
 class SettleLease(Command[Consumer], frozen=True, gc=False):
     """Settle the next pages of the open lease, and drop some pages that are no longer to be read.
 
-    An acknowledgement is of lease `number`, and may have been made before; to give back what is not the open lease (any
-    more) does nothing. What began in one way ends in it. generation: None for whatever it is; a release that begins so
-    raises it, which fences whoever has the consumer open. EXPIRE: only if the consumer was not used for as long as it
+    An acknowledgement names lease `number` and may be repeated. Giving back a lease that is not open does nothing. A
+    settlement keeps the mode it started with. generation: None for any; a release without one raises the generation,
+    which fences the client that has the consumer open. EXPIRE: only if the consumer was not used for as long as it
     may. Fails with ConsumerNotFound, ConsumerFenced, LeaseOutOfOrder, LeaseGone.
     """
 

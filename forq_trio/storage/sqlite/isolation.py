@@ -59,7 +59,7 @@ class Isolation:
         return earlier + [message.sequence for message in self.set_aside]
 
     def next_retry_ms(self) -> int:
-        """When the first message that is set aside is to be tried again (epoch ms)."""
+        """When the first message that is set aside is tried again (epoch ms)."""
         retries = [retry_at for retry_at in self._cache.set_aside.values() if retry_at > self.now_ms]
         return min(retries, default=self.now_ms + limits.SET_ASIDE_RETRY_MS)
 

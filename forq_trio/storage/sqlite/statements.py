@@ -6,7 +6,7 @@ A file is a list of statements, each opened by `-- name: x` and one line that sa
     -- A read that proves the connection works.
     SELECT 1;
 
-A list of columns that several statements of a file have is opened by `-- columns: x` instead, and stands in them as $x.
+A list of columns that several statements of a file have is opened by `-- columns: x` instead, and they name it $x.
 Comments before the first name are about the whole file. A file that breaks these rules is a programming
 error, refused when it is loaded, which is when the module that uses it is imported.
 """

@@ -2,8 +2,9 @@
 
 The operations are functions over a Transaction: they run statements, and note every change of a message by
 `transition`, from which counts, events, wake-ups, due times and freed groups follow. Counts, sequence numbers, ids and
-settings live in memory: a Transaction is what this batch changes of them, looked at through the cache (cache.py), and
-`adopt` is how a commit takes it over. Its counts are in counts.py, its savepoints in isolation.py.
+settings are in memory, in the cache (cache.py). A Transaction has what this batch changes of them and reads the rest
+from the cache; `adopt` moves its changes there after a commit. Its counts are in counts.py, its savepoints in
+isolation.py.
 """
 
 from collections.abc import Sequence, Set

@@ -142,7 +142,7 @@ class RowsPage(Struct):
 
 
 def marked(text: str, wanted: str) -> Markup:
-    """The text as people see it, escaped, with each place where `wanted` stands in a <mark>."""
+    """The text as people see it, escaped, with each occurrence of `wanted` in a <mark>."""
     if not wanted:
         return escape(visible(text))
     mark = Markup("<mark>{}</mark>").format(visible(wanted))

@@ -103,7 +103,7 @@ COLUMNS: Mapping[str, Callable[[Site, Known, str], float]] = {
     "oldest": lambda site, known, name: site.monitor.oldest_age_ms(name) or 0,
     "waiting": lambda site, known, name: site.broker.waiting(name),
 }
-"""What the list is sorted by; those that have the same stand by name."""
+"""What the list is sorted by; equal ones are sorted by name."""
 
 
 class QueueList(Struct):
@@ -167,7 +167,7 @@ class Queues:
             ],
         )
         start = (wanted.page - 1) * ROWS_A_PAGE
-        if wanted.sort == "name":  # they stand so already
+        if wanted.sort == "name":  # they are sorted so already
             page = [*reversed(found)] if wanted.descending else found
             page = page[start : start + ROWS_A_PAGE]
         else:

@@ -10,7 +10,7 @@ _SECONDS_SEEN_MIN = 2.0
 
 
 class Band(Struct, frozen=True):
-    """A task. verb, what: the headline; value, top: of the bar; notes: what stands below it.
+    """A task. verb, what: the headline; value, top: of the bar; notes: the text below it.
 
     started_by: the name of an access token, None for the server's secret. Times are epoch ms.
     """

@@ -2,8 +2,8 @@
 
 Between the frames of a block no other frame may come. Every block is decoded, also that of a stream that is refused,
 because each may change the table that the next ones use; so a block that cannot be decoded ends the connection. A block
-is bounded as it is sent, and as what it decodes to: a few bytes may stand for a long header, many times. What begins
-it, changes of the table's size, decodes to nothing; there may be two (RFC 7541 section 4.2); hpack takes any number.
+is bounded as it is sent, and as what it decodes to: a few bytes may encode a long header, many times. Changes of
+the table's size, at its beginning, decode to nothing; there may be two (RFC 7541 section 4.2); hpack takes any number.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """The tasks of one HTTP/2 connection: one receives and parses, one sends, and each running request has its own.
 
-What is to be sent gathers in the protocol's output until the sender runs, so the answers of one pass of the loop leave
+Bytes to send gather in the protocol's output until the sender runs, so the answers of one pass of the loop leave
 in one system call. While more than HTTP2_UNSENT_BYTES_MAX wait for a client that does not read, nothing is received
 from it. Time-outs are the owner's: it calls `expire` when `deadline` has passed.
 """

@@ -1,12 +1,12 @@
 """HTTP/2 as a server speaks it (RFC 9113), without I/O: bytes in, whole requests and bytes out.
 
 `feed` takes what arrived, `parse` works through one portion of what was fed: HTTP2_PORTION_FRAMES_MAX frames, or fewer
-whose headers cost more, so that nobody else waits for a client that sends many. Afterwards
+whose headers cost more, so that one client that sends many delays no other. Afterwards
 - `complete` has the streams whose requests are whole, for the caller to empty and to `answer`,
-- `output` has what is to be sent,
+- `output` has the bytes to send,
 - `deadline` is no later than the moment at which `end_overdue` has something to do.
 A request is admitted when its head ends: one without a right key is answered at once, as are others that cannot be
-served, and nothing of it is kept. A mistake that concerns one stream resets it; any other raises ConnectionFault, after
+served, and take no memory. A mistake that concerns one stream resets it; any other raises ConnectionFault, after
 which only `fail` may be called. The client's side is bounded: open streams and running handlers, bytes of a header
 block, bodies (Bodies), answers (AnswerBudget), and frames that bring no request further (FrameAllowance).
 """
@@ -225,8 +225,8 @@ class Http2Protocol:
         self._refuse_with(stream, self._services.refuse(status, stream.head.method, stream.head.path))
 
     def _refuse_with(self, stream: Stream, response: Response) -> None:
-        """Answer before the request is whole. What still comes of it is read for `linger_seconds`, because many clients
-        do not see an answer that comes with a reset, and thrown away.
+        """Answer before the request is whole. The rest of it is read for `linger_seconds` and thrown away, because many
+        clients do not see an answer that comes with a reset.
         """
         self.bodies.release(stream)
         self._answer(stream, response, self._now)

@@ -126,7 +126,7 @@ class Streams:
         self._closed: OrderedDict[int, bool] = OrderedDict()
 
     def close(self, stream_id: int, *, by_reset: bool) -> None:
-        """by_reset: we have reset it, so what the client still sends on it is to be ignored."""
+        """by_reset: we have reset it, so ignore what the client still sends on it."""
         self.open.pop(stream_id, None)
         self._closed[stream_id] = by_reset
         if len(self._closed) > limits.HTTP2_CLOSED_STREAMS_MAX:

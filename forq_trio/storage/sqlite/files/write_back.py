@@ -1,6 +1,6 @@
-"""Brings what was written to a file to the disk little by little: syncs of other files would wait for it.
+"""Writes a file's dirty pages back to the disk little by little: otherwise syncs of other files wait for them.
 
-A sync of 8 MiB hands the disk all of it at once, and the next commit's own sync, of some KiB, stands behind it: 4 to 6
+A sync of 8 MiB hands the disk all of it at once, and the next commit's own sync, of some KiB, waits behind it: 4 to 6
 milliseconds instead of 0.3. Here the file is handed over range by range, each when the one before is on the disk. That
 is no sync (the disk may still have it in its cache, and the file's length is not written): one has to follow, which has
 little left to do.

@@ -1,7 +1,7 @@
 """Due messages: delays end, leases end, messages expire; messages that failed; and the sweeps.
 
-The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer sees to it that
-one comes. The periodic sweeps of contract F13 read the same index again as a safety net.
+The engine runs `settle_due` at the start of each batch that comes after a due time, and the due timer makes
+one come. The periodic sweeps of contract F13 read the same index again as a safety net.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ def position_and_group(
     if not tx.grouped(queue):
         if group is None:
             return seq, None
-        _begin_turns(tx, queue)
+        _join_rounds(tx, queue)
     group_id = NO_GROUP if group is None else group
     known_round = tx.round_of(queue, priority)
     next_round = _first_ready(tx, queue, priority) if known_round is None else known_round + 1
@@ -30,7 +30,7 @@ def position_and_group(
     return position, group_id
 
 
-def _begin_turns(tx: Transaction, queue: str) -> None:
+def _join_rounds(tx: Transaction, queue: str) -> None:
     """Messages without a group join the rounds from now on, behind the last ready message of their priority."""
     tx.write_inserts()
     priorities = tx.query("ready_priorities", queue)

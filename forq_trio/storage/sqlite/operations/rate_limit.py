@@ -1,4 +1,4 @@
-"""How many messages the limits of a queue let go now, and the tokens of its rate (storage/engine.py's rules 7 and 18).
+"""How many messages the limits of a queue allow now, and the tokens of its rate (storage/engine.py's rules 7 and 18).
 
 A bucket is one number, when it is full again: until then it lacks a token for every period_ms / count. That moment is
 counted in parts of a millisecond, `count` to each, so it is a whole number and nothing is ever rounded. A bucket

@@ -7,7 +7,7 @@ SELECT count(*), coalesce(sum(stored_bytes), 0), count(turn), min(turn) FILTER (
 FROM stages;
 
 -- name: load_stages
--- Who made each stage, whether it waits, and the bytes of its parts as they are stored.
+-- The key that made each stage, whether the stage waits, and the bytes of its parts as they are stored.
 SELECT made_by, stage IS NOT NULL, stored_bytes FROM stages;
 
 -- name: count_apps
