@@ -10,14 +10,14 @@ SELECT gone + 1, max(last, coalesce((SELECT max(id) FROM history), 0)) FROM hist
 -- name: history_lines
 -- Finished messages, of a queue or (NULL) of all, with ids between two, as NDJSON; how many, and the last id.
 WITH RECURSIVE page (id, number, size) AS (
-    SELECT 0, 0, 0
+    SELECT ?1, 0, 0
     UNION ALL
     SELECT history.id, page.number + 1, page.size + history.bytes + ?5
     FROM page CROSS JOIN history ON history.id = CASE WHEN ?6 IS NULL
-        THEN (SELECT id FROM history WHERE id > max(page.id, ?1) ORDER BY id LIMIT 1)
-        ELSE (SELECT id FROM history INDEXED BY history_queue WHERE queue = ?6 AND id > max(page.id, ?1)
+        THEN (SELECT id FROM history WHERE id > page.id ORDER BY id LIMIT 1)
+        ELSE (SELECT id FROM history INDEXED BY history_queue WHERE queue = ?6 AND id > page.id
               ORDER BY id LIMIT 1) END
-    WHERE history.id <= ?2 AND page.number < ?3 AND (page.number = 0 OR page.size + history.bytes + ?5 <= ?4)
+    WHERE history.id <= ?2 AND page.number < ?3 AND (page.size + history.bytes + ?5 <= ?4 OR page.number = 0)
 )
 SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
     SELECT page.id, '{"id":' || json_quote(message_id) || ',"queue":' || json_quote(queue) || ',"sequence":' || seq
@@ -28,6 +28,7 @@ SELECT CAST(group_concat(line, '') AS BLOB), count(*), max(id) FROM (
         || iif(reason IS NULL, '', ',"reason":' || json_quote(reason)) || ',"finishedAt":' || finished_at
         || ',"content":' || json_quote(content) || '}' || char(10) AS line
     FROM page CROSS JOIN history ON history.id = page.id
+    WHERE page.number > 0
 );
 
 -- name: history_next
