@@ -84,6 +84,10 @@ class Looks(Known):
         """Messages by status of one queue; zeros for a queue that is not known."""
         return self._writer.snapshot().counts.get(queue) or QueueCounts()
 
+    def rate_full_at(self, queue: str) -> int:
+        """When a queue has all tokens of its own rate again (epoch ms); 0 if it has no rate, or all of them."""
+        return self._writer.snapshot().rate_full_at(queue)
+
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""
         check_queue_name(queue)

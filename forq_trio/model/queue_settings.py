@@ -159,6 +159,11 @@ class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     period_ms: Annotated[int, _from_to(1, limits.RATE_PERIOD_MS_MAX, "The period, in milliseconds.")]
     per: RatePer = RatePer.QUEUE
 
+    def turn_ms(self, place: int, full_at_ms: int, now_ms: int) -> int:
+        """In how many ms the token number `place` (from 1) is there, of a bucket that is full at `full_at_ms`."""
+        empty_ms = max(full_at_ms, now_ms) - now_ms - self.period_ms
+        return max(0, empty_ms + -(-place * self.period_ms // self.count))
+
 
 LeaseMs = Annotated[
     int,

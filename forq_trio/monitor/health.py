@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from forq_trio.broker.broker import Broker
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
-from forq_trio.model.queue_settings import Overflow
+from forq_trio.model.queue_settings import Overflow, Rate
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.verdicts import HEALTHY, ROWS, Facts, said
 from forq_trio.monitor.watched import Watched
@@ -79,6 +79,11 @@ class FactGatherer:
         self._ages = ages
         self._clock = clock
 
+    def _next_token_ms(self, queue: str, rate: Rate | None) -> int:
+        if rate is None:
+            return 0
+        return rate.turn_ms(1, self._broker.rate_full_at(queue), self._clock.now_ms())
+
     def facts(self, watched: Watched, now: float, *, dead_letters: bool) -> Facts:
         """The facts about a queue. now: on the monitor's clock. dead_letters: the queue takes some."""
         queue = watched.name
@@ -100,6 +105,10 @@ class FactGatherer:
             max_messages=rules.max_messages,
             max_bytes=rules.max_bytes,
             rejects=rules.overflow is Overflow.REJECT,
+            held=counts.held,
+            in_flight_max=rules.in_flight_max,
+            rate=rules.rate,
+            next_token_ms=self._next_token_ms(queue, rules.queue_rate),
             paused=rules.paused,
             paused_ms=_since(watched.paused_at, now) if rules.paused else None,
             oldest_ms=self._ages.age_ms(queue),

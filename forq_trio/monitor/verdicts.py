@@ -14,6 +14,7 @@ from math import ceil
 from msgspec import Struct
 
 from forq_trio.model import durations, limits
+from forq_trio.model.queue_settings import Rate, RatePer
 from forq_trio.telemetry import words
 from forq_trio.wire.queues import Level, QueueHealth, Remedy
 
@@ -33,6 +34,7 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
     """What is known of a queue. Counts are of the last five minutes where nothing else is said.
 
     seconds: how long that was, less after a start. messages, bytes: what it holds. rejects: a full queue refuses sends.
+    next_token_ms: in how many ms there is a token of the queue's own rate, 0 for now.
     oldest_ms: how long the oldest ready message could have been claimed; None without one. lost: messages deleted
     because their dead-letter queue was full. nacks: those of the latest minutes, reason: the most frequent of theirs,
     None without one, same_reason: how many gave it. ready_grew: by how many messages in ten minutes, ready_fell: in
@@ -51,6 +53,10 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
     max_messages: int | None = None
     max_bytes: int | None = None
     rejects: bool = True
+    held: int = 0
+    in_flight_max: int | None = None
+    rate: Rate | None = None
+    next_token_ms: int = 0
     paused: bool = False
     paused_ms: int | None = None
     oldest_ms: int | None = None
@@ -133,6 +139,19 @@ def _nacks_alike(f: Facts) -> bool:
     return alike and bool(f.reason) and f.nacks >= NACKED_SHARE * f.delivered
 
 
+def _waits_for_rate(f: Facts) -> bool:
+    if f.rate is None or f.paused:
+        return False
+    if f.rate.per is RatePer.GROUP:
+        return f.held > 0 and f.ready == 0 and f.waiting > 0
+    return f.ready > 0 and f.next_token_ms > 0
+
+
+def _waits_for_settlements(f: Facts) -> bool:
+    is_reached = f.in_flight_max is not None and f.in_flight >= f.in_flight_max
+    return is_reached and f.ready > 0 and f.waiting > 0 and not f.paused
+
+
 def _outlives_leases(f: Facts) -> bool:
     return f.ended >= ENDED_MIN and f.ended >= ENDED_SHARE * f.delivered
 
@@ -210,6 +229,29 @@ def _leases_why(f: Facts) -> str:
     )
 
 
+def _rate_says(f: Facts) -> str:
+    behind = "" if f.oldest_ms is None or f.held else f", {durations.in_words(f.oldest_ms)} behind"
+    return f"Held back by its rate{behind}"
+
+
+def _rate_why(f: Facts) -> str:
+    assert f.rate is not None
+    many = f.held if f.rate.per is RatePer.GROUP else f.ready
+    rate = f"{words.count(f.rate.count)} in {durations.in_words(f.rate.period_ms)}"
+    return (
+        f"{words.counted(many, 'message')} {'waits' if many == 1 else 'wait'}: {rate} may be delivered"
+        f"{' of each group' if f.rate.per is RatePer.GROUP else ''}, "
+        f"{words.rounded_rate(f.sent / f.seconds)} a second are sent. The rate is the bound, not the consumers."
+    )
+
+
+def _settlements_why(f: Facts) -> str:
+    return (
+        f"{words.counted(f.ready, 'message')} {'waits' if f.ready == 1 else 'wait'} until one that is in flight is "
+        "settled. Consumers wait for them, the limit is the bound."
+    )
+
+
 def _behind_why(f: Facts) -> str:
     return (
         f"{_lately(f)} {words.counted(f.sent, 'message')} {'was' if f.sent == 1 else 'were'} sent and "
@@ -271,6 +313,14 @@ ROWS: Sequence[Row] = (
         _leases_why,
         "set_lease",
         _lease_needed,
+    ),
+    Row("paused", _waits_for_rate, _rate_says, _rate_why, "change_rate"),
+    Row(
+        "paused",
+        _waits_for_settlements,
+        lambda f: f"{words.count(f.in_flight)} in flight, as many as may be",
+        _settlements_why,
+        "change_in_flight",
     ),
     Row("attention", _falls_behind, _behind_says, _behind_why, "show_consumers"),
     Row(

@@ -249,6 +249,10 @@ class Snapshot(Protocol):
         """All tasks over dead letters by id, in the order in which they were first stored."""
         ...
 
+    def rate_full_at(self, queue: str) -> int:
+        """When the bucket of the queue's own rate has all its tokens again (epoch ms); 0 if it has none, or all."""
+        ...
+
     @property
     def staging(self) -> Staging:
         """What is staged in all."""

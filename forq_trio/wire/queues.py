@@ -20,6 +20,8 @@ Remedy = Literal[
     "show_failed",
     "set_lease",
     "show_consumers",
+    "change_rate",
+    "change_in_flight",
     "open_workbench",
 ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from forq_trio.model.queue_settings import Rate, RatePer
 from forq_trio.monitor.verdicts import ROWS, Facts, judge
 
 HOUR = 3_600_000
@@ -19,6 +20,9 @@ SLOW = Facts(ended=5, delivered=500, acked=500)
 BEHIND = Facts(sent=6_001, acked=901, delivered=901, ready_grew=1, oldest_ms=60_001, ready=9, waiting=1)
 GREW = Facts(dead_letters=True, grew=1_904)
 LOST = Facts(lost=1, acked=1)
+RATED = Facts(rate=Rate(5, 1_000), next_token_ms=120, ready=2_310, oldest_ms=325_000, sent=2_130, waiting=1)
+RATED_GROUPS = Facts(rate=Rate(5, 1_000, RatePer.GROUP), held=3, waiting=1)
+IN_FLIGHT = Facts(in_flight=40, in_flight_max=40, ready=1, waiting=1, acked=1)
 DRAINS = Facts(acked=301, sent=1, ready=360, ready_fell=1)
 IDLE = Facts(quiet_ms=4 * 24 * HOUR)
 UNCHANGED = Facts(dead_letters=True, unchanged_ms=3 * 24 * HOUR)
@@ -39,6 +43,9 @@ UNCHANGED = Facts(dead_letters=True, unchanged_ms=3 * 24 * HOUR)
         (replace(SLOW, handling_p99_ms=400_000.0), "attention", "Acks slower than the lease", "set_lease", 800_000),
         (replace(SLOW, handling_p99_ms=399_617.3), "attention", "Acks slower than the lease", "set_lease", 800_000),
         (BEHIND, "attention", "Falling behind, 17 /s more in than out", "show_consumers", None),
+        (RATED, "paused", "Held back by its rate, 5 min 25 s behind", "change_rate", None),
+        (RATED_GROUPS, "paused", "Held back by its rate", "change_rate", None),
+        (IN_FLIGHT, "paused", "40 in flight, as many as may be", "change_in_flight", None),
         (GREW, "attention", "1,904 more in the last hour", "open_workbench", None),
         (LOST, "attention", "Dead letters are lost, their queue is full", "change_limit", None),
         (DRAINS, "fine", "Draining, empty in about 6 min", None, None),
@@ -82,6 +89,13 @@ def test_each_row(facts: Facts, level: str, verdict: str, remedy: str | None, va
         replace(BEHIND, ready_grew=0),
         replace(BEHIND, ready_grew=None),
         replace(BEHIND, oldest_ms=60_000),
+        replace(RATED, next_token_ms=0, sent=0, delivered=1, acked=1),
+        replace(RATED, ready=0),
+        replace(RATED_GROUPS, waiting=0),
+        replace(RATED_GROUPS, held=0),
+        replace(IN_FLIGHT, in_flight=39),
+        replace(IN_FLIGHT, waiting=0),
+        replace(IN_FLIGHT, ready=0),
         replace(DRAINS, ready_fell=0),
         replace(DRAINS, ready_fell=None),
         replace(DRAINS, acked=1),
@@ -149,6 +163,8 @@ def test_the_page_has_the_rows_of_the_table_in_their_order() -> None:
         UNACKED,
         NACKS,
         SLOW,
+        replace(RATED, oldest_ms=300_000),
+        IN_FLIGHT,
         BEHIND,
         GREW,
         LOST,

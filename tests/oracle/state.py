@@ -6,6 +6,7 @@ Every query reads all rows, on purpose: there is no index that could be wrong.
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from math import ceil
 from typing import NamedTuple, Self
 
 import msgspec
@@ -315,6 +316,12 @@ class Committed:
     def staging(self) -> Staging:
         state = self._state
         return staging_of(state.stages, state.last_entry, state.apps.values())
+
+    def rate_full_at(self, queue: str) -> int:
+        rate, bucket = self._state.rules(queue).queue_rate, self._state.buckets.get((queue, ""))
+        if rate is None or bucket is None or bucket.rate != (rate.count, rate.period_ms):
+            return 0
+        return ceil(bucket.full_at)
 
     def rules(self, queue: str) -> QueueRules:
         return self._state.rules(queue)

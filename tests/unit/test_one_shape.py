@@ -28,6 +28,7 @@ FOR_DIALECTS = {
     "browse": "looks at all messages of a queue",
     "counts": "from the cache, without waiting",
     "counts_of": "the same",
+    "rate_full_at": "the same",
     "queues_named": "the same",
     "queue_names": "the same",
     "waiting": "the same",

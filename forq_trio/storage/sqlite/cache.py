@@ -55,6 +55,7 @@ class Cache:
         self.unhold_cursors: dict[str, int] = {}
         self.wake_next: set[str] = set()
         self.has_buckets = False
+        self.rates_full_at: dict[str, int] = {}
         self.claim_first = ""
         self.freed: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
@@ -109,6 +110,9 @@ class Cache:
                 self._default_rules.clear()
             self._default_rules[queue] = rules
         return rules
+
+    def rate_full_at(self, queue: str) -> int:
+        return self.rates_full_at.get(queue, 0) if self.rules(queue).queue_rate is not None else 0
 
     def change_settings(self, changes: Mapping[str, QueueSettings | None]) -> None:
         """Store the settings of these queues; None: a queue has none."""

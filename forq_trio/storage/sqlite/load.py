@@ -74,6 +74,11 @@ def load(connection: apsw.Connection, defaults: EngineSettings, path: str) -> Ca
             cache.freed |= dict.fromkeys((queue, group_id) for (group_id,) in groups)
     cache.logs["events"] = _event_log(connection, cache.logs["events"])
     cache.last_seq = connection.execute(SQL["last_sequence"]).get
+    for queue in cache.settings:
+        rate = cache.rules(queue).queue_rate
+        if rate is not None:
+            found = connection.execute(SQL["find_bucket"], (queue, "", rate.count, rate.period_ms)).get
+            cache.rates_full_at[queue] = 0 if found is None else -(-found // rate.count)
     cache.has_buckets = bool(connection.execute(SQL["has_buckets"]).get)
     due = [connection.execute(SQL["next_due"], (1,)).get, connection.execute(SQL["next_wake"]).get]
     cache.next_due_ms = min([at for at in due if at is not None], default=None)

@@ -53,12 +53,12 @@ class Transaction(Isolation, Counts):
     once the batch has run. failed: messages that failed, by sequence; failed_queued: some of them are left for a sweep.
     inserts, plain_inserts: rows that are yet to be written. freed: groups that may be below their limit again.
     wake_next: queues that the next batch counts as woken. has_buckets: tokens were taken, now or before. limited:
-    groups whose messages may be held for want of a token. allowances: what its steps may still do. changed: how many
-    changes of messages it made. claim_first: the queue with which claims begin (storage/engine.py's rule 12);
-    claim_first_next: in the next batch, "" for the first one by name. rounds: those that grouped queues reached.
-    last_of_group, first_ready: positions by queue, group and priority, while messages are sent. durations: see
-    BatchResult. event_log: the events that are kept, without those of this batch until its end. tokens, sessions,
-    redrives, consumers: all, as of the last command.
+    groups whose messages may be held for want of a token. rates_full_at: by queue, see Snapshot. allowances: what its
+    steps may still do. changed: how many changes of messages it made. claim_first: the queue with which claims begin
+    (storage/engine.py's rule 12); claim_first_next: in the next batch, "" for the first one by name. rounds: those that
+    grouped queues reached. last_of_group, first_ready: positions by queue, group and priority, while messages are sent.
+    durations: see BatchResult. event_log: the events that are kept, without those of this batch until its end. tokens,
+    sessions, redrives, consumers: all, as of the last command.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Transaction(Isolation, Counts):
         self.wake_next: set[str] = set()
         self.has_buckets = cache.has_buckets
         self.limited: set[Group] = set()
+        self.rates_full_at: dict[str, int] = {}
         self.due_ms: int | None = None
         self.due_settled = False
         self.next_due_ms: int | None = None
@@ -378,6 +379,7 @@ class Transaction(Isolation, Counts):
                 cache.unhold_cursors[queue] = last
         cache.wake_next = self.wake_next
         cache.has_buckets = self.has_buckets
+        cache.rates_full_at.update(self.rates_full_at)
         cache.claim_first = self.claim_first_next
         for group in self._groups_taken:
             del cache.freed[group]

@@ -26,6 +26,14 @@ AGE_SECONDS_MAX = 5.0
 CONSUMERS_SHOWN = 20
 
 
+SETTING_OF = {
+    "change_limit": ("Change the limit", "max_messages"),
+    "change_rate": ("Change the rate", "rate"),
+    "change_in_flight": ("Change the limit", "in_flight_max"),
+}
+"""What remedies that change a setting are called, and the field of the form that they begin with."""
+
+
 class Remedy(Struct, frozen=True):
     """What can be done about a verdict. kind: link, dialog (opened from `href`) or resume."""
 
@@ -86,13 +94,14 @@ class QueueFacts:
         """The remedy of a verdict, unless the viewer may not use it."""
         place = f"/queue/{self.queue}"
         url = self.site.url
-        if health.remedy in ("change_limit", "set_lease", "resume"):
+        if health.remedy in SETTING_OF or health.remedy in ("set_lease", "resume"):
             if not self.viewer.may(Scope.ADMIN, self.queue):
                 return None
             if health.remedy == "resume":
                 return Remedy("resume", "Resume")
-            if health.remedy == "change_limit":
-                return Remedy("dialog", "Change the limit", url(f"{place}/settings", at="max_messages"))
+            if health.remedy in SETTING_OF:
+                words, at = SETTING_OF[health.remedy]
+                return Remedy("dialog", words, url(f"{place}/settings", at=at))
             lease = format.setting(health.remedy_value or 0)
             return Remedy("dialog", f"Set the lease to {lease}", url(f"{place}/settings", lease_ms=lease))
         failed = "failed" if counts.failed else "delayed"

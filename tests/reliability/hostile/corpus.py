@@ -43,6 +43,8 @@ SETTINGS = {
     "overflow": "drop_oldest",
     "order": "lifo",
     "groupInFlightMax": 1,
+    "inFlightMax": 1,
+    "rate": {"count": 1, "periodMs": 1, "per": "group"},
 }
 FORQ_BODIES: dict[str, Any] = {
     "sendMessage": SEND,

@@ -225,6 +225,8 @@ class Clients:
             "overflow": ("reject", "drop_oldest", "drop_oldest", "dead_letter"),
             "order": ("fifo", "lifo", None),
             "groupInFlightMax": (1, 1, 2, None),
+            "inFlightMax": (1, 3, None),
+            "rate": ({"count": 2, "periodMs": 50}, {"count": 1, "periodMs": 20, "per": "group"}, None),
         }
         names = rng.sample(list(settings), rng.randrange(1, 4))
         if "overflow" in names or "maxMessages" in names:

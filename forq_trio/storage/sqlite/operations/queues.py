@@ -33,6 +33,8 @@ def _configure(tx: Transaction, command: Configure) -> QueueSettings | InvalidSe
         tx.move_unhold_cursor(queue, 0)
     if (new.in_flight_max, new.rate) != (old.in_flight_max, old.rate):
         tx.woken.add(queue)
+    if new.rate != old.rate:
+        tx.rates_full_at[queue] = 0
     tx.set(queue, new)
     return new
 

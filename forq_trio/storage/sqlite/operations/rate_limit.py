@@ -93,8 +93,11 @@ def _tokens(full_at: int, rate: Rate, now_ms: int) -> int:
 
 def _take(tx: Transaction, bucket: Group, rate: Rate, number: int) -> None:
     full_at = _full_at(tx, bucket, rate) + number * rate.period_ms
-    tx.query("save_bucket", *bucket, rate.count, rate.period_ms, full_at, -(-full_at // rate.count))
+    full_ms = -(-full_at // rate.count)
+    tx.query("save_bucket", *bucket, rate.count, rate.period_ms, full_at, full_ms)
     tx.has_buckets = True
+    if rate.per is RatePer.QUEUE:
+        tx.rates_full_at[bucket[0]] = full_ms
 
 
 def next_token_ms(tx: Transaction, bucket: Group, rate: Rate) -> int:
