@@ -272,11 +272,11 @@ class Books:
 
     # When nothing goes on
 
-    def check_parked(self, parked: Mapping[str, object], paused: Callable[[str], bool]) -> None:
-        """Nobody waits on a queue in which a message is ready."""
+    def check_parked(self, parked: Mapping[str, object], withholds: Callable[[str], bool]) -> None:
+        """Nobody waits on a queue in which a message is ready. withholds: a queue may deliver nothing."""
         for queue in parked:
             ready = [row for row in self.table.values() if row.queue == queue and row.status == Status.READY]
-            hold(Clause.PARKED, not ready or paused(queue), "receivers wait on {} beside {}", queue, ready)
+            hold(Clause.PARKED, not ready or withholds(queue), "receivers wait on {} beside {}", queue, ready)
 
     def check_quiet(self, now_ms: int) -> None:
         """After a while without clients and faults: time has done its work, and nothing is held by nobody."""

@@ -103,11 +103,18 @@ class Causes:
         hold(Clause.ATTEMPTS, new.attempts <= attempts_max, "{} may be tried: {}", attempts_max, new)
 
     def of_groups(self) -> None:
-        """Raise Violation if a group got above its limit; it may have been, when that was lowered."""
+        """Raise Violation if a queue or a group got above its limit; it may have been, when that was lowered."""
         before, after = _in_process(self._before), _in_process(self._after)
+        queues = {queue for queue, _ in after}
+        for queue in queues:
+            most = self.rules(queue)[-1].in_flight_max
+            was, count = (sum(each[key] for key in each if key[0] == queue) for each in (before, after))
+            hold(
+                Clause.EARLY, most is None or count <= max(most, was), "{} of {} are in process", count, queue
+            )
         for (queue, group), count in after.items():
             bound = self.rules(queue)[-1].group_in_flight_max
-            within = bound is None or count <= max(bound, before[queue, group])
+            within = not group or bound is None or count <= max(bound, before[queue, group])
             hold(Clause.EARLY, within, "{} of group {} are in process, {} may be", count, group, bound)
 
     def _held(self, row: Stored) -> bool:
@@ -192,7 +199,5 @@ class Causes:
 
 
 def _in_process(table: Table) -> Counter[tuple[str, str]]:
-    """How many messages are in process, by queue and group."""
-    return Counter(
-        (row.queue, row.group) for row in table.values() if row.group and row.status == Status.PROCESSING
-    )
+    """How many messages are in process, by queue and group; "" for none."""
+    return Counter((row.queue, row.group or "") for row in table.values() if row.status == Status.PROCESSING)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import trio
 
+from forq_trio.broker.broker import Broker
 from forq_trio.commit_policy import CommitPolicy
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api import answer_error, forq_routes
@@ -154,9 +155,18 @@ class Trial:
         if more_at_once:
             return
         try:
-            self.books.check_parked(system.writer.parked, lambda queue: system.broker.rules(queue).paused)
+            self.books.check_parked(system.writer.parked, lambda queue: self._withholds(system.broker, queue))
         except Violation as violation:
             self.books.violations.append(violation)
+
+    def _withholds(self, broker: Broker, queue: str) -> bool:
+        """Whether the queue may deliver nothing: it is paused, or one of its own limits is reached."""
+        rules = broker.rules(queue)
+        bound, rate = rules.in_flight_max, rules.queue_rate
+        is_full = bound is not None and broker.counts_of(queue).processing >= bound
+        now_ms = self._clock.now_ms()
+        lacks_token = rate is not None and rate.turn_ms(1, broker.rate_full_at(queue), now_ms) > 0
+        return rules.paused or is_full or lacks_token
 
     def _faults(self) -> Faults:
         """Runs of one or two batches that the database does not take, and perhaps a commit that ends the life."""
