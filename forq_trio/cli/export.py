@@ -24,7 +24,7 @@ from forq_trio.telemetry.words import counted
 def export(queue: str, file: Path | None, url: str) -> int:
     """Write all messages that are in QUEUE now, in any state, a JSON object a line; nothing is changed by it."""
     from forq_trio.client.pages import get_page
-    from forq_trio.client.protocol import queue_path
+    from forq_trio.client.protocol import export_path
 
     written = 0
     with connect(url) as client:
@@ -36,7 +36,7 @@ def export(queue: str, file: Path | None, url: str) -> int:
         ):
             after: int | None = 0
             while after is not None:
-                page = get_page(client, f"{queue_path(queue)}/export?after={after}&until={until}")
+                page = get_page(client, export_path(queue, after, until))
                 stream.write(page.lines)
                 written += page.lines.count(b"\n")
                 show(written, None, f"{written:,} written")

@@ -148,14 +148,14 @@ def export(queue: str | None, after: int, file: Path | None, url: str) -> int:
     The id to go on after next time goes to stderr.
     """
     from forq_trio.client.pages import get_page, log_pages
-    from forq_trio.client.protocol import log_path
+    from forq_trio.client.protocol import history_path
     from forq_trio.model.limits import LOG_PAGE_MAX
 
     written, at = 0, after
     with connect(url) as client:
         until = client.history_range().last
         with nullcontext(sys.stdout.buffer) if file is None else open(file, "wb") as stream:
-            paths = partial(log_path, "history", until=until, limit=LOG_PAGE_MAX, queue=queue)
+            paths = partial(history_path, until=until, limit=LOG_PAGE_MAX, queue=queue)
             for page in log_pages(lambda behind: get_page(client, paths(behind)), after, until):
                 stream.write(page.lines)
                 written += page.lines.count(b"\n")

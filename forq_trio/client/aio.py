@@ -10,7 +10,6 @@ from typing import Any, Unpack, cast, overload
 
 from forq_trio.client import protocol
 from forq_trio.client.aio_pipelines import AsyncPipelines
-from forq_trio.client.protocol import Results
 from forq_trio.client.types import (
     CompactionInfo,
     CreatedToken,
@@ -35,27 +34,33 @@ from forq_trio.model.checks import check_is_text, check_pairs
 from forq_trio.model.errors import ForqError
 from forq_trio.wire.dead_letters import (
     DeleteMessages,
-    RedriveList,
     RedriveMessages,
     Resubmission,
     StartRedrive,
 )
+from forq_trio.wire.endpoints import compaction as compaction_api
+from forq_trio.wire.endpoints import dead_letters as letter_api
+from forq_trio.wire.endpoints import messages as message_api
+from forq_trio.wire.endpoints import queues as queue_api
+from forq_trio.wire.endpoints import tokens as token_api
+from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.limits import (
     WAIT_MS_MAX,
 )
-from forq_trio.wire.messages import LeasedMessages, MessageList, ReceiveRequest, SendResults
-from forq_trio.wire.queues import Purged, QueueList, SettingsChange
+from forq_trio.wire.messages import LeasedMessages, ReceiveRequest
+from forq_trio.wire.queues import SettingsChange
 from forq_trio.wire.receipts import (
     AckRequest,
     ExtendRequest,
     ManyReceipts,
     NackRequest,
     OneReceipt,
+    ReceiptResults,
     ReleaseRequest,
     outcome_of,
     receipts_of,
 )
-from forq_trio.wire.tokens import NewToken, TokenList
+from forq_trio.wire.tokens import NewToken
 
 
 class AsyncForqClient(AsyncPipelines):
@@ -90,8 +95,7 @@ class AsyncForqClient(AsyncPipelines):
         Results in the order of the messages; for a refused one the error that `produce` would raise.
         `forq_trio.client.batches` cuts more than that into such requests.
         """
-        path = f"{protocol.queue_path(queue)}/messages/batch"
-        answer = await self._ask("POST", path, SendResults, protocol.batch_of(messages))
+        answer = await self._call(message_api.SEND_MESSAGES, protocol.batch_of(messages), queue=queue)
         return protocol.read_results(answer.results, len(messages))
 
     async def cancel(self, queue: str, message_id: str) -> None:
@@ -100,7 +104,7 @@ class AsyncForqClient(AsyncPipelines):
         Its deduplication id is remembered for its window all the same. Raises MessageNotFound for one that is not
         there, or no longer, MessageInFlight for one that a consumer has.
         """
-        await self._request("DELETE", protocol.message_path(queue, message_id))
+        await self._call(message_api.CANCEL_MESSAGE, queue=queue, messageId=message_id)
 
     async def receive(
         self,
@@ -117,9 +121,10 @@ class AsyncForqClient(AsyncPipelines):
         lease ends before it is settled is delivered again.
         """
         wanted = ReceiveRequest(max_messages, wait_ms, lease_ms, "shuffle" if shuffle else "fifo")
-        path = f"{protocol.queue_path(queue)}/messages/receive"
-        answer = await self._ask("POST", path, LeasedMessages, wanted, wait_ms / 1000)
-        return answer.messages
+        answer = await self._exchange(
+            message_api.RECEIVE_MESSAGES, wanted, wait_seconds=wait_ms / 1000, queue=queue
+        )
+        return protocol.read_answer(answer, LeasedMessages).messages
 
     @overload
     async def ack(self, queue: str, receipts: OneReceipt) -> ReceiptResult: ...
@@ -161,7 +166,7 @@ class AsyncForqClient(AsyncPipelines):
         if reason is not None:
             check_is_text("reason", reason)
         wanted = NackRequest(receipts_of(receipts), delay_ms, reason)
-        return await self._settle("nack", queue, receipts, wanted)
+        return await self._settle(message_api.NACK_MESSAGES, queue, receipts, wanted)
 
     @overload
     async def extend(self, queue: str, receipts: OneReceipt, lease_ms: int | None = ...) -> ReceiptResult: ...
@@ -175,7 +180,8 @@ class AsyncForqClient(AsyncPipelines):
         self, queue: str, receipts: OneReceipt | ManyReceipts, lease_ms: int | None = None
     ) -> ReceiptResult | list[ReceiptResult]:
         """Let leases end `lease_ms` (None: the queue's lease) from now; a result has the new end. Else like `ack`."""
-        return await self._settle("extend", queue, receipts, ExtendRequest(receipts_of(receipts), lease_ms))
+        wanted = ExtendRequest(receipts_of(receipts), lease_ms)
+        return await self._settle(message_api.EXTEND_LEASES, queue, receipts, wanted)
 
     @overload
     async def release(self, queue: str, receipts: OneReceipt, *, delay_ms: int = ...) -> ReceiptResult: ...
@@ -189,40 +195,39 @@ class AsyncForqClient(AsyncPipelines):
         self, queue: str, receipts: OneReceipt | ManyReceipts, *, delay_ms: int = 0
     ) -> ReceiptResult | list[ReceiptResult]:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Else like `ack`."""
-        return await self._settle("release", queue, receipts, ReleaseRequest(receipts_of(receipts), delay_ms))
+        wanted = ReleaseRequest(receipts_of(receipts), delay_ms)
+        return await self._settle(message_api.RELEASE_MESSAGES, queue, receipts, wanted)
 
     async def queues(self) -> list[QueueInfo]:
         """All queues by name; one request for a thousand of them."""
-        page = await self._ask("GET", protocol.queues_path(""), QueueList)
+        page = await self._call(queue_api.LIST_QUEUES)
         found = page.queues
         while page.next is not None:
-            page = await self._ask("GET", protocol.queues_path(page.next), QueueList)
+            page = await self._call(queue_api.LIST_QUEUES, query={"after": page.next})
             found += page.queues
         return found
 
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue. Raises QueueNotFound."""
-        return await self._ask("GET", protocol.queue_path(queue), QueueInfo)
+        return await self._call(queue_api.SHOW_QUEUE, queue=queue)
 
     async def queue_health(self, queue: str) -> QueueHealth:
         """How well one queue is, in words, and what to do about it. Only a server watches its queues."""
-        return await self._ask("GET", f"{protocol.queue_path(queue)}/health", QueueHealth)
+        return await self._call(queue_api.SHOW_HEALTH, queue=queue)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it."""
-        return await self._ask("GET", protocol.message_path(queue, message_id), MessageInfo)
+        return await self._call(message_api.SHOW_MESSAGE, queue=queue, messageId=message_id)
 
     async def peek(self, queue: str, *, limit: int = 1, shuffle: bool = False) -> list[MessageInfo]:
         """The next ready messages (1-100) in the order they will be received, or random ones; nothing is claimed."""
-        order = "&order=shuffle" if shuffle else ""
-        path = f"{protocol.queue_path(queue)}/peek?limit={limit}{order}"
-        answer = await self._ask("GET", path, MessageList)
+        query = {"limit": limit, "order": "shuffle" if shuffle else None}
+        answer = await self._call(message_api.PEEK_MESSAGES, query=query, queue=queue)
         return answer.messages
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in."""
-        path = f"{protocol.queue_path(queue)}/settings"
-        return protocol.read_configuration(await self._request("GET", path))
+        return protocol.read_configuration(await self._exchange(queue_api.SHOW_SETTINGS, queue=queue))
 
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
@@ -231,30 +236,29 @@ class AsyncForqClient(AsyncPipelines):
         on. Raises TypeError for a name that is no setting.
         """
         change = SettingsChange(**cast("Any", changes))
-        path = f"{protocol.queue_path(queue)}/settings"
-        return protocol.read_configuration(await self._request("PUT", path, change))
+        answer = await self._exchange(queue_api.CHANGE_SETTINGS, change, queue=queue)
+        return protocol.read_configuration(answer)
 
     async def reset_settings(self, queue: str) -> None:
         """Reset all settings to the defaults; a paused queue stays paused."""
-        await self._request("DELETE", f"{protocol.queue_path(queue)}/settings")
+        await self._call(queue_api.FORGET_SETTINGS, queue=queue)
 
     async def pause(self, queue: str) -> None:
         """Deliver no messages of the queue until `resume`; sends go on."""
-        await self._request("POST", f"{protocol.queue_path(queue)}/pause")
+        await self._call(queue_api.PAUSE_QUEUE, queue=queue)
 
     async def resume(self, queue: str) -> None:
         """End a pause."""
-        await self._request("POST", f"{protocol.queue_path(queue)}/resume")
+        await self._call(queue_api.RESUME_QUEUE, queue=queue)
 
     async def purge(self, queue: str) -> int:
         """Remove all messages that were sent to the queue before this call, whatever their status; returns how many."""
-        path = f"{protocol.queue_path(queue)}/purge"
-        answer = await self._ask("POST", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
+        answer = await self._call(queue_api.PURGE_QUEUE, wait_seconds=protocol.PURGE_SECONDS, queue=queue)
         return answer.purged
 
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue and its settings. Raises QueueNotEmpty while it has messages."""
-        await self._request("DELETE", protocol.queue_path(queue))
+        await self._call(queue_api.REMOVE_QUEUE, queue=queue)
 
     async def search_dead_letters(
         self,
@@ -269,26 +273,24 @@ class AsyncForqClient(AsyncPipelines):
         All methods for dead letters need a queue that takes them; for others they raise DeadLettersOnly.
         """
         query = protocol.search_query(wanted or DeadLetterFilter(), before_sequence, limit)
-        return await self._ask("GET", f"{protocol.dead_letters_path(queue)}?{query}", DeadLetterPage)
+        return await self._call(letter_api.SEARCH_DEAD_LETTERS, query=query, queue=queue)
 
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
         """One dead letter, with where it came from and how it failed."""
-        return await self._ask("GET", protocol.dead_letter_path(queue, message_id), MessageInfo)
+        return await self._call(letter_api.SHOW_DEAD_LETTER, queue=queue, messageId=message_id)
 
     async def redrive(
         self, queue: str, message_ids: Sequence[str], *, target: str | None = None
     ) -> list[MoveResult]:
         """Move up to 1,000 dead letters to `target` (None: back to where each came from), by 50 in a transaction."""
         wanted = RedriveMessages(list(message_ids), target)
-        path = f"{protocol.dead_letters_path(queue)}/redrive"
-        answer = await self._ask("POST", path, Results[MoveResult], wanted)
+        answer = await self._call(letter_api.REDRIVE_DEAD_LETTERS, wanted, queue=queue)
         return answer.results
 
     async def delete_dead_letters(self, queue: str, message_ids: Sequence[str]) -> list[MoveResult]:
         """Delete up to 1,000 dead letters for good, by 50 in a transaction."""
-        path = f"{protocol.dead_letters_path(queue)}/delete"
         wanted = DeleteMessages(list(message_ids))
-        answer = await self._ask("POST", path, Results[MoveResult], wanted)
+        answer = await self._call(letter_api.DELETE_DEAD_LETTERS, wanted, queue=queue)
         return answer.results
 
     async def resubmit(
@@ -306,8 +308,8 @@ class AsyncForqClient(AsyncPipelines):
             check_is_text("content", content)
         edited = None if attributes is None else dict(attributes)
         check_pairs(edited or {})
-        path = f"{protocol.dead_letter_path(queue, message_id)}/resubmit"
-        return await self._ask("POST", path, Produced, Resubmission(content, edited, target, remove))
+        copy = Resubmission(content, edited, target, remove)
+        return await self._call(letter_api.RESUBMIT_DEAD_LETTER, copy, queue=queue, messageId=message_id)
 
     async def start_redrive(
         self,
@@ -319,9 +321,8 @@ class AsyncForqClient(AsyncPipelines):
         dry_run: bool = False,
     ) -> RedriveInfo:
         """Start a task that moves all dead letters that match and are there now; returns once it is stored."""
-        path = f"{protocol.dead_letters_path(queue)}/redrives"
         start = StartRedrive(wanted or DeadLetterFilter(), target, rate_per_second, dry_run)
-        return await self._ask("POST", path, RedriveInfo, start)
+        return await self._call(letter_api.START_REDRIVE, start, queue=queue)
 
     async def start_deletion(
         self,
@@ -332,37 +333,39 @@ class AsyncForqClient(AsyncPipelines):
         dry_run: bool = False,
     ) -> RedriveInfo:
         """Start a task that deletes all dead letters that match and are there now; else it is like a redrive."""
-        path = f"{protocol.dead_letters_path(queue)}/redrives"
         start = StartRedrive(wanted or DeadLetterFilter(), None, rate_per_second, dry_run, "delete")
-        return await self._ask("POST", path, RedriveInfo, start)
+        return await self._call(letter_api.START_REDRIVE, start, queue=queue)
 
     async def redrives(self, queue: str) -> list[RedriveInfo]:
         """The redrives that run or are paused and the latest that ended, the latest first."""
-        path = f"{protocol.dead_letters_path(queue)}/redrives"
-        answer = await self._ask("GET", path, RedriveList)
+        answer = await self._call(letter_api.LIST_REDRIVES, queue=queue)
         return answer.redrives
 
     async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
         """A redrive, with its progress."""
-        return await self._ask("GET", protocol.redrive_path(queue, redrive_id), RedriveInfo)
+        return await self._call(letter_api.SHOW_REDRIVE, queue=queue, redriveId=redrive_id)
 
     async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
         """Stop a redrive until it is resumed, also over a restart of the server."""
-        path = f"{protocol.redrive_path(queue, redrive_id)}/pause"
-        return await self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+        waits = protocol.CANCEL_SECONDS
+        return await self._call(
+            letter_api.PAUSE_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
+        )
 
     async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
         """Let a paused or failed redrive go on from where it was."""
-        return await self._ask("POST", f"{protocol.redrive_path(queue, redrive_id)}/resume", RedriveInfo)
+        return await self._call(letter_api.RESUME_REDRIVE, queue=queue, redriveId=redrive_id)
 
     async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
         """Stop a redrive for good; returns once it has ended. What it moved stays moved."""
-        path = f"{protocol.redrive_path(queue, redrive_id)}/cancel"
-        return await self._ask("POST", path, RedriveInfo, wait_seconds=protocol.CANCEL_SECONDS)
+        waits = protocol.CANCEL_SECONDS
+        return await self._call(
+            letter_api.CANCEL_REDRIVE, wait_seconds=waits, queue=queue, redriveId=redrive_id
+        )
 
     async def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
         """Forget a redrive that has ended."""
-        await self._request("DELETE", protocol.redrive_path(queue, redrive_id))
+        await self._call(letter_api.DISMISS_REDRIVE, queue=queue, redriveId=redrive_id)
 
     async def create_token(
         self, name: str, scopes: Iterable[Scope], queues: str = "*", *, expires_at: int | None = None
@@ -373,38 +376,38 @@ class AsyncForqClient(AsyncPipelines):
         so are `tokens` and `revoke_token`.
         """
         wanted = NewToken(name, list(scopes), queues, expires_at)
-        return await self._ask("POST", protocol.TOKENS, CreatedToken, wanted)
+        return await self._call(token_api.CREATE_TOKEN, wanted)
 
     async def tokens(self) -> list[TokenInfo]:
         """All tokens by name, also those that expired."""
-        answer = await self._ask("GET", protocol.TOKENS, TokenList)
+        answer = await self._call(token_api.LIST_TOKENS)
         return answer.tokens
 
     async def revoke_token(self, name: str) -> None:
         """Revoke a token, at once and for good."""
-        await self._request("DELETE", protocol.token_path(name))
+        await self._call(token_api.REVOKE_TOKEN, name=name)
 
     async def compaction_info(self) -> CompactionInfo:
         """The compaction of the server that runs, or ended last since its start, and how much of its file is free.
 
         For the holder of the secret, or of a token with the scope admin for all queues; so are the three below.
         """
-        return await self._ask("GET", protocol.COMPACTION, CompactionInfo)
+        return await self._call(compaction_api.SHOW_COMPACTION)
 
     async def start_compaction(self) -> CompactionInfo:
         """Begin to give all free pages of the server's file back to its disk, or let a paused compaction go on.
 
         It goes on in the server after this call; one that runs is unchanged.
         """
-        return await self._ask("POST", protocol.COMPACTION, CompactionInfo)
+        return await self._call(compaction_api.START_COMPACTION)
 
     async def pause_compaction(self) -> CompactionInfo:
         """Pause the compaction until it is started again; one that does not run is unchanged."""
-        return await self._ask("POST", f"{protocol.COMPACTION}/pause", CompactionInfo)
+        return await self._call(compaction_api.PAUSE_COMPACTION)
 
     async def stop_compaction(self) -> CompactionInfo:
         """End the compaction for good; what it gave back stays given back."""
-        return await self._ask("POST", f"{protocol.COMPACTION}/stop", CompactionInfo)
+        return await self._call(compaction_api.STOP_COMPACTION)
 
     async def healthcheck(self) -> None:
         """Return if the server and its database work."""
@@ -418,14 +421,15 @@ class AsyncForqClient(AsyncPipelines):
         return result
 
     async def _settle(
-        self, verb: str, queue: str, receipts: OneReceipt | ManyReceipts, wanted: object
+        self,
+        endpoint: Endpoint[ReceiptResults],
+        queue: str,
+        receipts: OneReceipt | ManyReceipts,
+        wanted: object,
     ) -> ReceiptResult | list[ReceiptResult]:
-        return outcome_of(receipts, await self._results(verb, queue, wanted))
+        answer = await self._call(endpoint, wanted, queue=queue)
+        return outcome_of(receipts, answer.results)
 
     async def _ack(self, queue: str, receipts: list[str]) -> list[ReceiptResult]:
-        return await self._results("ack", queue, AckRequest(receipts))
-
-    async def _results(self, verb: str, queue: str, wanted: object) -> list[ReceiptResult]:
-        path = f"{protocol.queue_path(queue)}/messages/{verb}"
-        answer = await self._ask("POST", path, Results[ReceiptResult], wanted)
+        answer = await self._call(message_api.ACK_MESSAGES, AckRequest(receipts), queue=queue)
         return answer.results

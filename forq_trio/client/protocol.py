@@ -1,7 +1,9 @@
 """Builds requests to Forq's API and reads its answers. No I/O in here."""
 
-from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType, NoneType
+from typing import TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -36,8 +38,10 @@ from forq_trio.model.errors import (
     error_of,
 )
 from forq_trio.model.events import read_events as read_event_lines
-from forq_trio.model.logs import LogName
 from forq_trio.wire.consumers import LeasePage
+from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
+from forq_trio.wire.endpoints.history import READ_HISTORY
+from forq_trio.wire.endpoints.publishing import EXPORT_QUEUE
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.logs import HistoryFilter, HistoryPage
@@ -46,7 +50,6 @@ from forq_trio.wire.messages import SendResult
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 AnswerT = TypeVar("AnswerT")
-ResultT = TypeVar("ResultT")
 LineT = TypeVar("LineT")
 
 ANSWER_SECONDS = 30.0
@@ -55,20 +58,15 @@ ACCEPTED = 202  # there is more to do: repeat the request
 PUBLISH_SECONDS = 30.0  # so long a publication waits until all its messages are in their queues
 CANCEL_SECONDS = 60.0  # a cancelled redrive is answered once it has ended
 
-TOKENS = "/api/v1/tokens"
-COMPACTION = "/api/v1/admin/compaction"
-PUBLICATIONS = "/api/v1/publications"
 _PAGE_HEADERS = (NEXT_HEADER, FIRST_HEADER, LAST_HEADER)
+Query: TypeAlias = Mapping[str, object]
+"""Parameters by name; None for one that is left out."""
+
+NO_QUERY: Query = MappingProxyType({})
 NOT_UTF8 = "the request has text that is not UTF-8"
 _HEADERS = (("User-Agent", "forq-trio-client"), (ANSWER_HEADER, FULL))
 _JSON_TYPE = ("Content-Type", "application/json")
 _LINES_TYPE = ("Content-Type", "application/x-ndjson")
-
-
-class Results(Struct, Generic[ResultT]):
-    """An answer with a result for each receipt or message."""
-
-    results: list[ResultT]
 
 
 class _BackOff(ExponentialBackOff, frozen=True, forbid_unknown_fields=False):
@@ -136,94 +134,61 @@ def lines_of(messages: Sequence[NewMessage]) -> bytes:
         raise InvalidContent(NOT_UTF8) from None
 
 
-def queue_path(name: str) -> str:
-    """The path of a queue. Raises InvalidQueueName for a name that no path can carry, TypeError for no str."""
-    check_is_text("the name of a queue", name)
-    # Clients and proxies take one dot or two as a directory, even percent-encoded.
-    if name in ("", ".", ".."):
-        raise InvalidQueueName
-    return f"/api/v1/queues/{_segment(name, InvalidQueueName())}"
+def path_of(endpoint: Endpoint[object], segments: Mapping[str, object], query: Query) -> str:
+    """The path of a request, with its query. segments: the values in the path; query: None for one that is left out.
 
-
-def queues_path(after: str) -> str:
-    """The path of a page of queues: those behind `after`."""
-    return f"/api/v1/queues?after={quote(after, safe='')}" if after else "/api/v1/queues"
-
-
-def message_path(queue: str, message_id: str) -> str:
-    """The path of a message."""
-    return f"{queue_path(queue)}/messages/{_message_segment(message_id)}"
-
-
-def dead_letters_path(queue: str) -> str:
-    """The path of a queue's dead letters."""
-    return f"{queue_path(queue)}/dead-letters"
-
-
-def dead_letter_path(queue: str, message_id: str) -> str:
-    """The path of a dead letter."""
-    return f"{dead_letters_path(queue)}/{_message_segment(message_id)}"
-
-
-def log_path(
-    log: LogName, after: int, until: int | None, limit: int, queue: str | None, wait_ms: int | None = None
-) -> str:
-    """The path of a page of a log, with its query.
-
-    Raises InvalidQueueName for a name that no URL can carry, TypeError for no str.
+    Raises the error of a value that no path can carry; InvalidQueueName or InvalidContent of one that no query can.
+    Raises TypeError for a queue that is no str.
     """
-    if queue is not None:
+    queue = segments.get("queue", query.get("queue"))
+    if queue is not None or "queue" in segments:
         check_is_text("the name of a queue", queue)
-    members = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
+    path = PREFIX + endpoint.path.format_map({name: _segment(name, each) for name, each in segments.items()})
+    given = {name: each for name, each in query.items() if each is not None}
+    if not given:
+        return path
     try:
-        query = urlencode({name: each for name, each in members.items() if each is not None})
+        return f"{path}?{urlencode(given, doseq=True)}"
     except UnicodeEncodeError:
-        raise InvalidQueueName from None
-    return f"/api/v1/{log}?{query}"
+        raise (InvalidQueueName() if "queue" in given else InvalidContent(NOT_UTF8)) from None
 
 
-def finished_path(queue: str, message_id: str) -> str:
-    """The path of a finished message."""
-    return f"{queue_path(queue)}/history/{_message_segment(message_id)}"
+def export_path(queue: str, after: int, until: int | None) -> str:
+    """The path of a page of an export. Raises like `path_of`."""
+    return path_of(EXPORT_QUEUE, {"queue": queue}, {"after": after, "until": until})
 
 
-def redrive_path(queue: str, redrive_id: str) -> str:
-    """The path of a redrive."""
-    segment = _segment(redrive_id, RedriveNotFound())
-    return f"{dead_letters_path(queue)}/redrives/{segment}"
+def history_path(after: int, until: int | None, limit: int, queue: str | None) -> str:
+    """The path of a page of the history. Raises like `path_of`."""
+    return path_of(READ_HISTORY, {}, {"after": after, "until": until, "limit": limit, "queue": queue})
 
 
-def stage_path(queue: str, stage: str) -> str:
-    """The path of a stage. Raises InvalidName for a name that no path can carry."""
-    return f"{queue_path(queue)}/stages/{_name_segment(stage, 'stage')}"
+_REFUSALS: dict[str, Callable[[], ForqError]] = {
+    "queue": InvalidQueueName,
+    "messageId": MalformedMessageId,
+    "redriveId": RedriveNotFound,
+    "name": TokenNotFound,
+    "stage": partial(InvalidName, field="stage"),
+    "app": partial(InvalidName, field="app"),
+}
+"""What is raised for a value that no path can carry, by the name of the segment."""
+
+_ANY_TEXT = ("messageId", "redriveId")
 
 
-def publication_path(app: str) -> str:
-    """The path of an app's last publication. Raises InvalidName for a name that no path can carry."""
-    return f"{PUBLICATIONS}/{_name_segment(app, 'app')}"
-
-
-def _name_segment(name: str, field: str) -> str:
-    if name in ("", ".", ".."):
-        raise InvalidName(field=field)
-    return _segment(name, InvalidName(field=field))
-
-
-def consumers_path(queue: str | None, after: str = "") -> str:
-    """The path of the consumers of a queue, or (None) of a page of those of all: those behind `after`."""
-    if queue is not None:
-        return f"{queue_path(queue)}/consumers"
-    return f"/api/v1/consumers?after={quote(after, safe='')}" if after else "/api/v1/consumers"
-
-
-def consumer_path(queue: str, name: str) -> str:
-    """The path of a consumer. Raises OutOfRange for a name that is none."""
-    return f"{consumers_path(queue)}/{check_consumer_name(name)}"
-
-
-def lease_page_path(queue: str, name: str, number: int, page: int, pages: int) -> str:
-    """The path of pages of a lease."""
-    return f"{consumer_path(queue, name)}/leases/{number}?page={page}&pages={pages}"
+def _segment(name: str, value: object) -> str:
+    """The value of a segment as a path has it. Raises the error of the segment; OutOfRange for no consumer's name."""
+    if not isinstance(value, str):
+        return str(value)
+    if name == "consumer":
+        return check_consumer_name(value)
+    # Clients and proxies take one dot or two as a directory, even percent-encoded.
+    if value in ("", ".", "..") and name not in _ANY_TEXT:
+        raise _REFUSALS[name]()
+    try:
+        return quote(value, safe="")
+    except UnicodeEncodeError:
+        raise _REFUSALS[name]() from None
 
 
 def read_lease_page(answer: Answer) -> LeasePage:
@@ -234,18 +199,6 @@ def read_lease_page(answer: Answer) -> LeasePage:
         return LeasePage(messages, None if after is None else int(after))
     except (msgspec.MsgspecError, RecursionError, ValueError) as problem:
         raise unreadable(problem) from problem
-
-
-def token_path(name: str) -> str:
-    """The path of a token. Raises TokenNotFound for a name that no path can carry."""
-    if name in ("", ".", ".."):
-        raise TokenNotFound
-    return f"{TOKENS}/{_segment(name, TokenNotFound())}"
-
-
-def message_events_path(queue: str, message_id: str) -> str:
-    """The path of the events of a message."""
-    return f"{message_path(queue, message_id)}/events"
 
 
 def read_events(answer: Answer) -> EventPage:
@@ -269,24 +222,9 @@ def _log_page(
         raise unreadable(problem) from problem
 
 
-def _message_segment(message_id: str) -> str:
-    return _segment(message_id, MalformedMessageId())
-
-
-def _segment(text: str, refusal: ForqError) -> str:
-    """`text` as a segment of a path. Raises `refusal` for text that UTF-8 cannot carry."""
-    try:
-        return quote(text, safe="")
-    except UnicodeEncodeError:
-        raise refusal from None
-
-
-def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> str:
-    """The URL query of a search for dead letters, or in the history.
-
-    Raises InvalidContent for text that UTF-8 cannot carry.
-    """
-    members: dict[str, object] = {
+def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: int) -> Query:
+    """The query of a search for dead letters, or in the history."""
+    return {
         "reason": wanted.reason,
         "minAgeMs": wanted.min_age_ms,
         "maxAgeMs": wanted.max_age_ms,
@@ -298,14 +236,12 @@ def search_query(wanted: DeadLetterFilter, before_sequence: int | None, limit: i
         "outcome": wanted.outcome if isinstance(wanted, HistoryFilter) else None,
         "attribute": [f"{key}:{value}" for key, value in wanted.attributes.items()],
     }
-    try:
-        return urlencode({name: value for name, value in members.items() if value is not None}, doseq=True)
-    except UnicodeEncodeError:
-        raise InvalidContent(NOT_UTF8) from None
 
 
 def read_answer(answer: Answer, kind: type[AnswerT]) -> AnswerT:
-    """The JSON of an answer. Raises ForqProtocolError."""
+    """The JSON of an answer; None of one that is empty. Raises ForqProtocolError."""
+    if kind is NoneType:
+        return None  # type: ignore[return-value]  # None is all that NoneType has
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except (msgspec.MsgspecError, RecursionError) as problem:

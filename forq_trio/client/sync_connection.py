@@ -10,12 +10,13 @@ from forq_trio.client import protocol, sync_waits
 from forq_trio.client.address import DEFAULT_URL
 from forq_trio.client.failures import ConnectFailed, TransportError
 from forq_trio.client.http1 import Answer, Request
-from forq_trio.client.protocol import AnswerT
+from forq_trio.client.protocol import NO_QUERY, AnswerT, Query
 from forq_trio.client.retry import Retries
 from forq_trio.client.sync_pool import Pool
 from forq_trio.client.sync_sharing import SharedAcks
 from forq_trio.client.unreachable import unreachable
 from forq_trio.model.errors import ClientClosed
+from forq_trio.wire.endpoints.endpoint import Endpoint
 
 
 class Transport(Protocol):
@@ -68,16 +69,35 @@ class Connection:
         self._transport.close()
         sync_waits.checkpoint_if_cancelled()
 
-    def _ask(
+    def _call(
         self,
-        method: str,
-        path: str,
-        answer: type[AnswerT],
+        endpoint: Endpoint[AnswerT],
         body: object | None = None,
+        *,
+        query: Query = NO_QUERY,
         wait_seconds: float = 0.0,
+        **segments: object,
     ) -> AnswerT:
-        """Make a request and read its answer. wait_seconds: how long the server may wait before it answers."""
-        return protocol.read_answer(self._request(method, path, body, wait_seconds), answer)
+        """Call an endpoint and read its answer; the arguments are those of `_exchange`."""
+        answer = self._exchange(endpoint, body, query=query, wait_seconds=wait_seconds, **segments)
+        return protocol.read_answer(answer, endpoint.answers[0].body)
+
+    def _exchange(
+        self,
+        endpoint: Endpoint[object],
+        body: object | None = None,
+        *,
+        query: Query = NO_QUERY,
+        wait_seconds: float = 0.0,
+        **segments: object,
+    ) -> Answer:
+        """Call an endpoint. Returns a success.
+
+        segments: the values in its path, by name. query: None for a parameter that is left out. wait_seconds: how long
+        the server may wait before it answers.
+        """
+        path = protocol.path_of(endpoint, segments, query)
+        return self._request(endpoint.method, path, body, wait_seconds)
 
     def _request(
         self, method: str, path: str, body: object | None = None, wait_seconds: float = 0.0

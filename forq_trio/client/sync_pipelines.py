@@ -28,7 +28,11 @@ from forq_trio.client.types import (
     Stage,
     Staged,
 )
-from forq_trio.wire.consumers import AcknowledgeLease, ConsumerList, LeaseRequest, OpenConsumer
+from forq_trio.wire.consumers import AcknowledgeLease, LeaseRequest, OpenConsumer
+from forq_trio.wire.endpoints import consumers as consumer_api
+from forq_trio.wire.endpoints import events as event_api
+from forq_trio.wire.endpoints import history as history_api
+from forq_trio.wire.endpoints import publishing as publishing_api
 from forq_trio.wire.limits import (
     APPS_PAGE_MAX,
     CONSUMER_LEASE_MESSAGES_DEFAULT,
@@ -37,7 +41,6 @@ from forq_trio.wire.limits import (
     LOG_PAGE_DEFAULT,
 )
 from forq_trio.wire.publishing import NamedStage, PublishRequest
-from forq_trio.wire.queues import Purged
 
 
 class Pipelines(Connection):
@@ -50,12 +53,12 @@ class Pipelines(Connection):
         answered like the first time, so a call can be repeated. All or nothing: the error for a message that cannot be
         stored names its line in `field`. A stage ends by itself a day after its last page.
         """
-        path = f"{protocol.stage_path(queue, stage)}/pages/{page}"
-        return self._ask("POST", path, Staged, protocol.lines_of(messages))
+        lines = protocol.lines_of(messages)
+        return self._call(publishing_api.STAGE_PAGE, lines, queue=queue, stage=stage, page=page)
 
     def discard_stage(self, queue: str, stage: str) -> None:
         """End a stage that is not to be published, if it is there."""
-        self._request("DELETE", protocol.stage_path(queue, stage))
+        self._call(publishing_api.DISCARD_STAGE, queue=queue, stage=stage)
 
     def publish(self, app: str, version: int, stages: Sequence[Stage], *, once: bool = False) -> Publication:
         """Publish up to 1,000 stages in this order, in one transaction; returns when all messages are in their queues.
@@ -69,25 +72,25 @@ class Pipelines(Connection):
         named = [NamedStage(each.queue, each.stage, each.pages) for each in stages]
         wanted = PublishRequest(app, version, named, once)
         waits = protocol.PUBLISH_SECONDS
-        first = answer = self._ask("POST", protocol.PUBLICATIONS, Publication, wanted, waits)
+        first = answer = self._call(publishing_api.PUBLISH, wanted, wait_seconds=waits)
         while answer.moving:
-            answer = self._ask("POST", protocol.PUBLICATIONS, Publication, wanted, waits)
+            answer = self._call(publishing_api.PUBLISH, wanted, wait_seconds=waits)
         return Publication(first.published, first.messages)
 
     def publication(self, app: str) -> PublishedVersion:
         """The last version that an app published. Raises PublicationNotFound."""
-        return self._ask("GET", protocol.publication_path(app), PublishedVersion)
+        return self._call(publishing_api.SHOW_PUBLICATION, app=app)
 
     def apps(self, *, after: int = 0, limit: int = APPS_PAGE_MAX) -> AppPage:
         """The apps that are remembered, in the order in which they published last, at most `limit` (1-1,000).
 
         after: the `next` of the page before. Of a token for some queues only apps that write no others.
         """
-        return self._ask("GET", f"{protocol.PUBLICATIONS}?after={after}&limit={limit}", AppPage)
+        return self._call(publishing_api.LIST_APPS, query={"after": after, "limit": limit})
 
     def delete_app(self, app: str) -> None:
         """Forget what an app published: the same version is then published again. Raises PublicationNotFound."""
-        self._request("DELETE", protocol.publication_path(app))
+        self._call(publishing_api.DELETE_APP, app=app)
 
     def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = EXPORT_PAGE_MAX
@@ -96,14 +99,13 @@ class Pipelines(Connection):
 
         At most `limit` (1-10,000) and 4 MiB of content; go on with `next` as `after`.
         """
-        last = "" if until is None else f"&until={until}"
-        path = f"{protocol.queue_path(queue)}/export?after={after}{last}&limit={limit}"
-        return protocol.read_export(self._request("GET", path))
+        query = {"after": after, "until": until, "limit": limit}
+        answer = self._exchange(publishing_api.EXPORT_QUEUE, query=query, queue=queue)
+        return protocol.read_export(answer)
 
     def export_partitions(self, queue: str, count: int = EXPORT_PARTITIONS_DEFAULT) -> ExportPartitions:
         """Cut what is stored now into at most `count` (1-1,000) ranges for `export`, to be read side by side."""
-        path = f"{protocol.queue_path(queue)}/export/partitions?count={count}"
-        return self._ask("GET", path, ExportPartitions)
+        return self._call(publishing_api.EXPORT_PARTITIONS, query={"count": count}, queue=queue)
 
     def history(
         self, after: int = 0, *, until: int | None = None, limit: int = 1_000, queue: str | None = None
@@ -113,12 +115,12 @@ class Pipelines(Connection):
         A page has at most 4 MiB. queue: None for all; a token that does not cover all has to name one. The page after
         it begins at its `next`.
         """
-        path = protocol.log_path("history", after, until, limit, queue)
-        return protocol.read_history(self._request("GET", path))
+        query = {"after": after, "until": until, "limit": limit, "queue": queue}
+        return protocol.read_history(self._exchange(history_api.READ_HISTORY, query=query))
 
     def history_range(self) -> HistoryRange:
         """Which history ids are kept, and whether messages that end now are."""
-        return self._ask("GET", "/api/v1/history/range", HistoryRange)
+        return self._call(history_api.SHOW_HISTORY_RANGE)
 
     def search_history(
         self,
@@ -130,16 +132,16 @@ class Pipelines(Connection):
     ) -> FinishedPage:
         """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
         query = protocol.search_query(wanted or HistoryFilter(), before, limit)
-        return self._ask("GET", f"{protocol.queue_path(queue)}/history?{query}", FinishedPage)
+        return self._call(history_api.SEARCH_HISTORY, query=query, queue=queue)
 
     def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
         """One finished message of a queue, with its content and how it ended."""
-        return self._ask("GET", protocol.finished_path(queue, message_id), FinishedMessage)
+        return self._call(history_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
 
     def purge_history(self, queue: str) -> int:
         """Remove all messages of a queue from the history that ended before this call; returns how many."""
-        path = f"{protocol.queue_path(queue)}/history"
-        answer = self._ask("DELETE", path, Purged, wait_seconds=protocol.PURGE_SECONDS)
+        waits = protocol.PURGE_SECONDS
+        answer = self._call(history_api.PURGE_HISTORY, wait_seconds=waits, queue=queue)
         return answer.purged
 
     def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
@@ -147,7 +149,8 @@ class Pipelines(Connection):
 
         idle_seconds: its open lease is given back when it is not used for so long; None for what was set, or a day.
         """
-        return self._ask("PUT", protocol.consumer_path(queue, name), ConsumerInfo, OpenConsumer(idle_seconds))
+        wanted = OpenConsumer(idle_seconds)
+        return self._call(consumer_api.OPEN_CONSUMER, wanted, queue=queue, consumer=name)
 
     def lease(
         self,
@@ -167,24 +170,27 @@ class Pipelines(Connection):
         (0-30,000) for one; then the result has no messages, and the lease is not made. A long one takes several
         requests.
         """
-        path = f"{protocol.consumer_path(queue, name)}/lease"
         wanted = LeaseRequest(generation, number, acknowledge, max_messages, max_bytes, wait_ms)
         while True:
-            lease = self._ask("POST", path, ConsumerLease, wanted, wait_ms / 1000)
+            lease = self._call(
+                consumer_api.LEASE_MESSAGES, wanted, wait_seconds=wait_ms / 1000, queue=queue, consumer=name
+            )
             if lease.complete:
                 return lease
 
     def lease_page(self, queue: str, name: str, number: int, page: int = 0, pages: int = 1) -> LeasePage:
         """The messages of `pages` (1-1,000) pages of a lease, fewer if they have more than 4 MiB; repeatable."""
-        path = protocol.lease_page_path(queue, name, number, page, pages)
-        return protocol.read_lease_page(self._request("GET", path))
+        query = {"page": page, "pages": pages}
+        answer = self._exchange(
+            consumer_api.READ_LEASE, query=query, queue=queue, consumer=name, number=number
+        )
+        return protocol.read_lease_page(answer)
 
     def acknowledge(self, queue: str, name: str, generation: int, number: int) -> ConsumerInfo:
         """Remove the messages of the open lease, which is `number`; one that was acknowledged before stays so."""
-        path = f"{protocol.consumer_path(queue, name)}/acknowledge"
         wanted = AcknowledgeLease(generation, number)
         while True:
-            info = self._ask("POST", path, ConsumerInfo, wanted)
+            info = self._call(consumer_api.ACKNOWLEDGE_LEASE, wanted, queue=queue, consumer=name)
             if info.acknowledged >= number:
                 return info
 
@@ -193,9 +199,8 @@ class Pipelines(Connection):
 
         With an open lease the generation grows: whoever has the consumer open has to open it again.
         """
-        path = f"{protocol.consumer_path(queue, name)}/release"
         while True:
-            info = self._ask("POST", path, ConsumerInfo)
+            info = self._call(consumer_api.RELEASE_CONSUMER, queue=queue, consumer=name)
             if not info.settling:
                 return info
 
@@ -204,22 +209,24 @@ class Pipelines(Connection):
 
         Raises ConsumerFenced if it is opened again before it is forgotten.
         """
-        path = protocol.consumer_path(queue, name)
-        while (self._request("DELETE", path)).status == protocol.ACCEPTED:
+        deletion = consumer_api.DELETE_CONSUMER
+        while (self._exchange(deletion, queue=queue, consumer=name)).status == protocol.ACCEPTED:
             pass
 
     def consumers(self, queue: str | None = None) -> list[ConsumerInfo]:
         """The consumers of a queue (None: of all) by queue and name."""
-        page = self._ask("GET", protocol.consumers_path(queue), ConsumerList)
+        if queue is not None:
+            return (self._call(consumer_api.LIST_CONSUMERS, queue=queue)).consumers
+        page = self._call(consumer_api.LIST_ALL_CONSUMERS)
         found = page.consumers
         while page.next is not None:
-            page = self._ask("GET", protocol.consumers_path(queue, page.next), ConsumerList)
+            page = self._call(consumer_api.LIST_ALL_CONSUMERS, query={"after": page.next})
             found += page.consumers
         return found
 
     def consumer(self, queue: str, name: str) -> ConsumerInfo:
         """One consumer."""
-        return self._ask("GET", protocol.consumer_path(queue, name), ConsumerInfo)
+        return self._call(consumer_api.SHOW_CONSUMER, queue=queue, consumer=name)
 
     def events(
         self,
@@ -231,13 +238,14 @@ class Pipelines(Connection):
         wait_ms: int = 0,
     ) -> EventPage:
         """Up to `limit` (1-10,000) lifecycle events behind `after`, oldest first; waits up to `wait_ms` for one."""
-        path = protocol.log_path("events", after, until, limit, queue, wait_ms)
-        return protocol.read_events(self._request("GET", path, wait_seconds=wait_ms / 1000))
+        query = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
+        answer = self._exchange(event_api.LIST_EVENTS, query=query, wait_seconds=wait_ms / 1000)
+        return protocol.read_events(answer)
 
     def event_range(self) -> EventRange:
         """Whether lifecycle events are kept, and which."""
-        return self._ask("GET", "/api/v1/events/range", EventRange)
+        return self._call(event_api.SHOW_EVENT_RANGE)
 
     def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
         """The latest 1,000 events of a message, oldest first, also of one that has gone."""
-        return self._ask("GET", protocol.message_events_path(queue, message_id), list[MessageEvent])
+        return self._call(event_api.LIST_MESSAGE_EVENTS, queue=queue, messageId=message_id)

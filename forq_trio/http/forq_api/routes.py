@@ -22,6 +22,7 @@ from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import Backups
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.endpoints import messages as api
+from forq_trio.wire.endpoints import queues as queue_api
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
 
 _PARTS = (
@@ -75,9 +76,9 @@ def forq_routes(
         route(api.NACK_MESSAGES, batches.nack),
         route(api.EXTEND_LEASES, batches.extend),
         route(api.RELEASE_MESSAGES, batches.release),
-        route(api.LIST_QUEUES, queues.list),
-        route(api.SHOW_QUEUE, queues.show),
-        route(api.SHOW_HEALTH, queues.health),
+        route(queue_api.LIST_QUEUES, queues.list),
+        route(queue_api.SHOW_QUEUE, queues.show),
+        route(queue_api.SHOW_HEALTH, queues.health),
         route(api.SHOW_MESSAGE, queues.message),
         route(api.CANCEL_MESSAGE, messages.cancel),
         route(api.PEEK_MESSAGES, queues.peek),

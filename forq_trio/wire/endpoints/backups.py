@@ -1,4 +1,4 @@
-"""Backups of the running server: begin one, look at them. Our additions to Forq's API."""
+"""Endpoints for backups of the running server."""
 
 from forq_trio.model import errors
 from forq_trio.model.access import Scope

@@ -1,4 +1,4 @@
-"""Giving free pages of the file back while the server runs. Our additions to Forq's API."""
+"""Endpoints for giving free pages of the file back while the server runs."""
 
 from forq_trio.model import errors
 from forq_trio.model.access import Scope

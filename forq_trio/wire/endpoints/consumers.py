@@ -1,4 +1,4 @@
-"""The routes for consumers of pipelines, and their part of the OpenAPI document."""
+"""Endpoints for consumers of pipelines."""
 
 from types import NoneType
 

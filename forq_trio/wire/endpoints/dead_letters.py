@@ -1,4 +1,4 @@
-"""The routes for dead letters, and their part of the OpenAPI document."""
+"""Endpoints for dead letters: search, show, resubmit, redrive, delete, and tasks that do so for all that match."""
 
 from types import NoneType
 

@@ -1,4 +1,4 @@
-"""Lifecycle events over HTTP: their bytes come from the reader as they are sent. Our additions to Forq's API."""
+"""Endpoints for lifecycle events."""
 
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope

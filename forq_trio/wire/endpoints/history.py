@@ -1,4 +1,4 @@
-"""The history of finished messages: pages as NDJSON, searches, one message, and its purge."""
+"""Endpoints for the history of finished messages."""
 
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope

@@ -1,4 +1,4 @@
-"""The routes of Forq's API, each with its endpoint, and their part of the OpenAPI document."""
+"""Endpoints for messages: send, receive, settle, show, peek, cancel."""
 
 from types import NoneType
 
@@ -6,7 +6,6 @@ from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.wire.endpoints.endpoint import (
-    QUEUES_PAGE,
     READ_ERRORS,
     Answer,
     Endpoint,
@@ -22,7 +21,6 @@ from forq_trio.wire.messages import (
     ReceiveRequest,
     SendResults,
 )
-from forq_trio.wire.queues import QueueHealth, QueueInfo, QueueList
 from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
 
 _QUEUE = (errors.InvalidQueueName,)
@@ -235,40 +233,6 @@ RELEASE_MESSAGES = Endpoint(
     body=ReleaseRequest,
     answers=_SETTLED,
     errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs")),
-)
-LIST_QUEUES = Endpoint(
-    "GET",
-    "/queues",
-    Scope.BROWSE,
-    name="listQueues",
-    tag="Queues",
-    summary="All queues, page by page",
-    parameters=QUEUES_PAGE,
-    answers=(Answer(200, "The queues by name.", QueueList),),
-    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
-)
-SHOW_QUEUE = Endpoint(
-    "GET",
-    "/queues/{queue}",
-    Scope.BROWSE,
-    name="showQueue",
-    tag="Queues",
-    summary="One queue",
-    description="A queue exists from the first message, or the first setting, until it is removed.",
-    answers=(Answer(200, "The queue.", QueueInfo),),
-    errors=(*_QUEUE, errors.QueueNotFound, *READ_ERRORS),
-)
-SHOW_HEALTH = Endpoint(
-    "GET",
-    "/queues/{queue}/health",
-    Scope.BROWSE,
-    name="showHealth",
-    tag="Queues",
-    summary="How well a queue is",
-    description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
-    "is shown once it lasted one minute (broken) or five (attention).",
-    answers=(Answer(200, "The verdict.", QueueHealth),),
-    errors=(*_QUEUE, errors.QueueNotFound, errors.OutcomeUnknown),
 )
 SHOW_MESSAGE = Endpoint(
     "GET",

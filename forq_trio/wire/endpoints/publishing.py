@@ -1,4 +1,4 @@
-"""Stages, publications, and exports of a queue. Our additions to Forq's API."""
+"""Endpoints for stages, publications, apps and exports."""
 
 from types import NoneType
 

@@ -1,4 +1,4 @@
-"""The routes for queues as a whole, and their part of the OpenAPI document."""
+"""Endpoints for queues as a whole: lists, one queue, its health, settings, pause, purge, removal."""
 
 from types import NoneType
 
@@ -6,13 +6,48 @@ from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire import queues as wire
-from forq_trio.wire.endpoints.endpoint import QUEUES_PAGE, Answer, Endpoint
+from forq_trio.wire.endpoints.endpoint import QUEUES_PAGE, READ_ERRORS, Answer, Endpoint
 
 _TAG = "Administration"
 _HERE = (errors.InvalidQueueName, errors.OutcomeUnknown)
 _WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded, errors.Stopping)
 _KNOWN = (*_WRITER, errors.QueueNotFound)
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
+
+LIST_QUEUES = Endpoint(
+    "GET",
+    "/queues",
+    Scope.BROWSE,
+    name="listQueues",
+    tag="Queues",
+    summary="All queues, page by page",
+    parameters=QUEUES_PAGE,
+    answers=(Answer(200, "The queues by name.", wire.QueueList),),
+    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
+)
+SHOW_QUEUE = Endpoint(
+    "GET",
+    "/queues/{queue}",
+    Scope.BROWSE,
+    name="showQueue",
+    tag="Queues",
+    summary="One queue",
+    description="A queue exists from the first message, or the first setting, until it is removed.",
+    answers=(Answer(200, "The queue.", wire.QueueInfo),),
+    errors=(errors.InvalidQueueName, errors.QueueNotFound, *READ_ERRORS),
+)
+SHOW_HEALTH = Endpoint(
+    "GET",
+    "/queues/{queue}/health",
+    Scope.BROWSE,
+    name="showHealth",
+    tag="Queues",
+    summary="How well a queue is",
+    description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
+    "is shown once it lasted one minute (broken) or five (attention).",
+    answers=(Answer(200, "The verdict.", wire.QueueHealth),),
+    errors=(errors.InvalidQueueName, errors.QueueNotFound, errors.OutcomeUnknown),
+)
 LIST_SETTINGS = Endpoint(
     "GET",
     "/settings",

@@ -1,4 +1,4 @@
-"""Access tokens: make one, list them, revoke one. Our additions to Forq's API."""
+"""Endpoints for access tokens."""
 
 from types import NoneType
 
