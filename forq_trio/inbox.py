@@ -33,7 +33,7 @@ class Tick(Command[None], frozen=True, gc=False):
     traits = Traits(None, Effect.REPEATS, weighs=1)
 
 
-class _Batch:
+class _CommitCalls:
     """Calls of one commit, with the messages and bytes that they may come to."""
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ class Inbox:
                 call = self._taken(await self._receive.receive())
             except trio.EndOfChannel:
                 call = self._take_one()
-        batch = _Batch()
+        batch = _CommitCalls()
         while self._passed and batch.add(self._passed[0], _SHARE_OF_PASSED):
             self._passed.popleft()
         while call is not None:

@@ -96,7 +96,7 @@ class Facts(Struct, frozen=True, kw_only=True, gc=False):
         return self.ready * self.seconds * limits.SECOND_MS / out if out > 0 else float("inf")
 
 
-class Row(Struct, frozen=True, gc=False):
+class VerdictRow(Struct, frozen=True, gc=False):
     """A row of the table. says: the verdict. why: its two sentences. value: the remedy's."""
 
     level: Level
@@ -107,7 +107,7 @@ class Row(Struct, frozen=True, gc=False):
     value: Callable[[Facts], int | None] = lambda _: None
 
 
-def judge(facts: Facts, rows: "Sequence[Row] | None" = None) -> QueueHealth:
+def judge(facts: Facts, rows: "Sequence[VerdictRow] | None" = None) -> QueueHealth:
     """The verdict: of the first row that holds. rows: of the table; all of them if None."""
     for row in ROWS if rows is None else rows:
         if row.holds(facts):
@@ -115,7 +115,7 @@ def judge(facts: Facts, rows: "Sequence[Row] | None" = None) -> QueueHealth:
     raise AssertionError("the last row always holds")
 
 
-def said(row: Row, facts: Facts) -> QueueHealth:
+def said(row: VerdictRow, facts: Facts) -> QueueHealth:
     """What a row says of these facts."""
     return QueueHealth(row.level, row.says(facts), row.why(facts), row.remedy, row.value(facts))
 
@@ -298,15 +298,17 @@ def _behind_says(f: Facts) -> str:
     return f"Falling behind, {words.rounded_rate((f.sent - f.acked) / f.seconds)} /s more in than out"
 
 
-ROWS: Sequence[Row] = (
-    Row("broken", _is_full, lambda _: "Full, sends are refused", _full_why, "change_limit"),
-    Row("paused", lambda f: f.paused, _paused_says, _paused_why, "resume"),
-    Row("broken", _has_no_consumers, lambda _: "Backlog and no consumers", _no_consumers_why, "show_oldest"),
-    Row(
+ROWS: Sequence[VerdictRow] = (
+    VerdictRow("broken", _is_full, lambda _: "Full, sends are refused", _full_why, "change_limit"),
+    VerdictRow("paused", lambda f: f.paused, _paused_says, _paused_why, "resume"),
+    VerdictRow(
+        "broken", _has_no_consumers, lambda _: "Backlog and no consumers", _no_consumers_why, "show_oldest"
+    ),
+    VerdictRow(
         "broken", _acks_nothing, lambda _: "Consumers but nothing acked", _acks_nothing_why, "show_in_flight"
     ),
-    Row("attention", _nacks_alike, lambda f: f"All nacks say “{f.reason}”", _nacks_why, "show_failed"),
-    Row(
+    VerdictRow("attention", _nacks_alike, lambda f: f"All nacks say “{f.reason}”", _nacks_why, "show_failed"),
+    VerdictRow(
         "attention",
         _outlives_leases,
         lambda _: "Acks slower than the lease",
@@ -314,37 +316,37 @@ ROWS: Sequence[Row] = (
         "set_lease",
         _lease_needed,
     ),
-    Row("paused", _waits_for_rate, _rate_says, _rate_why, "change_rate"),
-    Row(
+    VerdictRow("paused", _waits_for_rate, _rate_says, _rate_why, "change_rate"),
+    VerdictRow(
         "paused",
         _waits_for_settlements,
         lambda f: f"{words.count(f.in_flight)} in flight, as many as may be",
         _settlements_why,
         "change_in_flight",
     ),
-    Row("attention", _falls_behind, _behind_says, _behind_why, "show_consumers"),
-    Row(
+    VerdictRow("attention", _falls_behind, _behind_says, _behind_why, "show_consumers"),
+    VerdictRow(
         "attention",
         lambda f: f.dead_letters and f.grew > 0,
         lambda f: f"{words.count(f.grew)} more in the last hour",
         _grew_why,
         "open_workbench",
     ),
-    Row(
+    VerdictRow(
         "attention",
         lambda f: f.lost > 0,
         lambda _: "Dead letters are lost, their queue is full",
         _lost_why,
         "change_limit",
     ),
-    Row("fine", _drains, lambda f: f"Draining, empty in about {durations.about(f.drained_ms)}"),
-    Row("fine", _is_idle, lambda f: f"Idle, last message {_ago(f.quiet_ms, f.watched_ms)} ago"),
-    Row(
+    VerdictRow("fine", _drains, lambda f: f"Draining, empty in about {durations.about(f.drained_ms)}"),
+    VerdictRow("fine", _is_idle, lambda f: f"Idle, last message {_ago(f.quiet_ms, f.watched_ms)} ago"),
+    VerdictRow(
         "fine",
         lambda f: f.dead_letters,
         _unchanged_says,
     ),
-    Row("fine", lambda _: True, lambda _: "Healthy"),
+    VerdictRow("fine", lambda _: True, lambda _: "Healthy"),
 )
 """The verdicts, the first that holds counts."""
 

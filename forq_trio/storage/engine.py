@@ -49,7 +49,7 @@ The rules of every engine; the conformance suite checks them on each:
    The queues with claims begin, in name order, with the first one that the batch before came to with an allowance used
    up. No batch makes more than COMMIT_CHANGES_MAX changes.
 13. Publish only numbers the stages; later batches move messages. Each batch works on the stages with the lowest
-   numbers, as far as `publishing.Step` goes: the messages of a published stage enter its queue like sends, in the order
+   numbers, as far as `PublishStep` goes: the messages of a published stage enter its queue like sends, in the order
    of pages and lines, and its bounds are not checked; the pages of one that ended are removed, after all published
    ones. `next_due_ms` asks for the next batch at once.
 14. While the history is on, the commit that removes a message for good adds it to the history. So every message that

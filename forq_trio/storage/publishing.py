@@ -37,7 +37,7 @@ def admitted(
     return found
 
 
-class Step:
+class PublishStep:
     """How much one batch moves into queues, or removes: parts up to these bounds, at least one."""
 
     def __init__(self, *, shared: bool = False) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from forq_trio.drawing import format
 from forq_trio.model.events import EventKind, MessageEvent
-from forq_trio.ui.timeline import Entry, Step
+from forq_trio.ui.timeline import Entry, TimelineStep
 
 SHOWN_MAX = 20
 _WHAT: dict[EventKind, tuple[str, str]] = {
@@ -39,16 +39,16 @@ def is_whole(events: Sequence[MessageEvent]) -> bool:
     return bool(events) and events[0].kind == "produced"
 
 
-def event_timeline(events: Sequence[MessageEvent]) -> list[Step]:
+def event_timeline(events: Sequence[MessageEvent]) -> list[TimelineStep]:
     """The steps of a message, newest first. events: oldest first."""
     steps = [
-        Step(_entry(event), None if place == 0 else max(0, event.at - events[place - 1].at))
+        TimelineStep(_entry(event), None if place == 0 else max(0, event.at - events[place - 1].at))
         for place, event in enumerate(events)
     ][::-1]
     hidden = steps[SHOWN_MAX - 1 : -1]
     if len(hidden) < 2:
         return steps
-    fold = Step(None, None, tuple(hidden), f"{format.plural(len(hidden), 'event')} more")
+    fold = TimelineStep(None, None, tuple(hidden), f"{format.plural(len(hidden), 'event')} more")
     return [*steps[: SHOWN_MAX - 1], fold, steps[-1]]
 
 

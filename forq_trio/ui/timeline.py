@@ -37,12 +37,12 @@ class Entry(Struct, frozen=True):
     reason: str | None = None
 
 
-class Step(Struct, frozen=True):
+class TimelineStep(Struct, frozen=True):
     """An entry, or several that are folded. after_ms: since the entry before it, None for the first one."""
 
     entry: Entry | None
     after_ms: int | None = None
-    folded: tuple["Step", ...] = ()
+    folded: tuple["TimelineStep", ...] = ()
     words: str = ""
 
 
@@ -51,7 +51,7 @@ def reason_words(reason: str | None) -> str:
     return _REASONS.get(reason or "", reason or "")
 
 
-def timeline(message: MessageInfo, now_ms: int) -> list[Step]:
+def timeline(message: MessageInfo, now_ms: int) -> list[TimelineStep]:
     """The steps of a message, newest first."""
     failures = _failures(message)
     others = _others(message, now_ms)
@@ -61,16 +61,16 @@ def timeline(message: MessageInfo, now_ms: int) -> list[Step]:
         for place, entry in enumerate(entries)
     }
     folded = _folded(message.failures, failures)
-    steps: list[Step] = []
-    hidden: list[Step] = []
+    steps: list[TimelineStep] = []
+    hidden: list[TimelineStep] = []
     for entry in reversed(entries):
         words = folded.get(id(entry))
         if words is None:
-            steps.append(Step(entry, after[id(entry)]))
+            steps.append(TimelineStep(entry, after[id(entry)]))
             continue
-        hidden.append(Step(entry, after[id(entry)]))
+        hidden.append(TimelineStep(entry, after[id(entry)]))
         if words:
-            steps.append(Step(None, None, tuple(hidden), words))
+            steps.append(TimelineStep(None, None, tuple(hidden), words))
             hidden = []
     return steps
 

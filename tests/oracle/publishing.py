@@ -8,11 +8,11 @@ from forq_trio.model.commands import DiscardStage, EndStages, ForgetApp, Publish
 from forq_trio.model.errors import AppInUse
 from forq_trio.model.publishing import Published, PublishedVersion, Staged, Staging
 from forq_trio.storage import apps as rules
-from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.allowance import Step
 from forq_trio.storage.apps import Full
 from forq_trio.storage.engine import DEFERRED, Deferred
 from forq_trio.storage.publishing import (
-    Step,
+    PublishStep,
     admitted,
     check_space,
     check_staging,
@@ -72,7 +72,7 @@ def _end_empty_stage(tx: Transaction, made_by: str) -> None:
 
 
 def publish(tx: Transaction, command: Publish) -> Published | Deferred:
-    if tx.allowances.used_up(Allowed.PUBLISH):
+    if tx.allowances.used_up(Step.PUBLISH):
         return DEFERRED
     matching = _matching_apps(tx, command)
     if any(app.version >= command.version for app in matching.values()):
@@ -83,7 +83,7 @@ def publish(tx: Transaction, command: Publish) -> Published | Deferred:
     twice = repeated(command.stages)
     if twice is not None:
         raise missing(twice, 0)
-    tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
+    tx.allowances.of(Step.PUBLISH).charge(len(command.stages), 0)
     numbers = []
     for stage in command.stages:
         number = _find(tx, stage.queue, stage.stage)
@@ -176,7 +176,7 @@ def end_stages(tx: Transaction, command: EndStages) -> int:
 
 def advance(tx: Transaction) -> None:
     """Move the next parts of published stages into their queues, or remove some of ended ones."""
-    step = Step(shared=tx.allowances.shared)
+    step = PublishStep(shared=tx.allowances.shared)
     taken = 0
     numbered = [(number, stage) for number, stage in tx.state.stages.items() if stage.entry is not None]
     numbered.sort(key=lambda each: (not each[1].published, each[1].entry))

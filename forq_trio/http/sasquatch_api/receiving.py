@@ -20,7 +20,7 @@ from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
 _encode = msgspec.json.Encoder().encode
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ReceiveOptions(msgspec.Struct, frozen=True):
     """A receive, checked and with defaults filled in. lease_ms: None for the queue's own."""
 
     queue: str
@@ -60,7 +60,7 @@ class ReceiveEndpoints:
         give_back = undelivery(self._broker, wanted.queue, found) if found else None
         return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=give_back)
 
-    async def _peek(self, request: Request, wanted: Wanted) -> Response:
+    async def _peek(self, request: Request, wanted: ReceiveOptions) -> Response:
         """The next message, or a random one, without claiming it."""
         request.principal.check(Scope.BROWSE, wanted.queue)
         found = await peek_messages(
@@ -69,7 +69,7 @@ class ReceiveEndpoints:
         messages = [_view(info) for info in found]
         return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=nothing_done)
 
-    def _wanted(self, asked: bodies.ReceiveRequest) -> Wanted:
+    def _wanted(self, asked: bodies.ReceiveRequest) -> ReceiveOptions:
         """A receive with its defaults: those of its queue's settings, else those of the dialect.
 
         A bound on receives has no default here: what a message was sent with says when it was received too often.
@@ -95,7 +95,7 @@ class ReceiveEndpoints:
             "max_number_of_messages", asked.max_number_of_messages, 1, 1, limits.SASQUATCH_BATCH_MAX
         )
         in_range("max_receives", asked.max_receives, 1, 1, limits.SASQUATCH_RECEIVES_MAX)
-        return Wanted(
+        return ReceiveOptions(
             queue,
             max_messages,
             wait_seconds * limits.SECOND_MS,

@@ -39,7 +39,7 @@ MARKS: Mapping[Outcome, str] = {
 """How messages ended: in words, and the mark beside them."""
 
 
-class Wanted(Struct, frozen=True):
+class HistoryQuery(Struct, frozen=True):
     """What the page lists. outcome: None for any; q: text of the content; before: where the page begins, 0: newest."""
 
     outcome: Outcome | None
@@ -51,10 +51,10 @@ class Wanted(Struct, frozen=True):
         return {"outcome": self.outcome or "", "q": self.q, **changes}
 
 
-def read_wanted(args: Mapping[str, str]) -> Wanted:
+def read_wanted(args: Mapping[str, str]) -> HistoryQuery:
     """What is not valid is left out."""
     outcomes: dict[str, Outcome] = {outcome: outcome for outcome in OUTCOMES}
-    return Wanted(
+    return HistoryQuery(
         outcomes.get(args.get("outcome", "")),
         args.get("q", "")[: limits.SEARCH_TEXT_LENGTH_MAX],
         read_number(args, "before", limits.SEQUENCE_MAX),

@@ -85,7 +85,7 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
-class Wanted(Struct, frozen=True):
+class MessageQuery(Struct, frozen=True):
     """What a query means. id: of a message; else the filter says it. words: for people; text: what is marked."""
 
     words: str
@@ -94,18 +94,18 @@ class Wanted(Struct, frozen=True):
     text: str = ""
 
 
-def read_query(listed: Listed) -> Wanted:
+def read_query(listed: Listed) -> MessageQuery:
     """A query: the id of a message, `attribute:value`, or a text that the content has."""
     q, status = listed.q, _STATUSES.get(listed.state)
     if is_message_id(q):
-        return Wanted("Id", id=q.lower())
+        return MessageQuery("Id", id=q.lower())
     attribute = None if listed.as_text else _ATTRIBUTE.fullmatch(q)
     if attribute is not None:
         name, value = attribute.groups()
-        return Wanted(
+        return MessageQuery(
             f"Attribute {name} is “{value}”", filter=MessageFilter(attributes={name: value}, status=status)
         )
-    return Wanted(f"Content has “{q}”", filter=MessageFilter(text=q, status=status), text=q)
+    return MessageQuery(f"Content has “{q}”", filter=MessageFilter(text=q, status=status), text=q)
 
 
 class RowsPage(Struct):
@@ -205,7 +205,7 @@ class MessageList:
             text=wanted.text,
         )
 
-    async def _by_id(self, listed: Listed, wanted: Wanted) -> RowsPage:
+    async def _by_id(self, listed: Listed, wanted: MessageQuery) -> RowsPage:
         rows = []
         try:
             message = await self._site.broker.message(self._queue, wanted.id or "")

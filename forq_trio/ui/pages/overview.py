@@ -30,7 +30,7 @@ LEVELS = ("broken", "attention", "paused", "fine")
 _ON_EVERY_PAGE = ("summary", "viewer", "system_verdict")
 
 
-class Wanted(Struct, frozen=True):
+class QueueListQuery(Struct, frozen=True):
     """What the URL asks for. q: a text or glob for the name; sort: a column; page: from 1.
 
     range: of the charts; range_default: the one without asking.
@@ -57,11 +57,11 @@ class Wanted(Struct, frozen=True):
         return {**values, **changes}
 
 
-def read_wanted(site: Site, args: Mapping[str, str]) -> Wanted:
+def read_wanted(site: Site, args: Mapping[str, str]) -> QueueListQuery:
     """The parameters of a request; what is not valid is the default."""
     page = args.get("page", "1")
     kind, sort = args.get("kind", ""), args.get("sort", "")
-    return Wanted(
+    return QueueListQuery(
         args.get("q", "").strip()[:FILTER_LENGTH_MAX],
         kind if kind in KINDS else "all",
         sort if sort in COLUMNS else "health",
@@ -71,7 +71,7 @@ def read_wanted(site: Site, args: Mapping[str, str]) -> Wanted:
     )
 
 
-class Row(Struct):
+class QueueRow(Struct):
     """A queue of the list. dead: messages in its dead-letter queue; None for one that takes dead letters itself."""
 
     name: str
@@ -129,7 +129,7 @@ class Queues:
         self._site = site
         self._viewer = viewer
 
-    async def page(self, wanted: Wanted) -> QueueList:
+    async def page(self, wanted: QueueListQuery) -> QueueList:
         """The page that is wanted."""
         known = await self._site.directory.known()
         kinds = await known.answers.once(("kinds", self._viewer.sees), lambda: self._kinds(known))
@@ -140,7 +140,7 @@ class Queues:
         names = [*filter(self._site.broker.is_known, names)]
         return QueueList(names, kinds, found, max(1, -(-found // ROWS_A_PAGE)))
 
-    async def rows(self, names: Sequence[str]) -> list[Row]:
+    async def rows(self, names: Sequence[str]) -> list[QueueRow]:
         """The rows of these queues as they are now, zeros for those that are gone."""
         targets = (await self._site.directory.known()).targets
         return [self._row(name, targets) for name in names]
@@ -153,7 +153,7 @@ class Queues:
         kinds = {"all": len(seen), "attention": sum(attention), "dead": sum(dead)}
         return {**kinds, "standard": kinds["all"] - kinds["dead"]}
 
-    async def _find(self, known: Known, wanted: Wanted) -> tuple[list[str], int]:
+    async def _find(self, known: Known, wanted: QueueListQuery) -> tuple[list[str], int]:
         """The names of the page, and how many match."""
         slices = self._site.directory.slices
         value = COLUMNS[wanted.sort]
@@ -174,7 +174,7 @@ class Queues:
             page = await slices.in_order(found, start, start + ROWS_A_PAGE)
         return [name for _, name in page], len(found)
 
-    def _is_wanted(self, name: str, wanted: Wanted, targets: frozenset[str]) -> bool:
+    def _is_wanted(self, name: str, wanted: QueueListQuery, targets: frozenset[str]) -> bool:
         if wanted.q and not matches(name, wanted.q):
             return False
         if wanted.kind == "attention":
@@ -184,11 +184,11 @@ class Queues:
     def _needs_attention(self, name: str) -> bool:
         return self._site.monitor.health(name).level in ("broken", "attention")
 
-    def _row(self, name: str, targets: frozenset[str]) -> Row:
+    def _row(self, name: str, targets: frozenset[str]) -> QueueRow:
         site = self._site
         count = site.broker.counts_of(name)
         target = "" if name in targets else site.broker.rules(name).dead_letter_queue
-        return Row(
+        return QueueRow(
             name,
             count,
             site.monitor.health(name),
@@ -325,7 +325,7 @@ class OverviewView:
         return cells.html
 
 
-def overview_context(site: Site, viewer: Viewer, wanted: Wanted, summary: Summary) -> dict[str, Any]:
+def overview_context(site: Site, viewer: Viewer, wanted: QueueListQuery, summary: Summary) -> dict[str, Any]:
     """What the live part needs besides its rows."""
     return {
         "summary": summary,

@@ -10,7 +10,7 @@ from forq_trio.model.messages import LEASE_ENDED, Failure, MessageInfo
 from forq_trio.ui.attributes import from_text, to_text
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.pages.message_actions import can_edit, edited
-from forq_trio.ui.timeline import Step, timeline
+from forq_trio.ui.timeline import TimelineStep, timeline
 
 NOW = 1_000_000
 
@@ -32,7 +32,7 @@ def message(**more) -> MessageInfo:
     return MessageInfo(**members | more)
 
 
-def words(steps: list[Step]) -> list[str]:
+def words(steps: list[TimelineStep]) -> list[str]:
     return [
         step.words if step.entry is None else " ".join(filter(None, (step.entry.what, step.entry.reason)))
         for step in steps

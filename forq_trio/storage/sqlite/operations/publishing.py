@@ -13,11 +13,11 @@ from forq_trio.model import limits
 from forq_trio.model.commands import DiscardStage, EndStages, Publish, StagePage
 from forq_trio.model.errors import ForqError, ServiceError
 from forq_trio.model.publishing import Published, Staged
-from forq_trio.storage.allowance import Step as Allowed
+from forq_trio.storage.allowance import Step
 from forq_trio.storage.apps import share_of, shares_with
 from forq_trio.storage.engine import DEFERRED, Deferred, SetAside
 from forq_trio.storage.publishing import (
-    Step,
+    PublishStep,
     admitted,
     check_space,
     check_staging,
@@ -76,7 +76,7 @@ def publish(tx: Transaction, commands: Sequence[Publish]) -> list[Published | Fo
 
 
 def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Deferred:
-    if tx.allowances.used_up(Allowed.PUBLISH):
+    if tx.allowances.used_up(Step.PUBLISH):
         return DEFERRED
     matching = matching_apps(tx, command)
     if isinstance(matching, ForqError):
@@ -88,7 +88,7 @@ def _publish(tx: Transaction, command: Publish) -> Published | ForqError | Defer
     twice = repeated(command.stages)
     if twice is not None:
         return missing(twice, 0)
-    tx.allowances.of(Allowed.PUBLISH).charge(len(command.stages), 0)
+    tx.allowances.of(Step.PUBLISH).charge(len(command.stages), 0)
     named = _encode([(stage.queue, stage.stage) for stage in command.stages]).decode()
     found = tx.query("find_stages", named) if command.stages else []
     for stage, (stage_id, made_by, pages, last_page, messages, size) in zip(
@@ -167,7 +167,7 @@ def advance(tx: Transaction) -> None:
 
 
 def _take_step(tx: Transaction, parts_max: int) -> None:
-    step = Step(shared=tx.allowances.shared)
+    step = PublishStep(shared=tx.allowances.shared)
     taken = 0
     while taken < parts_max and (found := tx.query("next_stage")):
         stage_id, queue, published, _, made_by = found[0]
