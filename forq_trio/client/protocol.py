@@ -88,7 +88,7 @@ class _Rules(QueueRules, frozen=True, kw_only=True):
     """As an answer."""
 
     back_off: tuple[int, ...] | _BackOff
-    rate: _Rate | None
+    rate: _Rate | None = None
 
 
 class _Configuration(Struct):

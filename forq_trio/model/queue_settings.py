@@ -440,6 +440,7 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
     dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max, in_flight_max, rate: None for none.
+    Members that an older server does not know have a default, for its clients.
     """
 
     lease_ms: int
@@ -454,8 +455,8 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     overflow: Overflow
     order: Order
     group_in_flight_max: int | None
-    in_flight_max: int | None
-    rate: Rate | None
+    in_flight_max: int | None = None
+    rate: Rate | None = None
     paused: bool
 
     @property

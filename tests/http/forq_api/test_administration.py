@@ -8,7 +8,8 @@ import trio
 import trio.testing
 
 from forq_trio.model import limits
-from forq_trio.model.queue_settings import QueueRules, SettingsChange
+from forq_trio.model.queue_settings import QueueRules, QueueSettings, SettingsChange
+from support import settings
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, blamed, json_of
 
@@ -25,22 +26,12 @@ DEFAULTS = {
     "overflow": "reject",
     "order": "fifo",
     "groupInFlightMax": None,
+    "inFlightMax": None,
+    "rate": None,
     "paused": False,
 }
-EVERYTHING = {
-    "leaseMs": 1,
-    "delayMs": 2,
-    "ttlMs": 3,
-    "maxAttempts": 4,
-    "backOff": [5, 6],
-    "deadLetterQueue": "elsewhere",
-    "deduplicationWindowMs": 7,
-    "maxMessages": 8,
-    "maxBytes": 9,
-    "overflow": "drop_oldest",
-    "order": "lifo",
-    "groupInFlightMax": 10,
-}
+EVERYTHING = msgspec.to_builtins(QueueSettings(**settings.EVERYTHING))
+EVERYTHING.pop("paused", None)
 EVERY_SETTING = pytest.mark.parametrize("member", EVERYTHING)
 
 
@@ -133,6 +124,7 @@ RANGES = [
     ("maxMessages", 1, limits.QUEUE_MESSAGES_MAX),
     ("maxBytes", 1, limits.QUEUE_BYTES_MAX),
     ("groupInFlightMax", 1, limits.GROUP_IN_FLIGHT_MAX),
+    ("inFlightMax", 1, limits.IN_FLIGHT_MAX),
 ]
 
 

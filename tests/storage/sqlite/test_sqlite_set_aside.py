@@ -262,7 +262,7 @@ def test_whoever_looks_sees_the_rest_of_it_and_all_others(tmp_path) -> None:
     unreadable(engine)
     reader = engine.open_reader()
     first, second = reader.peek("q", 9)
-    assert (first.content, first.attributes, first.failures) == ("bad", None, ())
+    assert (first.content, first.attributes, first.failures) == ("bad", {}, ())
     assert (second.content, second.attributes) == ("good", {"a": "b"})
     assert [each.content for each in reader.browse("q", None, 9)] == ["good", "bad"]
     found = reader.search("q", MessageFilter(attributes={"a": "b"}), None, 9, 9)
