@@ -2,8 +2,7 @@
 
 import msgspec
 
-from forq_trio.http.forq_api.administration import read_nothing
-from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.calls import MakeRoute, calling, read_nothing
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.jobs.backup import Backups
@@ -24,15 +23,11 @@ class BackupEndpoints:
         token = request.principal.token
         return Response(202, _encode(await self._backups.start(None if token is None else token.name)))
 
-    async def show(self, request: Request) -> Response:
-        """The latest with its progress, and all files."""
-        return Response(200, _encode(await self._backups.state()))
-
 
 def backup_routes(route: MakeRoute, backups: Backups) -> list[Route]:
     """The routes below /admin/backups. route: makes one of an endpoint and what responds."""
     endpoints = BackupEndpoints(backups)
     return [
         route(api.START_BACKUP, endpoints.start),
-        route(api.SHOW_BACKUPS, endpoints.show),
+        calling(route, api.SHOW_BACKUPS, backups.state),
     ]

@@ -4,9 +4,8 @@ import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.administration import read_nothing
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import number_of_path, query_number, query_page
 from forq_trio.http.message import NO_CONTENT, Request, Response
@@ -50,10 +49,6 @@ class ConsumerEndpoints:
         )
         return Response(200, _encode(opened))
 
-    async def show(self, request: Request, queue: str, name: str) -> Response:
-        """One consumer."""
-        return Response(200, _encode(await self._broker.consumer(queue, name)))
-
     async def delete(self, request: Request, queue: str, name: str) -> Response:
         """204: what it had leased is given back, and it is forgotten; 202 after a second that was too short."""
         return NO_CONTENT if await self._broker.delete_for_a_while(queue, name) else _NOT_YET
@@ -86,11 +81,6 @@ class ConsumerEndpoints:
         info = await self._broker.acknowledge_for_a_while(queue, name, wanted.generation, wanted.number)
         return Response(200, _encode(info))
 
-    async def release(self, request: Request, queue: str, name: str) -> Response:
-        """The consumer, once the messages of its open lease are given back, or after a second."""
-        read_nothing(request.body)
-        return Response(200, _encode(await self._broker.release_for_a_while(queue, name)))
-
 
 def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes of consumers. route: makes one of an endpoint and what responds."""
@@ -99,10 +89,10 @@ def consumer_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.LIST_ALL_CONSUMERS, consumers.list_all),
         route(api.LIST_CONSUMERS, consumers.list),
         route(api.OPEN_CONSUMER, consumers.open),
-        route(api.SHOW_CONSUMER, consumers.show),
+        calling(route, api.SHOW_CONSUMER, broker.consumer),
         route(api.DELETE_CONSUMER, consumers.delete),
         route(api.LEASE_MESSAGES, consumers.lease),
         route(api.READ_LEASE, consumers.read),
         route(api.ACKNOWLEDGE_LEASE, consumers.acknowledge),
-        route(api.RELEASE_CONSUMER, consumers.release),
+        calling(route, api.RELEASE_CONSUMER, broker.release_for_a_while),
     ]

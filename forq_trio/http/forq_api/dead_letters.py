@@ -37,10 +37,6 @@ class DeadLetterEndpoints:
         )
         return Response(200, _encode(page))
 
-    async def show(self, request: Request, queue: str, message_id: str) -> Response:
-        """One dead letter, with where it came from and how it failed."""
-        return Response(200, _encode(await self._broker.dead_letter(queue, message_id)))
-
     async def redrive(self, request: Request, queue: str) -> Response:
         """Redrive the named dead letters."""
         wanted = _read_redrive(request.body)

@@ -3,7 +3,7 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import query_limit, query_number, query_range, query_text
 from forq_trio.http.long_poll import wait_for_events
@@ -36,10 +36,6 @@ class EventEndpoints:
         )
         return lines_answer(*page)
 
-    async def range(self, request: Request) -> Response:
-        """Which events are kept."""
-        return Response(200, _encode(await self._broker.event_range()))
-
     async def of_message(self, request: Request, queue: str, message_id: str) -> Response:
         """The events of one message, in the queues that the key covers."""
         lines = (await self._broker.message_event_lines(queue, message_id)).splitlines(keepends=True)
@@ -54,6 +50,6 @@ def event_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     endpoints = EventEndpoints(broker)
     return [
         route(api.LIST_EVENTS, endpoints.list),
-        route(api.SHOW_EVENT_RANGE, endpoints.range),
+        calling(route, api.SHOW_EVENT_RANGE, broker.event_range),
         route(api.LIST_MESSAGE_EVENTS, endpoints.of_message),
     ]

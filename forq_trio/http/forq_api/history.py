@@ -3,8 +3,7 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.administration import read_nothing
-from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.calls import MakeRoute, calling, read_nothing
 from forq_trio.http.forq_api.dead_letters import filter_in_query
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import query_choice, query_limit, query_number, query_range, query_text
@@ -36,10 +35,6 @@ class HistoryEndpoints:
         page = await self._broker.log_lines("history", after, until, limit, queue)
         return lines_answer(*page)
 
-    async def range(self, request: Request) -> Response:
-        """Which ids are kept."""
-        return Response(200, _encode(await self._broker.history_range()))
-
     async def search(self, request: Request, queue: str) -> Response:
         """A page of finished messages that match, newest first, and how far the search came."""
         outcomes: dict[str, Outcome | None] = {outcome: outcome for outcome in OUTCOMES}
@@ -49,10 +44,6 @@ class HistoryEndpoints:
         limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)
         return Response(200, _encode(page))
-
-    async def show(self, request: Request, queue: str, message_id: str) -> Response:
-        """One finished message."""
-        return Response(200, _encode(await self._broker.finished_message(queue, message_id)))
 
     async def purge(self, request: Request, queue: str) -> Response:
         """How many messages were removed: those that ended before this request."""
@@ -65,8 +56,8 @@ def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     endpoints = HistoryEndpoints(broker)
     return [
         route(api.READ_HISTORY, endpoints.page),
-        route(api.SHOW_HISTORY_RANGE, endpoints.range),
+        calling(route, api.SHOW_HISTORY_RANGE, broker.history_range),
         route(api.SEARCH_HISTORY, endpoints.search),
         route(api.PURGE_HISTORY, endpoints.purge),
-        route(api.SHOW_FINISHED_MESSAGE, endpoints.show),
+        calling(route, api.SHOW_FINISHED_MESSAGE, broker.finished_message),
     ]

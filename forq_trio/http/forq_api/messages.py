@@ -64,11 +64,6 @@ class MessageEndpoints:
         await self._broker.nack_message(queue, message_id, self._receipt(request))
         return NO_CONTENT
 
-    async def cancel(self, request: Request, queue: str, message_id: str) -> Response:
-        """204: the message is removed before anybody received it. Our addition to Forq's routes."""
-        await self._broker.cancel(queue, message_id)
-        return NO_CONTENT
-
     def _receipt(self, request: Request) -> str | None:
         receipt = request.headers.get(_RECEIPT)
         if receipt is not None:

@@ -9,7 +9,7 @@ import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import check_length, query_limit, query_number, query_range
 from forq_trio.http.forq_api.refusals import Refused, shortened
@@ -58,11 +58,6 @@ class PublishingEndpoints:
         finally:
             if not lock.locked():
                 self._reading_of.pop(caller, None)
-
-    async def discard(self, request: Request, queue: str, stage: str) -> Response:
-        """204, whether or not it was there."""
-        await self._broker.discard_stage(queue, stage)
-        return NO_CONTENT
 
     async def publish(self, request: Request) -> Response:
         """Answered when all messages are in their queues, or after a while."""
@@ -151,7 +146,7 @@ def publishing_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     publishing = PublishingEndpoints(broker)
     return [
         route(api.STAGE_PAGE, publishing.stage),
-        route(api.DISCARD_STAGE, publishing.discard),
+        calling(route, api.DISCARD_STAGE, broker.discard_stage),
         route(api.PUBLISH, publishing.publish),
         route(api.LIST_APPS, publishing.list_apps),
         route(api.SHOW_PUBLICATION, publishing.show),

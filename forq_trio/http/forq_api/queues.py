@@ -43,10 +43,6 @@ class QueueEndpoints:
         health = self._monitor.health(info.queue)
         return replace(info, level=health.level, verdict=health.verdict)
 
-    async def message(self, request: Request, queue: str, message_id: str) -> Response:
-        """One message, whatever its status."""
-        return Response(200, _encode(await self._broker.message(queue, message_id)))
-
     async def peek(self, request: Request, queue: str) -> Response:
         """The next ready messages in claim order, or some at random; 10 unless `limit` says otherwise."""
         limit = query_limit(request.query, limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)

@@ -4,10 +4,10 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.dead_letters import DeadLetterEndpoints, check_target
 from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.model import errors
 from forq_trio.wire.dead_letters import RedriveInfo, RedriveList, StartRedrive
@@ -54,27 +54,6 @@ class RedriveEndpoints:
         """The tasks that run or are paused and the latest that ended."""
         return Response(200, _encode(RedriveList(await self._broker.redrives(queue))))
 
-    async def show(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """One task, with its progress."""
-        return Response(200, _encode(await self._broker.redrive_info(queue, redrive_id)))
-
-    async def pause(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """Stop a task between two transactions; answered with the task once that is stored."""
-        return Response(200, _encode(await self._broker.pause_redrive(queue, redrive_id)))
-
-    async def resume(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """Let a paused or failed task go on."""
-        return Response(200, _encode(await self._broker.resume_redrive(queue, redrive_id)))
-
-    async def cancel(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """Stop a task between two transactions for good; answered with the task once it has ended."""
-        return Response(200, _encode(await self._broker.cancel_redrive(queue, redrive_id)))
-
-    async def dismiss(self, request: Request, queue: str, redrive_id: str) -> Response:
-        """204: a task that had ended is forgotten."""
-        await self._broker.dismiss_redrive(queue, redrive_id)
-        return NO_CONTENT
-
 
 def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes below /queues/{queue}/dead-letters. route: makes one of an endpoint and what responds."""
@@ -86,11 +65,11 @@ def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.DELETE_DEAD_LETTERS, letters.delete),
         route(api.START_REDRIVE, redrives.start),
         route(api.LIST_REDRIVES, redrives.list),
-        route(api.SHOW_REDRIVE, redrives.show),
-        route(api.DISMISS_REDRIVE, redrives.dismiss),
-        route(api.PAUSE_REDRIVE, redrives.pause),
-        route(api.RESUME_REDRIVE, redrives.resume),
-        route(api.CANCEL_REDRIVE, redrives.cancel),
-        route(api.SHOW_DEAD_LETTER, letters.show),
+        calling(route, api.SHOW_REDRIVE, broker.redrive_info),
+        calling(route, api.DISMISS_REDRIVE, broker.dismiss_redrive),
+        calling(route, api.PAUSE_REDRIVE, broker.pause_redrive, ignores_body=True),
+        calling(route, api.RESUME_REDRIVE, broker.resume_redrive, ignores_body=True),
+        calling(route, api.CANCEL_REDRIVE, broker.cancel_redrive, ignores_body=True),
+        calling(route, api.SHOW_DEAD_LETTER, broker.dead_letter),
         route(api.RESUBMIT_DEAD_LETTER, letters.resubmit),
     ]

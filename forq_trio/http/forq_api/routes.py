@@ -7,6 +7,7 @@ from forq_trio.http.access import Access
 from forq_trio.http.forq_api.administration import administration_routes
 from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
+from forq_trio.http.forq_api.calls import calling
 from forq_trio.http.forq_api.compaction import compaction_routes
 from forq_trio.http.forq_api.consumers import consumer_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
@@ -79,8 +80,8 @@ def forq_routes(
         route(queue_api.LIST_QUEUES, queues.list),
         route(queue_api.SHOW_QUEUE, queues.show),
         route(queue_api.SHOW_HEALTH, queues.health),
-        route(api.SHOW_MESSAGE, queues.message),
-        route(api.CANCEL_MESSAGE, messages.cancel),
+        calling(route, api.SHOW_MESSAGE, broker.message),
+        calling(route, api.CANCEL_MESSAGE, broker.cancel),
         route(api.PEEK_MESSAGES, queues.peek),
         *[each for part in _PARTS for each in part(route, broker)],
         *([] if backups is None else backup_routes(route, backups)),

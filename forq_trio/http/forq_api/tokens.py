@@ -4,8 +4,8 @@ import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute
-from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.forq_api.calls import MakeRoute, calling
+from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
 from forq_trio.wire.endpoints import tokens as api
 from forq_trio.wire.tokens import NewToken, TokenList
@@ -35,11 +35,6 @@ class TokenEndpoints:
         """All tokens, also expired ones."""
         return Response(200, _encode(TokenList(await self._broker.tokens())))
 
-    async def revoke(self, request: Request, name: str) -> Response:
-        """204: from now on its text is a wrong key."""
-        await self._broker.revoke_token(name)
-        return NO_CONTENT
-
 
 def token_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes below /tokens. route: makes one of an endpoint and what responds."""
@@ -47,5 +42,5 @@ def token_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     return [
         route(api.CREATE_TOKEN, tokens.create),
         route(api.LIST_TOKENS, tokens.list),
-        route(api.REVOKE_TOKEN, tokens.revoke),
+        calling(route, api.REVOKE_TOKEN, broker.revoke_token),
     ]
