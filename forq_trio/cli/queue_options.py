@@ -94,9 +94,9 @@ def rate(text: str) -> Rate:
 def _rate_text(rate: Rate | None) -> str:
     if rate is None:
         return _NO_BOUND
-    return (
-        f"{rate.count}/{durations.as_option(rate.period_ms)}{'/group' if rate.per is RatePer.GROUP else ''}"
-    )
+    period = durations.as_option(rate.period_ms)
+    unit = period[1:] if period[0] == "1" and period[1:].isalpha() else period
+    return f"{rate.count}/{unit}{'/group' if rate.per is RatePer.GROUP else ''}"
 
 
 class Form(NamedTuple):

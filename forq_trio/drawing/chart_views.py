@@ -55,6 +55,7 @@ def make_chart(
     *,
     filled: bool = False,
     limit: tuple[str, float] | None = None,
+    raised: float = 0,
 ) -> ChartView:
     """A chart of lines over the same time. unit: rate, count or seconds; limit: a word and a value, dotted."""
     words, least = _UNITS[unit]
@@ -74,6 +75,7 @@ def make_chart(
             top,
             filled=filled,
             limit=None if limit is None else limit[1],
+            raised=raised,
         ),
         (words(top), words(top / 2), "0"),
         ticks,

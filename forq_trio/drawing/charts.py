@@ -65,13 +65,23 @@ def _stretches(values: Values) -> list[tuple[int, int]]:
 
 
 def chart(
-    lines: Sequence[tuple[str, Values]], top: float, *, filled: bool = False, limit: float | None = None
+    lines: Sequence[tuple[str, Values]],
+    top: float,
+    *,
+    filled: bool = False,
+    limit: float | None = None,
+    raised: float = 0,
 ) -> Markup:
-    """Grid, lines (each with its class, the first one filled if wanted) and a limit as a dotted line."""
+    """Grid, lines (each with its class, the first one filled if wanted) and a limit as a dotted line.
+
+    raised: so far above its value the limit is drawn, where a line would lie on it.
+    """
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" aria-hidden="true">']
     parts += [f'<path class="gl" d="M0 {HEIGHT * share:g}H{WIDTH}"/>' for share in (0, 0.5, 1)]
     if limit is not None and limit <= top:
-        parts.append(f'<path class="ln ln-w" d="M0 {HEIGHT - limit / top * HEIGHT:.1f}H{WIDTH}"/>')
+        parts.append(
+            f'<path class="ln ln-w" d="M0 {max(HEIGHT - limit / top * HEIGHT - raised, 0):.1f}H{WIDTH}"/>'
+        )
     for place, (name, values) in enumerate(lines):
         if filled and place == 0:
             parts.append(f'<path class="ar-a" d="{area(values, WIDTH, HEIGHT, top)}"/>')

@@ -39,7 +39,7 @@ EXAMPLES = {
     "in_flight_max": Example(20, "20", "no limit", (None, 1, 2, 5)),
     "rate": Example(
         Rate(count=10, period_ms=1_000, per=RatePer.GROUP),
-        "10/1s/group",
+        "10/s/group",
         "no limit",
         (None, Rate(1, 3), Rate(2, 7), Rate(1, 5, RatePer.GROUP), Rate(3, 1_000, RatePer.GROUP)),
     ),

@@ -19,6 +19,7 @@ from forq_trio.model.messages import (
     is_message_id,
 )
 from forq_trio.model.searches import ListedState, MessageFilter, MessageRow
+from forq_trio.ui.queue_limits import Held, Limits, limits_of
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
@@ -111,8 +112,9 @@ def read_query(listed: Listed) -> MessageQuery:
 class RowsPage(Struct):
     """A page of rows. shown: with those of the pages before; total: of the tab, as far as known.
 
-    next: parameters of the next page, None at the end. goes_on: the next page loads by itself. words: what was
-    searched, "" for no search; searched, of, oldest_at: how far. error: why it could not be searched.
+    limits: where the list says what holds messages back. next: parameters of the next page, None at the end. goes_on:
+    the next page loads by itself. words: what was searched, "" for no search; searched, of, oldest_at: how far. error:
+    why it could not be searched.
     """
 
     rows: Sequence[MessageRow]
@@ -127,6 +129,12 @@ class RowsPage(Struct):
     oldest_at: int | None = None
     text: str = ""
     error: str = ""
+    limits: Limits | None = None
+
+    def held(self, row: MessageRow, place: int) -> Held | None:
+        """What holds a message of this page back; None where the list does not say. place: in the page, from 1."""
+        before = self.shown - len(self.rows)
+        return None if self.limits is None else self.limits.held(row.status, before + place)
 
     @property
     def ends_the_page(self) -> bool:
@@ -174,7 +182,9 @@ class MessageList:
         shown = listed.shown + len(found.rows)
         total = max(shown, count_of(self._site.broker.counts_of(self._queue), listed.state))
         following = None if found.next is None else listed.query(cursor=found.next, shown=shown)
-        return RowsPage(found.rows, shown, total, following)
+        limits_now = limits_of(self._site, self._queue)
+        says = listed.state in ("ready", "held") and limits_now.are_set
+        return RowsPage(found.rows, shown, total, following, limits=limits_now if says else None)
 
     async def _search(self, listed: Listed) -> RowsPage:
         wanted = read_query(listed)

@@ -9,15 +9,18 @@ from quart import Blueprint, Response, request
 
 from forq_trio.drawing import format
 from forq_trio.drawing.chart_views import RANGES, ChartView, Line, make_chart
+from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import QueueNotFound
 from forq_trio.model.messages import QueueCounts, check_queue_name
 from forq_trio.model.queue_names import is_dead_letter_queue
+from forq_trio.model.queue_settings import QueueRules
 from forq_trio.monitor.history import Range, Series
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl
 from forq_trio.ui.cells import Cells
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
+from forq_trio.ui.queue_limits import limits_of
 from forq_trio.ui.settings_words import default_ones, set_ones
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -80,7 +83,8 @@ class QueueFacts:
             "takes_dead_letters": takes_dead_letters,
             "dead_letter_queue": target if shows_dead else "",
             "dead": site.broker.counts_of(target).total if shows_dead else 0,
-            "charts_shown": self._charts(now, rules.lease_ms),
+            "charts_shown": self._charts(now, rules),
+            "limits": limits_of(site, queue),
             "range_words": f"last {RANGES[self.range]}",
             "range": self.range,
             "range_default": self.range_default,
@@ -117,21 +121,25 @@ class QueueFacts:
     def _range(self) -> str:
         return self.range if self.range != self.range_default else ""
 
-    def _charts(self, now: Any, lease_ms: int) -> list[ChartView]:
+    def _charts(self, now: Any, rules: QueueRules) -> list[ChartView]:
         history = self.site.monitor.history
 
         def series(metric: Metric) -> Series:
             return history.queue(self.queue, metric, Range(self.range))
 
-        rates = [
-            Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second)),
-            Line("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second)),
-        ]
-        charts = [make_chart("sent", "Messages a second", "rate", rates)]
+        sent = Line("ln-a", "Sent", series(Metric.SENT), format.rate(now.sent_per_second))
+        rate = rules.queue_rate
+        if rate is None:
+            out = Line("ln-b", "Acked", series(Metric.ACKED), format.rate(now.acked_per_second))
+            charts = [make_chart("sent", "Messages a second", "rate", [sent, out])]
+        else:
+            out = Line("ln-b", "Delivered", series(Metric.DELIVERED), format.rate(now.delivered_per_second))
+            limit = ("Rate", rate.count * limits.SECOND_MS / rate.period_ms)
+            charts = [make_chart("sent", "Messages a second", "rate", [sent, out], limit=limit, raised=3)]
         times = series(Metric.ACK_P90_SECONDS)
         if any(value is not None for value in times.values):
             line = Line("ln-a", "p90", times, format.duration(now.ack_p90_ms))
-            lease = ("Lease", lease_ms / 1_000)
+            lease = ("Lease", rules.lease_ms / limits.SECOND_MS)
             charts.append(make_chart("ack", "Time to ack", "seconds", [line], filled=True, limit=lease))
         else:
             ended = series(Metric.LEASES_ENDED)

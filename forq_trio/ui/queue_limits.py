@@ -1,0 +1,79 @@
+"""What the limits of a queue hold back: which limit, how many messages, and when their turn comes. Plain functions."""
+
+from msgspec import Struct
+
+from forq_trio.drawing import format
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import QueueRules
+from forq_trio.ui.settings_form import rate_words
+from forq_trio.ui.site import Site
+
+
+class Held(Struct, frozen=True):
+    """Why a message is not delivered, and when it is its turn, as far as that is known."""
+
+    by: str
+    turn: str
+
+
+class Limits(Struct, frozen=True):
+    """The limits of a queue at one moment. full_at_ms: when the bucket of its own rate is full (epoch ms)."""
+
+    rules: QueueRules
+    counts: QueueCounts
+    full_at_ms: int
+    now_ms: int
+
+    @property
+    def are_set(self) -> bool:
+        rules = self.rules
+        return not (rules.rate is None and rules.in_flight_max is None and rules.group_in_flight_max is None)
+
+    @property
+    def is_full(self) -> bool:
+        """As many messages are in flight as may be."""
+        most = self.rules.in_flight_max
+        return most is not None and self.counts.processing >= most
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Rows for the side of the queue's page: a label, and words."""
+        found: list[tuple[str, str]] = []
+        rules, rate = self.rules, self.rules.queue_rate
+        if rules.rate is not None:
+            found.append(("Rate", rate_words(rules.rate)))
+        if rate is not None:
+            wait_ms = rate.turn_ms(1, self.full_at_ms, self.now_ms)
+            held = self.counts.ready if wait_ms else 0
+            found.append(("Held by it", format.whole(held)))
+            found.append(("Next token", f"in {format.duration(wait_ms)}" if wait_ms else "now"))
+            if held:
+                last_ms = rate.turn_ms(held, self.full_at_ms, self.now_ms)
+                found.append(("Turn of the last", f"in {format.duration(last_ms)}"))
+        if rules.group_rate is not None or rules.group_in_flight_max is not None:
+            found.append(("Held by groups", format.whole(self.counts.held)))
+        if rules.in_flight_max is not None:
+            in_flight = f"{format.whole(self.counts.processing)} of {format.whole(rules.in_flight_max)}"
+            found.append(("In flight", in_flight))
+        return found
+
+    def held(self, status: str, place: int) -> Held:
+        """What holds a message back. place: its place in the order of delivery among those that are ready, from 1."""
+        if status == "held":
+            limits = (self.rules.group_in_flight_max, "group"), (self.rules.group_rate, "rate")
+            return Held(
+                " or ".join(word for limit, word in limits if limit is not None) or "group", format.NOTHING
+            )
+        if self.is_full:
+            return Held("queue", format.NOTHING)
+        rate = self.rules.queue_rate
+        wait_ms = 0 if rate is None else rate.turn_ms(place, self.full_at_ms, self.now_ms)
+        if not wait_ms:
+            return Held("", "now")
+        return Held("rate", "next" if place == 1 else format.duration(wait_ms))
+
+
+def limits_of(site: Site, queue: str) -> Limits:
+    """The limits of a queue now."""
+    broker = site.broker
+    now_ms = site.clock.now_ms()
+    return Limits(broker.rules(queue), broker.counts_of(queue), broker.rate_full_at(queue), now_ms)

@@ -1,0 +1,69 @@
+"""What the limits of a queue hold back, and when the turn of each message comes."""
+
+import pytest
+
+from forq_trio.model.messages import QueueCounts
+from forq_trio.model.queue_settings import Defaults, QueueSettings, Rate, RatePer, rules_of
+from forq_trio.ui.queue_limits import Held, Limits
+
+NOW = 1_000_000
+RATE = Rate(5, 1_000)
+EMPTY = NOW + 1_000
+"""When a bucket without tokens is full again."""
+
+
+NOTHING = QueueCounts()
+
+
+def limits(counts=NOTHING, full_at_ms=0, **settings) -> Limits:
+    return Limits(rules_of("q", QueueSettings(**settings), Defaults()), counts, full_at_ms, NOW)
+
+
+def test_nothing_is_said_where_nothing_is_set() -> None:
+    assert not limits().are_set
+    assert limits().facts() == []
+
+
+def test_what_a_rate_holds_back() -> None:
+    found = limits(QueueCounts(ready=2_310), EMPTY - 80, rate=RATE)
+    assert found.facts() == [
+        ("Rate", "5 in 1 s, whole queue"),
+        ("Held by it", "2,310"),
+        ("Next token", "in 120 ms"),
+        ("Turn of the last", "in 7 min 41 s"),
+    ]
+    assert [found.held("ready", place) for place in (1, 2, 6)] == [
+        Held("rate", "next"),
+        Held("rate", "320 ms"),
+        Held("rate", "1.1 s"),
+    ]
+
+
+def test_a_rate_with_tokens_holds_back_what_comes_after_them() -> None:
+    found = limits(QueueCounts(ready=9), EMPTY - 400, rate=RATE)
+    assert found.facts()[1:] == [("Held by it", "0"), ("Next token", "now")]
+    assert [found.held("ready", place) for place in (1, 2, 3)] == [
+        Held("", "now"),
+        Held("", "now"),
+        Held("rate", "200 ms"),
+    ]
+
+
+def test_a_queue_that_is_full() -> None:
+    found = limits(QueueCounts(ready=3, processing=40), EMPTY, rate=RATE, in_flight_max=40)
+    assert found.facts()[-1] == ("In flight", "40 of 40")
+    assert found.held("ready", 1) == Held("queue", "–")
+
+
+@pytest.mark.parametrize(
+    ("settings", "by"),
+    [
+        ({"group_in_flight_max": 2}, "group"),
+        ({"rate": Rate(1, 1, RatePer.GROUP)}, "rate"),
+        ({"group_in_flight_max": 2, "rate": Rate(1, 1, RatePer.GROUP)}, "group or rate"),
+    ],
+)
+def test_what_groups_hold_back(settings, by) -> None:
+    found = limits(QueueCounts(held=7), **settings)
+    assert ("Held by groups", "7") in found.facts()
+    assert found.held("held", 1) == Held(by, "–")
