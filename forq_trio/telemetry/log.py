@@ -65,7 +65,7 @@ class LogEvent(StrEnum):
     FILES_LOST = (
         "files.lost",
         "error",
-        "A file of the database was removed, moved, replaced or linked: what has to last is refused.",
+        "A file of the database was removed, moved, replaced or linked: sends, settings and moves are refused.",
     )
     FILES_BACK = (
         "files.back",

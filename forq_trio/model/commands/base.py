@@ -34,8 +34,8 @@ class Order(Enum):
 class Effect(Enum):
     """What a command leaves in the database."""
 
-    GROWS = "it makes the database grow, and has to last: refused while the disk is full, too"
-    LASTS = "it has to last: refused while a file of the database is lost"
+    GROWS = "it makes the database grow: refused while the disk is full, or a database file is missing"
+    LASTS = "refused while a database file is missing"
     REPEATS = "at worst a message is delivered once more, a time of use is older, or a job does it again: never refused"
 
 
