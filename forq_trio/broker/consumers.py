@@ -1,8 +1,8 @@
 """Consumers of pipelines: open, lease, read, acknowledge, give back. A part of `Broker`.
 
-A lease of 100,000 messages is leased, and settled, in many small commands, between which the writer serves everybody
-else. Each is durable alone, and repeating a call goes on where the one before was stopped: by a deadline, a kill, or
-its client's disconnect. What was begun and is left alone is ended by a job (jobs/cleanup.py).
+A lease of 100,000 messages is leased, and settled, in many small commands, between which the writer runs other
+commands. Each is durable alone, and repeating a call goes on where the one before was stopped: by a deadline, a kill,
+or its client's disconnect. A job ends what was begun and left alone (jobs/cleanup.py).
 """
 
 import heapq

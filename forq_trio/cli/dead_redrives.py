@@ -133,7 +133,7 @@ def redrives(
 def run_task(
     client: "ForqClient", interrupts: Interrupts, queue: str, start: Callable[[], RedriveInfo]
 ) -> RedriveInfo:
-    """Start a task and wait until it has ended; Ctrl-C cancels it. However that ends, it is said what goes on."""
+    """Start a task and wait until it has ended; Ctrl-C cancels it. In any case the output says what goes on."""
     hint = f"`forq dead redrives {queue}` shows it"
     try:
         task = start()

@@ -1,7 +1,7 @@
 """Tables: laid out for a terminal, tab-separated into a pipe.
 
 On a terminal a row is one line, so that an id is in one piece and can be copied. Where the terminal is too narrow,
-texts are shortened, then the columns that say least are left out, and it is said which. If that is not enough, each row
+texts are shortened, then the columns that say least are left out, and a line names them. If that is too wide, each row
 is shown as lines of a name and a value, and nothing is cut.
 """
 

@@ -71,7 +71,7 @@ class ApiKeyGate:
 
 
 class LocalGate:
-    """Lets everybody on this machine pass who is no web page; a `router.Gate` for routes without a key.
+    """Lets all clients on this machine pass except web pages; a `router.Gate` for routes without a key.
 
     A page of any site can have its reader's browser send requests to addresses of this machine. The browser then says
     in Origin where the page is from; and where the page's own name was made to mean this machine, Host has that name.

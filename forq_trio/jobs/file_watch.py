@@ -1,7 +1,7 @@
 """The file watch: notices when a file of the database is removed, moved, replaced or linked while the server runs.
 
-The server would go on without an error, and nothing of what it answers would be found after a restart. So sends and all
-else that has to last are refused, until the same files are back in their places. Claims and settlements go on: nobody
+The server would go on without an error, and a restart would find nothing of what it answered. So sends, settings and
+moves are refused, until the same files are back in their places. Claims and settlements go on: nobody
 else can hand out what is stored, and one that is forgotten is a second delivery at worst. The log is moved into the
 database file at once, as far as both are there: after the end of the process nobody may find it.
 

@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    """What these endpoints read: whoever sends a member means something that they do not do."""
+    """What these endpoints read: a member in it asks for something that they do not do."""
 
 
 _read_object_without_members = BodyReader(_Nothing)
