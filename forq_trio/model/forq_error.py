@@ -41,7 +41,7 @@ class ForqError(Exception):
         means: str = "",
         members: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
-        """code: None for the code of the class above. status: None for that of the class above.
+        """code, status: those of the class above where they are left out.
 
         means: what the code means where that is more than the sentence. members: code and meaning of each.
         """
