@@ -8,28 +8,19 @@ import trio
 import trio.testing
 
 from forq_trio.model import limits
-from forq_trio.model.queue_settings import QueueRules, QueueSettings, SettingsChange
+from forq_trio.model.queue_settings import (
+    SETTINGS,
+    Defaults,
+    QueueRules,
+    QueueSettings,
+    SettingsChange,
+    rules_of,
+)
 from support import settings
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, blamed, json_of
 
-DEFAULTS = {
-    "leaseMs": 300_000,
-    "delayMs": 0,
-    "ttlMs": 24 * limits.HOUR_MS,
-    "maxAttempts": 5,
-    "backOff": [1_000, 5_000, 15_000, 30_000, 60_000],
-    "deadLetterQueue": "q-dlq",
-    "deduplicationWindowMs": 300_000,
-    "maxMessages": None,
-    "maxBytes": None,
-    "overflow": "reject",
-    "order": "fifo",
-    "groupInFlightMax": None,
-    "inFlightMax": None,
-    "rate": None,
-    "paused": False,
-}
+DEFAULTS = msgspec.json.decode(msgspec.json.encode(rules_of("q", None, Defaults())))
 EVERYTHING = msgspec.to_builtins(QueueSettings(**settings.EVERYTHING))
 EVERYTHING.pop("paused", None)
 EVERY_SETTING = pytest.mark.parametrize("member", EVERYTHING)
@@ -115,17 +106,7 @@ async def test_the_list_of_queues_with_settings(api: Api):
     assert json_of(await api.call("GET", "/api/v1/settings?after=a")) == {"queues": queues[1:], "next": None}
 
 
-RANGES = [
-    ("leaseMs", 0, limits.LEASE_MS_MAX),
-    ("delayMs", 0, limits.DELAY_MS_MAX),
-    ("ttlMs", 1, limits.TTL_MS_MAX),
-    ("maxAttempts", 1, limits.MAX_ATTEMPTS_MAX),
-    ("deduplicationWindowMs", 1, limits.DEDUPLICATION_WINDOW_MS_MAX),
-    ("maxMessages", 1, limits.QUEUE_MESSAGES_MAX),
-    ("maxBytes", 1, limits.QUEUE_BYTES_MAX),
-    ("groupInFlightMax", 1, limits.GROUP_IN_FLIGHT_MAX),
-    ("inFlightMax", 1, limits.IN_FLIGHT_MAX),
-]
+RANGES = [(each.json_name, each.low, each.high) for each in SETTINGS.values() if each.high]
 
 
 @pytest.mark.parametrize(("member", "low", "high"), RANGES)
@@ -182,9 +163,26 @@ async def test_back_offs_out_of_range(api: Api, back_off: Any, what: str):
 
 
 @pytest.mark.parametrize(
+    ("rate", "what"),
+    [
+        ({"count": 0, "periodMs": 1}, "count"),
+        ({"count": limits.RATE_COUNT_MAX + 1, "periodMs": 1}, "count"),
+        ({"count": 1, "periodMs": 0}, "periodMs"),
+        ({"count": 1, "periodMs": limits.RATE_PERIOD_MS_MAX + 1}, "periodMs"),
+    ],
+)
+async def test_rates_out_of_range(api: Api, rate: Any, what: str):
+    answer = await refusal(api, {"rate": rate})
+    assert (answer["code"], answer["field"]) == ("bad_request.settings.rate", "$.rate")
+    assert answer["message"].startswith(f"rate: {what} must be between ")
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"backOff": 1},
+        {"rate": {"count": 1}},
+        {"rate": {"count": 1, "periodMs": 1, "per": "message"}},
         {"backOff": "exponential"},
         {"backOff": ["1"]},
         {"backOff": [1.5]},
