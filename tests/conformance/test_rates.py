@@ -276,3 +276,14 @@ def test_in_any_time_no_more_than_the_bucket_and_what_came_into_it(rate, steps):
             elapsed_ms = at - delivered[first][0]
             assert total <= rate.count + elapsed_ms * rate.count // rate.period_ms
     assert all(earlier <= later for (earlier, _), (later, _) in pairwise(delivered))
+
+
+def test_a_new_message_does_not_overtake_held_ones_whose_tokens_gathered(engine):
+    configure(engine, rate=Rate(3, 30, RatePer.GROUP))
+    send_all(engine, "a1 a2 a3 a4 a5 a6", grouped=True)
+    assert contents(receive(engine, 9)) == ["a1", "a2", "a3"]
+    run(engine, now=T0 + 10)  # a4 is ready
+    send(engine, "a7", group="a", now=T0 + 15)
+    assert contents(receive(engine, 9, now=T0 + 30)) == ["a4", "a5"]
+    assert woken_by(engine, now=T0 + 30) == ["a6"]
+    assert woken_by(engine, now=T0 + 40) == ["a7"]

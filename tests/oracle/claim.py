@@ -12,8 +12,8 @@ from forq_trio.model.queue_settings import NO_DEAD_LETTERS
 from forq_trio.storage import engine, rules
 from forq_trio.storage.allowance import Step
 from forq_trio.storage.engine import DEFERRED, Deferred, Receiver
-from forq_trio.storage.transitions import HELD_BACK
-from oracle.groups import lacks_token, must_be_held, note_round
+from forq_trio.storage.transitions import HELD_BACK, UNHELD
+from oracle.groups import held_before, lacks_token, must_be_held, note_round
 from oracle.rates import note_limited, take_token, tokens, wake_queue
 from oracle.state import Row
 from oracle.transaction import Transaction
@@ -113,6 +113,13 @@ class QueueClaims:
             candidates = tx.state.claimable(self.queue)
             row = random.choice(candidates) if shuffle else candidates[0]
             away = self._exhausted(row, policy)
+            before = held_before(tx, row)
+            if away is None and before is not None:
+                if filtering.used_up:
+                    break
+                filtering.charge(1, before.bytes)
+                tx.change(UNHELD, before, status=Status.READY)
+                continue
             if away is None and not must_be_held(tx, row) and not lacks_token(tx, row):
                 handed = hand_out(row)
                 delivering.charge(1, row.bytes if bytes_of is None else bytes_of(handed))

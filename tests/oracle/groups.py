@@ -63,6 +63,15 @@ def lacks_token(tx: Transaction, row: Row) -> bool:
     return bool(row.group) and rate is not None and not tokens(tx, (row.queue, row.group or ""), rate)
 
 
+def held_before(tx: Transaction, row: Row) -> Row | None:
+    """The first message of the row's group that is held, comes before it, and may be handed out now."""
+    if tx.rules(row.queue).group_rate is None or must_be_held(tx, row) or lacks_token(tx, row):
+        return None
+    held = [each for each in tx.state.in_claim_order(row.queue, Status.HELD) if each.group == row.group]
+    comes_first = held and (-held[0].priority, held[0].position) < (-row.priority, row.position)
+    return held[0] if row.group and comes_first else None
+
+
 def is_queue_full(tx: Transaction, queue: str) -> bool:
     """True if as many messages of the queue are in process as may be at once."""
     bound = tx.rules(queue).in_flight_max

@@ -13,16 +13,20 @@ from forq_trio.model.messages import Status
 from forq_trio.storage.allowance import Allowance, Step, within
 from forq_trio.storage.sqlite.cache import Group
 from forq_trio.storage.sqlite.operations.rate_limit import next_token_ms, tokens, wake
-from forq_trio.storage.sqlite.row import GROUP_ID, SEQ, ReadyRow
+from forq_trio.storage.sqlite.row import GROUP_ID, POSITION, PRIORITY, SEQ, ReadyRow
 from forq_trio.storage.sqlite.transaction import Transaction
 from forq_trio.storage.transitions import HELD_BACK, UNHELD
 
+Place = tuple[int, ...]
+"""The less comes first in the claim order."""
+
 
 class Held(NamedTuple):
-    """A held message."""
+    """A held message. place: where it is in the claim order, where that matters."""
 
     seq: int
     bytes: int
+    place: Place = ()
 
 
 class GroupLimit:
@@ -38,6 +42,7 @@ class GroupLimit:
         self.rate = rules.group_rate
         self._tx = tx
         self._left: dict[str, int] = {}
+        self._held: dict[str, list[Held]] = {}
 
     @property
     def admits_all(self) -> bool:
@@ -48,11 +53,37 @@ class GroupLimit:
         """True if one more message of this group may be handed out; it is counted then."""
         if self.admits_all or not group_id:
             return True
-        left = self._left.get(group_id)
-        if left is None:
-            left = self.left(group_id, limits.RATE_COUNT_MAX)
+        left = self._left_now(group_id)
         self._left[group_id] = max(0, left - 1)
         return left > 0
+
+    def _left_now(self, group_id: str) -> int:
+        left = self._left.get(group_id)
+        if left is None:
+            left = self._left[group_id] = self.left(group_id, limits.RATE_COUNT_MAX)
+        return left
+
+    def held_before(self, row: ReadyRow, most: int) -> Sequence[Held]:
+        """The messages to hand out before this ready one, at most so many: held ones of its group with a token.
+
+        A group is freed for its first token. Where nobody took it, others have come, and so may have later messages.
+        """
+        group_id = row[GROUP_ID]
+        if self.rate is None or not group_id or not self._tx.counted(self.queue).held:
+            return ()
+        left = min(self._left_now(group_id), most)
+        if left <= 0:
+            return ()
+        held = self._held.get(group_id, ())
+        if len(held) < left:
+            held = self._held[group_id] = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
+        place = (-row[PRIORITY], row[POSITION], row[SEQ])
+        return [message for message in held[:left] if message.place < place]
+
+    def bring_forward(self, group_id: str, held: Sequence[Held], allowance: Allowance) -> None:
+        """Make these held messages of a group ready, as the allowance lets."""
+        _make_ready(self._tx, self.queue, held, allowance)
+        del self._held[group_id]
 
     def left(self, group_id: str, most: int) -> int:
         """How many messages of a group may be handed out now, if it is not more than `most`."""
@@ -130,7 +161,7 @@ def wake_limited(tx: Transaction) -> None:
 
 
 def _held(tx: Transaction, statement: str, *bindings: Any) -> list[Held]:
-    return [Held(*row) for row in tx.query(statement, *bindings)]
+    return [Held(seq, size, tuple(place)) for seq, size, *place in tx.query(statement, *bindings)]
 
 
 def _make_ready(tx: Transaction, queue: str, held: Sequence[Held], allowance: Allowance) -> Sequence[Held]:

@@ -186,8 +186,8 @@ SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND group_id = ? AN
 UPDATE messages SET status = 4, updated_at = ? WHERE seq = ?;
 
 -- name: select_held_of_group
--- The next held messages of a group.
-SELECT seq, bytes FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
+-- The next held messages of a group, and their places in the claim order.
+SELECT seq, bytes, -priority, position, seq FROM messages WHERE queue = ? AND group_id = ? AND status = 4 ORDER BY priority DESC, position, seq LIMIT ?;
 
 -- name: held_groups
 -- The groups of a queue that have held messages, found by skipping along the index from group to group.
