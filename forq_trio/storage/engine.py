@@ -69,9 +69,9 @@ The rules of every engine; the conformance suite checks them on each:
    and a lease of a consumer, gets no more messages than the bucket of the queue has tokens. Where it has none, and
    somebody got nothing, the queue counts as woken once there is one. A claim sets a message whose group has no token to
    HELD, as by rule 8; the group is freed once it has one, or in the next batch if it has tokens and is below its limit
-   then. Before a claim hands out a message of a group with a rate, those become ready that are held, come before it,
-   and may be handed out now, too. When the rate was changed, the queue counts as woken and held messages become ready,
-   as by rule 8.
+   then. Before a claim hands out a message of a group with a rate, or of one that rule 8 left to the next batch, those
+   of the group become ready that are held, come before it, and may be handed out now, too. When the rate was changed,
+   the queue counts as woken and held messages become ready, as by rule 8.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set

@@ -287,3 +287,16 @@ def test_a_new_message_does_not_overtake_held_ones_whose_tokens_gathered(engine)
     assert contents(receive(engine, 9, now=T0 + 30)) == ["a4", "a5"]
     assert woken_by(engine, now=T0 + 30) == ["a6"]
     assert woken_by(engine, now=T0 + 40) == ["a7"]
+
+
+def test_a_new_message_does_not_overtake_held_ones_of_a_group_that_is_left_to_the_next_batch(
+    engine, monkeypatch
+):
+    monkeypatch.setattr(limits, "DUE_BATCH_MAX", 1)
+    configure(engine, group_in_flight_max=1)
+    send_all(engine, "a1 b1 a2 b2", grouped=True)
+    deliveries = receive(engine, 9)
+    assert contents(deliveries) == ["a1", "b1"]
+    assert counted(engine)["q"].held == 2
+    send_all(engine, "a3 b3", grouped=True)
+    assert woken_by(engine, Ack("q", receipts(deliveries))) == ["a2", "b2"]

@@ -65,7 +65,10 @@ def lacks_token(tx: Transaction, row: Row) -> bool:
 
 def held_before(tx: Transaction, row: Row) -> Row | None:
     """The first message of the row's group that is held, comes before it, and may be handed out now."""
-    if tx.rules(row.queue).group_rate is None or must_be_held(tx, row) or lacks_token(tx, row):
+    is_left = (row.queue, row.group) in tx.state.freed
+    if not (tx.rules(row.queue).group_rate is not None or is_left):
+        return None
+    if must_be_held(tx, row) or lacks_token(tx, row):
         return None
     held = [each for each in tx.state.in_claim_order(row.queue, Status.HELD) if each.group == row.group]
     comes_first = held and (-held[0].priority, held[0].position) < (-row.priority, row.position)

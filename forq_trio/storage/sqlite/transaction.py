@@ -93,7 +93,7 @@ class Transaction(Isolation, Counts):
         self.claim_first = cache.claim_first
         self.claim_first_next = ""
         self.freed: set[Group] = set()
-        self._groups_taken: list[Group] = []
+        self._groups_taken: dict[Group, None] = {}
         self._groups_left: dict[Group, None] = {}
         self.rounds: dict[Round, int] = {}
         self.last_of_group: dict[tuple[str, str, int], int | None] = {}
@@ -226,13 +226,20 @@ class Transaction(Isolation, Counts):
         freed = [group for group in sorted(self.freed) if group not in left]
         self.freed.clear()
         groups = list(islice(chain(left, freed), most))
-        self._groups_taken = groups[: len(left)]
+        self._groups_taken = dict.fromkeys(groups[: len(left)])
         self._groups_left = dict.fromkeys(freed[max(most - len(left), 0) :])
         return groups
 
     def put_back(self, group: Group) -> None:
         """Leave a group to the next batch."""
         self._groups_left[group] = None
+
+    def is_left(self, group: Group) -> bool:
+        """True if the held messages of a freed group are left to the next batch."""
+        left = self._cache.freed
+        if group in self._groups_left:
+            return True
+        return len(left) > len(self._groups_taken) and group in left and group not in self._groups_taken
 
     def forget(self, queue: str) -> None:
         """Forget an empty queue."""

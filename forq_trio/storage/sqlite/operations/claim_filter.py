@@ -62,7 +62,7 @@ def select_allowed(tx: Transaction, limit: GroupLimit, count: int, terms: Terms)
             exhausted_one = _find_exhausted(tx, row, terms.redrive_policy, tx.rules(limit.queue))
             if exhausted_one is None and (before := limit.held_before(row, count - len(accepted))):
                 stopped = filtering.used_up
-                limit.bring_forward(row[GROUP_ID], before, filtering)
+                limit.bring_forward(before, filtering)
                 break
             if exhausted_one is None and limit.admits(row[GROUP_ID]):
                 delivering.charge(1, terms.bytes_of(row))

@@ -42,7 +42,7 @@ class GroupLimit:
         self.rate = rules.group_rate
         self._tx = tx
         self._left: dict[str, int] = {}
-        self._held: dict[str, list[Held]] = {}
+        self._held: dict[str, tuple[int, Sequence[Held]]] = {}  # how many were read, and those that there are
 
     @property
     def admits_all(self) -> bool:
@@ -64,26 +64,32 @@ class GroupLimit:
         return left
 
     def held_before(self, row: ReadyRow, most: int) -> Sequence[Held]:
-        """The messages to hand out before this ready one, at most so many: held ones of its group with a token.
+        """The messages to hand out before this ready one, at most so many: held ones of its group.
 
-        A group is freed for its first token. Where nobody took it, others have come, and so may have later messages.
+        A group is freed for its first token: where nobody took it, others have come, and so may have later messages.
+        Nor do all groups become ready in the batch in which they are freed.
         """
         group_id = row[GROUP_ID]
-        if self.rate is None or not group_id or not self._tx.counted(self.queue).held:
+        if not group_id or not self._tx.counted(self.queue).held:
+            return ()
+        if self.rate is None and not self._tx.is_left((self.queue, group_id)):
             return ()
         left = min(self._left_now(group_id), most)
         if left <= 0:
             return ()
-        held = self._held.get(group_id, ())
-        if len(held) < left:
-            held = self._held[group_id] = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
-        place = (-row[PRIORITY], row[POSITION], row[SEQ])
-        return [message for message in held[:left] if message.place < place]
+        read, held = self._held.get(group_id, (0, ()))
+        if read < left:
+            held = _held(self._tx, "select_held_of_group", self.queue, group_id, left)
+            self._held[group_id] = left, held
+        try:
+            return [each for each in held[:left] if each.place < (-row[PRIORITY], row[POSITION], row[SEQ])]
+        except TypeError:
+            return ()  # it is damaged: it fails where it is handed out
 
-    def bring_forward(self, group_id: str, held: Sequence[Held], allowance: Allowance) -> None:
-        """Make these held messages of a group ready, as the allowance lets."""
+    def bring_forward(self, held: Sequence[Held], allowance: Allowance) -> None:
+        """Make the messages that `held_before` found ready, as the allowance lets."""
         _make_ready(self._tx, self.queue, held, allowance)
-        del self._held[group_id]
+        self._held.clear()
 
     def left(self, group_id: str, most: int) -> int:
         """How many messages of a group may be handed out now, if it is not more than `most`."""
