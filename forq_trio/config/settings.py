@@ -104,7 +104,7 @@ class Database(Section):
     disk_reserve_mb: WholeNumber = Field(
         limits.DISK_RESERVE_MIB_DEFAULT, ge=0, le=limits.DISK_RESERVE_MIB_MAX
     )
-    """MiB of disk that sends leave free, and as much again in a file for when it is full: 0, or 8 (32 with history)."""
+    """MiB of disk that sends leave free, and as much in a file for a full disk: 0, or at least 8 (with history, 32)."""
     backup_dir: DirectoryPath | None = Field(
         None,
         json_schema_extra={"default": "backups, beside the database"},

@@ -55,10 +55,10 @@ class Setting(Struct, frozen=True, kw_only=True):
     """All that is known about a setting.
 
     name: of the member of `QueueSettings`, json_name: in JSON, option: of `forq queue set`, where it is not the name;
-    label: in the admin UI; meaning: a sentence. low, high: the range of a number, both ends included. words: the values
-    of a WORD, each with what the admin UI says. default: by the queue's name; default_text: the default in words, None
-    where all queues have the same. phrase: the default in the sentence of the admin UI about all defaults, with {} for
-    the value; None: it is not mentioned.
+    label: in the admin UI; meaning: a sentence, and one about an empty value that is not the default. low, high: the
+    range of a number, both ends included. words: the values of a WORD, each with what the admin UI says. default: by
+    the queue's name; default_text: the default in words, None where all queues have the same. phrase: the default in
+    the sentence of the admin UI about all defaults, with {} for the value; None: it is not mentioned.
     """
 
     label: str
@@ -242,7 +242,7 @@ DeadLetterQueue = Annotated[
     _declared(
         Setting(
             label="Dead letters to",
-            meaning="Where messages go that fail or expire; empty: they are deleted.",
+            meaning="Where messages go that fail or expire. Empty: they are deleted.",
             kind=Kind.QUEUE,
             default=_dead_letter_queue,
             default_text="the queue's name with `-dlq`; of a dead-letter queue none",

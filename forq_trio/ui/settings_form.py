@@ -63,12 +63,13 @@ def _parse_rate(text: str) -> Rate:
     return Rate(parse_count(count), period_ms, RatePer.GROUP if per == _PER[RatePer.GROUP] else RatePer.QUEUE)
 
 
+_EXAMPLES = {Kind.RATE: "As 5 in 1 s, or 5 in 1 s, each group. ", Kind.BYTES: "As 10 MiB. "}
+
+
 def _range_words(setting: Setting) -> str:
     """ "Up to 12 h", "1 to 1,000", "no bound" for what has none unless it is set."""
-    if setting.kind is Kind.RATE:
-        return "As 5 in 1 s, or 5 in 1 s, each group. Empty: no bound."
     if setting.default("", Defaults()) is None:
-        return "Empty: no bound."
+        return f"{_EXAMPLES.get(setting.kind, '')}Empty: no bound."
     show = _TYPED[setting.kind].show
     low = f"{show(setting.low)} to" if setting.low else "Up to"
     return f"{low} {show(setting.high)}."
@@ -101,6 +102,8 @@ class Field(Struct, frozen=True):
 
 def _field(setting: Setting) -> Field:
     help = f"{setting.meaning} {_range_words(setting)}" if setting.kind in _TYPED else setting.meaning
+    if setting.kind is Kind.QUEUE:  # an empty field is the default
+        help = f"{help.partition('.')[0]}."
     return Field(setting.name, setting.label, help, setting.kind.name, setting.words)
 
 

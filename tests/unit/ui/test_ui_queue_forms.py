@@ -51,6 +51,18 @@ def test_what_the_form_shows_is_read_as_the_settings_that_are(settings) -> None:
     assert settings_form.rules_after(read.change, rules(), False) == rules(settings=settings)
 
 
+def test_an_empty_field_is_not_said_to_delete_dead_letters() -> None:
+    """It stands for the default; a box beside it deletes them."""
+    fields = {field.name: field for section in settings_form.SECTIONS.values() for field in section}
+    assert settings_form.read("orders", {"dead_letter_queue": ""}).change.dead_letter_queue is None
+    assert fields["dead_letter_queue"].help == "Where messages go that fail or expire."
+
+
+def test_a_number_of_bytes_shows_how_one_is_typed() -> None:
+    fields = {field.name: field for section in settings_form.SECTIONS.values() for field in section}
+    assert fields["max_bytes"].help.endswith(" As 10 MiB. Empty: no bound.")
+
+
 def test_an_empty_form_sets_everything_back() -> None:
     read = settings_form.read("orders", {})
     assert ALL.changed(read.change) == QueueSettings()
