@@ -48,7 +48,8 @@ def saves(engine: ObservedEngine) -> list[Command]:
 
 async def test_tokens_outlive_a_restart_and_so_does_their_last_use(tmp_path: Path, autojump_clock):
     url = f"sqlite:///{tmp_path / 'forq.db'}"
-    async with open_broker(url, clock=TrioClock()) as broker:
+    clock = TrioClock()
+    async with open_broker(url, clock=clock) as broker:
         used = (
             await broker.create_token("used", [Scope.PRODUCE, Scope.BROWSE], "a*", expires_at=T0 + 10**9)
         ).token
@@ -56,9 +57,11 @@ async def test_tokens_outlive_a_restart_and_so_does_their_last_use(tmp_path: Pat
         unused = (await broker.create_token("unused", [Scope.CONSUME])).token
         await broker.revoke_token("revoked")
         await elapse(1)
+        used_at = clock.now_ms()
         assert broker.use_token(used) is not None
         before = await broker.tokens()
-        assert [token.last_used_at for token in before] == [None, before[1].created_at + 1_000]
+        assert [token.last_used_at for token in before] == [None, used_at]
+        assert used_at >= before[1].created_at + 1_000
     async with open_broker(url, clock=TrioClock()) as broker:
         assert await broker.tokens() == before
         assert broker.use_token(revoked) is None

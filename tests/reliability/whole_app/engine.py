@@ -82,6 +82,11 @@ class LabEngine(ObservedEngine):
         return changed
 
     @property
+    def batch_ms(self) -> int:
+        """The time of the last batch."""
+        return self._batch.now_ms
+
+    @property
     def more_at_once(self) -> bool:
         """True if the last batch left work for another one that follows at once."""
         due_ms = self._result.next_due_ms

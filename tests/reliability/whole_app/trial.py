@@ -142,7 +142,7 @@ class Trial:
         policy = SeededPolicy(self._rng)
         async with open_system(engine, self._clock, reader_pool_size=2, policy=policy) as system:
             tell_answers(engine, system.writer)
-            engine.after_answers = lambda: self._check_parked(system, engine.more_at_once)
+            engine.after_answers = lambda: self._check_parked(system, engine.batch_ms, engine.more_at_once)
             access = Access(SECRET, system.broker, Throttle())
             handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
             front = Front(self._wrap_handler(handler), self._rng, self.books)
@@ -150,21 +150,25 @@ class Trial:
             yield App(system, front, engine, clients)
             await front.close(system.writer.drain_receivers, limits.SHUTDOWN_SECONDS_MAX)
 
-    def _check_parked(self, system: System, more_at_once: bool = False) -> None:
-        """more_at_once: the batch left work for another one that follows at once, after which this is asked again."""
+    def _check_parked(self, system: System, now_ms: int, more_at_once: bool = False) -> None:
+        """now_ms: of the last batch, or of a time when nothing goes on.
+
+        more_at_once: the batch left work for another one that follows at once, after which this is asked again.
+        """
         if more_at_once:
             return
         try:
-            self.books.check_parked(system.writer.parked, lambda queue: self._withholds(system.broker, queue))
+            self.books.check_parked(
+                system.writer.parked, lambda queue: self._withholds(system.broker, queue, now_ms)
+            )
         except Violation as violation:
             self.books.violations.append(violation)
 
-    def _withholds(self, broker: Broker, queue: str) -> bool:
+    def _withholds(self, broker: Broker, queue: str, now_ms: int) -> bool:
         """Whether the queue may deliver nothing: it is paused, or one of its own limits is reached."""
         rules = broker.rules(queue)
         bound, rate = rules.in_flight_max, rules.queue_rate
         is_full = bound is not None and broker.counts_of(queue).processing >= bound
-        now_ms = self._clock.now_ms()
         lacks_token = rate is not None and rate.turn_ms(1, broker.rate_full_at(queue), now_ms) > 0
         return rules.paused or is_full or lacks_token
 
@@ -238,7 +242,7 @@ class Trial:
         await elapse(QUIET_SECONDS)
         self.books.check_quiet(self._clock.now_ms())
         self.books.check_counts(app.engine.snapshot().counts)
-        self._check_parked(app.system)
+        self._check_parked(app.system, self._clock.now_ms())
 
     async def _consume_all(self) -> None:
         """A last life, without faults: everything can be received and acknowledged. Time is not waited for but set."""
