@@ -300,3 +300,19 @@ def test_a_new_message_does_not_overtake_held_ones_of_a_group_that_is_left_to_th
     assert counted(engine)["q"].held == 2
     send_all(engine, "a3 b3", grouped=True)
     assert woken_by(engine, Ack("q", receipts(deliveries))) == ["a2", "b2"]
+
+
+@pytest.mark.parametrize("group_in_flight_max", [None, 5])
+def test_a_new_message_does_not_overtake_held_ones_while_they_become_ready_again(
+    engine, monkeypatch, group_in_flight_max
+):
+    monkeypatch.setattr(limits, "DUE_BATCH_MAX", 1)
+    configure(engine, group_in_flight_max=1)
+    send_all(engine, "a1 a2 a3", grouped=True)
+    assert contents(receive(engine, 9)) == ["a1"]
+    send(engine, "a4", group="a")
+    change = SettingsChange(group_in_flight_max=group_in_flight_max)
+    delivered = woken_by(engine, Configure("q", change))
+    while counted(engine)["q"].processing < 4:
+        delivered += woken_by(engine)
+    assert delivered == ["a2", "a3", "a4"]

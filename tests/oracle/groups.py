@@ -65,8 +65,8 @@ def lacks_token(tx: Transaction, row: Row) -> bool:
 
 def held_before(tx: Transaction, row: Row) -> Row | None:
     """The first message of the row's group that is held, comes before it, and may be handed out now."""
-    is_left = (row.queue, row.group) in tx.state.freed
-    if not (tx.rules(row.queue).group_rate is not None or is_left):
+    is_behind = (row.queue, row.group) in tx.state.freed or row.queue in tx.state.unhold_cursors
+    if tx.rules(row.queue).group_rate is None and not is_behind:
         return None
     if must_be_held(tx, row) or lacks_token(tx, row):
         return None

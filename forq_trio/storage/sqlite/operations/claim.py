@@ -113,7 +113,7 @@ def _lease(tx: Transaction, limit: GroupLimit, count: int, terms: Terms, lease_m
     delivering = tx.allowances.of(Step.DELIVER)
     if count == 0 or delivering.used_up:
         return []
-    if terms.takes_anything and limit.admits_all and not tx.isolated:
+    if terms.takes_anything and limit.passes_all and not tx.isolated:
         rows = select_ready(tx, limit.queue, min(count, delivering.messages), delivering.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(limit.queue).max_attempts:
             delivering.charge(len(rows), sum(map(bytes_of, rows)))

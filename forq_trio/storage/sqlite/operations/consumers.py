@@ -129,7 +129,7 @@ def _take(tx: Transaction, queue: str, messages_max: int, token: int) -> tuple[S
     count = min(messages_max, leasing.messages, limits.CONSUMER_PAGE_MESSAGES_MAX)
     if count <= 0:
         return _NOTHING
-    if limit.admits_all and not tx.isolated:
+    if limit.passes_all and not tx.isolated:
         rows = select_ready(tx, queue, count, leasing.bytes)
         if max(map(attempts_of, rows), default=0) < tx.rules(queue).max_attempts:
             body = rules.first_lines(encode_lines([_line(queue, row) for row in rows]), leasing.bytes)

@@ -41,6 +41,7 @@ class GroupLimit:
         self.in_flight_max = rules.group_in_flight_max
         self.rate = rules.group_rate
         self._tx = tx
+        self._is_unholding = tx.unhold_cursor(queue) is not None
         self._left: dict[str, int] = {}
         self._held: dict[str, tuple[int, Sequence[Held]]] = {}  # how many were read, and those that there are
 
@@ -48,6 +49,11 @@ class GroupLimit:
     def admits_all(self) -> bool:
         """True if groups are not limited."""
         return self.in_flight_max is None and self.rate is None
+
+    @property
+    def passes_all(self) -> bool:
+        """True if groups are not limited, and none still waits for its held messages to become ready."""
+        return self.admits_all and not self._is_unholding
 
     def admits(self, group_id: str | None) -> bool:
         """True if one more message of this group may be handed out; it is counted then."""
@@ -67,12 +73,13 @@ class GroupLimit:
         """The messages to hand out before this ready one, at most so many: held ones of its group.
 
         A group is freed for its first token: where nobody took it, others have come, and so may have later messages.
-        Nor do all groups become ready in the batch in which they are freed.
+        Nor do all held messages become ready in the batch in which their group is freed or the limit is changed.
         """
         group_id = row[GROUP_ID]
         if not group_id or not self._tx.counted(self.queue).held:
             return ()
-        if self.rate is None and not self._tx.is_left((self.queue, group_id)):
+        is_behind = self._is_unholding or self._tx.is_left((self.queue, group_id))
+        if self.rate is None and not is_behind:
             return ()
         left = min(self._left_now(group_id), most)
         if left <= 0:
