@@ -119,6 +119,7 @@ class QueueClaims:
                     break
                 filtering.charge(1, before.bytes)
                 tx.change(UNHELD, before, status=Status.READY)
+                tx.state.wake.add(self.queue)
                 continue
             if away is None and not must_be_held(tx, row) and not lacks_token(tx, row):
                 handed = hand_out(row)

@@ -94,7 +94,8 @@ class GroupLimit:
             return ()  # it is damaged: it fails where it is handed out
 
     def bring_forward(self, held: Sequence[Held], allowance: Allowance) -> None:
-        """Make the messages that `held_before` found ready, as the allowance lets."""
+        """Make the messages that `held_before` found ready, as the allowance lets; the next batch goes on."""
+        self._tx.wake_next.add(self.queue)
         _make_ready(self._tx, self.queue, held, allowance)
         self._held.clear()
 
