@@ -5,12 +5,19 @@ from types import NoneType
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.wire import consumers as wire
-from forq_trio.wire.endpoints.endpoint import NDJSON, Answer, Endpoint, Parameter, limit_parameter
+from forq_trio.wire.endpoints.endpoint import (
+    NDJSON,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+)
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Consumers of pipelines"
 _HERE = (errors.InvalidQueueName, errors.OutOfRange, errors.ConsumerNotFound, errors.OutcomeUnknown)
-_WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded, errors.Stopping)
+_WRITER = (errors.InvalidQueueName, errors.OutOfRange, errors.ConsumerNotFound, *WRITE_ERRORS)
 _BODY = (errors.InvalidRequest, errors.UnknownMember)
 _FENCED = (errors.ConsumerFenced, errors.LeaseOutOfOrder, errors.LeaseGone)
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
@@ -59,14 +66,8 @@ OPEN_CONSUMER = Endpoint(
     body=wire.OpenConsumer,
     answers=_CONSUMER,
     errors=(
-        *(
-            errors.InvalidQueueName,
-            errors.OutOfRange,
-            errors.OutcomeUnknown,
-            errors.StorageUnavailable,
-            errors.StorageLost,
-        ),
-        *(errors.Overloaded, errors.Stopping, *_BODY, errors.TooManyConsumers),
+        *(errors.InvalidQueueName, errors.OutOfRange, *WRITE_ERRORS),
+        *(*_BODY, errors.TooManyConsumers),
     ),
 )
 SHOW_CONSUMER = Endpoint(

@@ -82,6 +82,15 @@ READ_ERRORS: tuple[AnyReason, ...] = (
 )
 """What every read may answer."""
 
+WRITE_ERRORS: tuple[AnyReason, ...] = (
+    errors.OutcomeUnknown,
+    errors.StorageUnavailable,
+    errors.StorageLost,
+    errors.Overloaded,
+    errors.Stopping,
+)
+"""What every change may answer that needs no space."""
+
 ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 """The schema of a sequence, or of the id of an event or of a finished message."""
 

@@ -10,6 +10,7 @@ from forq_trio.wire import publishing as wire
 from forq_trio.wire.endpoints.endpoint import (
     NDJSON,
     READ_ERRORS,
+    WRITE_ERRORS,
     Answer,
     Endpoint,
     Parameter,
@@ -20,13 +21,6 @@ from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Pipelines"
 _EXPORTED = (errors.InvalidQueueName, errors.QueueNotFound, errors.OutOfRange, *READ_ERRORS)
-_WRITER = (
-    errors.OutcomeUnknown,
-    errors.StorageUnavailable,
-    errors.StorageLost,
-    errors.Overloaded,
-    errors.Stopping,
-)
 _MESSAGES: tuple[AnyReason, ...] = (
     *(errors.ProcessAfterInPast, errors.ProcessAfterTooFar),
     *(errors.OutOfRange.about(name) for name in ("processAfter", "priority", "delayMs", "ttlMs")),
@@ -56,7 +50,7 @@ STAGE_PAGE = Endpoint(
             errors.UnknownMember,
             errors.OutOfRange.about("messages"),
         ),
-        *(*_MESSAGES, errors.StagingFull, errors.StorageFull, *_WRITER),
+        *(*_MESSAGES, errors.StagingFull, errors.StorageFull, *WRITE_ERRORS),
     ),
 )
 DISCARD_STAGE = Endpoint(
@@ -67,7 +61,7 @@ DISCARD_STAGE = Endpoint(
     tag=_TAG,
     summary="End a stage that is not to be published",
     answers=(Answer(204, "It is gone, if it was there, and its name is free again.", NoneType),),
-    errors=(errors.InvalidQueueName, errors.InvalidName, *_WRITER),
+    errors=(errors.InvalidQueueName, errors.InvalidName, *WRITE_ERRORS),
 )
 PUBLISH = Endpoint(
     "POST",
@@ -91,7 +85,7 @@ PUBLISH = Endpoint(
             errors.StorageFull,
         ),
         *(errors.AppInUse, errors.TooManyApps, errors.PublicationUnfinished),
-        *_WRITER,
+        *WRITE_ERRORS,
     ),
 )
 SHOW_PUBLICATION = Endpoint(
@@ -134,7 +128,7 @@ DELETE_APP = Endpoint(
     summary="Forget what an app published",
     description="The same version is then published again. Of a key for some queues only apps that write no others.",
     answers=(Answer(204, "It is forgotten.", NoneType),),
-    errors=(errors.InvalidName, errors.PublicationNotFound, *_WRITER),
+    errors=(errors.InvalidName, errors.PublicationNotFound, *WRITE_ERRORS),
 )
 EXPORT_QUEUE = Endpoint(
     "GET",

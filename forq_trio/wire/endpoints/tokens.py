@@ -4,7 +4,7 @@ from types import NoneType
 
 from forq_trio.model import errors
 from forq_trio.model.access import Scope
-from forq_trio.wire.endpoints.endpoint import Answer, Endpoint
+from forq_trio.wire.endpoints.endpoint import WRITE_ERRORS, Answer, Endpoint
 from forq_trio.wire.tokens import CreatedToken, NewToken, TokenList
 
 CREATE_TOKEN = Endpoint(
@@ -23,11 +23,7 @@ CREATE_TOKEN = Endpoint(
         *errors.InvalidToken.members.values(),
         errors.TokenExists,
         errors.TooManyTokens,
-        errors.OutcomeUnknown,
-        errors.StorageUnavailable,
-        errors.StorageLost,
-        errors.Overloaded,
-        errors.Stopping,
+        *WRITE_ERRORS,
     ),
 )
 LIST_TOKENS = Endpoint(
@@ -50,10 +46,6 @@ REVOKE_TOKEN = Endpoint(
     answers=(Answer(204, "It is revoked, and its name is free again.", NoneType),),
     errors=(
         errors.TokenNotFound,
-        errors.OutcomeUnknown,
-        errors.StorageUnavailable,
-        errors.StorageLost,
-        errors.Overloaded,
-        errors.Stopping,
+        *WRITE_ERRORS,
     ),
 )
