@@ -56,7 +56,7 @@ class Published(Struct, frozen=True, gc=False):
 class PublishedVersion(Struct, frozen=True, gc=False, rename="camel"):
     """The last version that an app published, and when (epoch ms).
 
-    once: its name is used for one job only. made_by: the key that published it last: the name of an access token, ""
+    once: its name is used for one job only. madeBy: the key that published it last: the name of an access token, ""
     for the server's secret, "?" where that was not stored. queues: those that it wrote, at most APP_QUEUES_MAX; the
     glob that its key had where they were not stored.
     """

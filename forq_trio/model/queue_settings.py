@@ -125,7 +125,7 @@ class Order(StrEnum):
 
 
 class ExponentialBackOff(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A delay that grows: initial_ms x factor^(attempt - 1), at most max_ms, shortened by up to `jitter` of itself.
+    """A delay that grows: initialMs x factor^(attempt - 1), at most maxMs, shortened by up to `jitter` of itself.
 
     jitter: 0 for none, 1 for the whole delay. The share is computed from the message and its attempt, so that
     messages which failed together do not come back together.
@@ -149,9 +149,9 @@ class RatePer(StrEnum):
 
 
 class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A bucket of `count` tokens, refilled evenly within `period_ms`; a delivery takes one.
+    """A bucket of `count` tokens, refilled evenly within `periodMs`; a delivery takes one.
 
-    Within any time t at most count + t x count / period_ms messages are delivered. per: one bucket for the queue, or
+    Within any time t at most count + t x count / periodMs messages are delivered. per: one bucket for the queue, or
     one for each group; messages without a group take none then.
     """
 
@@ -439,7 +439,7 @@ class SettingsOptions(TypedDict, total=False):
 class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules of a queue: its settings, with the defaults where nothing was set.
 
-    dead_letter_queue: "" for none. max_messages, max_bytes, group_in_flight_max, in_flight_max, rate: None for none.
+    deadLetterQueue: "" for none. maxMessages, maxBytes, groupInFlightMax, inFlightMax, rate: null for none.
     Members that an older server does not know have a default, for its clients.
     """
 

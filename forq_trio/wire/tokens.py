@@ -37,7 +37,7 @@ class CreatedToken(Struct, frozen=True, rename="camel"):
 
 
 class TokenInfo(Struct, frozen=True, gc=False, rename="camel"):
-    """A token without its text. last_used_at, expires_at: null for never."""
+    """A token without its text. lastUsedAt, expiresAt: null for never."""
 
     name: str
     scopes: tuple[Scope, ...]

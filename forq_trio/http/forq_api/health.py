@@ -29,7 +29,7 @@ class About(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """The verbose answer of a server whose database works. sends_refused: why sends are refused; None where not."""
+    """The verbose answer of a server whose database works. sendsRefused: why sends are refused; null where not."""
 
     status: Literal["ok"]
     version: str

@@ -9,6 +9,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from forq_trio.model.forq_error import REASONS
+from forq_trio.model.messages import json_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from support.forq_api import Api, json_of, make_request
@@ -79,6 +80,16 @@ async def test_every_code_but_those_of_no_route_is_in_it(api: Api):
     text = msgspec.json.encode((await document_of(api))["paths"]).decode()
     elsewhere = {"not_found.path", "method_not_allowed"}
     assert {code for code in REASONS if f"`{code}`" not in text} == elsewhere
+
+
+async def test_descriptions_name_members_as_they_are_in_json(api: Api):
+    schemas = (await document_of(api))["components"]["schemas"]
+    members = {member for schema in schemas.values() for member in schema.get("properties", {})}
+    described = {name: schema.get("description", "") for name, schema in schemas.items()}
+    words = {
+        (name, word) for name, text in described.items() for word in re.findall(r"[a-z]+(?:_[a-z]+)+", text)
+    }
+    assert {(name, word) for name, word in words if json_name(word) in members} == set()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from forq_trio.model.messages import NewMessage, Produced, Status
 from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.queue_settings import Order, QueueRules
 from forq_trio.storage.engine import DEFERRED, PRODUCED, Deferred
-from forq_trio.storage.rules import message_bytes
+from forq_trio.storage.rules import due_time, message_bytes
 from forq_trio.storage.sqlite.operations.eviction import evict_for
 from forq_trio.storage.sqlite.operations.groups import position_and_group
 from forq_trio.storage.sqlite.row import write_attributes
@@ -122,9 +122,7 @@ def store(tx: Transaction, queue: str, messages: Sequence[NewMessage], rules: Qu
         if dedup_id is not None and (first := tx.query("find_dedup", queue, dedup_id, now_ms)):
             produced.append(Produced(first[0][0], first[0][1], duplicate=True))
             continue
-        due_ms = message.process_after
-        if due_ms is None:
-            due_ms = now_ms + (rules.delay_ms if message.delay_ms is None else message.delay_ms)
+        due_ms = due_time(message, now_ms, rules)
         expires_after = due_ms + (rules.ttl_ms if message.ttl_ms is None else message.ttl_ms)
         seq += 1
         message_id = next_id()
