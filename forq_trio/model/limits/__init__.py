@@ -1,0 +1,38 @@
+"""Every bound of the system, by theme, with the relations between them asserted: those of two themes here.
+
+Units are the last word of each name. Values that come from Forq (contract F) keep Forq's figures.
+"""
+
+from forq_trio.model.limits.access import *
+from forq_trio.model.limits.admin_ui import *
+from forq_trio.model.limits.http import *
+from forq_trio.model.limits.logs import *
+from forq_trio.model.limits.messages import *
+from forq_trio.model.limits.pipelines import *
+from forq_trio.model.limits.queues import *
+from forq_trio.model.limits.storage import *
+from forq_trio.model.limits.units import *
+from forq_trio.model.limits.writer import *
+
+assert min(LEASE_MS_MAX, DELAY_MS_MAX, DEDUPLICATION_WINDOW_MS_MAX) >= SASQUATCH_SECONDS_MAX * SECOND_MS
+assert SASQUATCH_WAIT_SECONDS_MAX * SECOND_MS <= WAIT_MS_MAX < IDLE_SECONDS_MAX * SECOND_MS
+assert SASQUATCH_RETENTION_SECONDS_MAX * SECOND_MS <= TTL_MS_MAX
+assert CONTENT_BYTES_MAX < SEND_BODY_BYTES_MAX < PRODUCE_BATCH_BYTES_MAX < BODY_BYTES_MAX < BODIES_BYTES_MAX
+assert ATTRIBUTES_JSON_BYTES_MAX > 3 * ATTRIBUTES_BYTES_MAX
+assert SHORT_ANSWER_BYTES_MAX < 6 * BROWSE_PAGE_BYTES_MAX < ANSWERS_BYTES_MAX  # 6 by JSON's escapes
+assert PEEK_DEFAULT <= BROWSE_PAGE_MAX
+assert max(RECEIVE_BATCH_MAX, PRODUCE_BATCH_MAX, PART_MESSAGES_MAX, PURGE_BATCH_MAX) <= COMMIT_MESSAGES_MAX
+assert max(CLAIM_FILTERED_MAX, EVICTED_MAX, DUE_BATCH_MAX, HISTORY_STEP_MESSAGES) <= COMMIT_MESSAGES_MAX
+assert min(STEP_BYTES_MAX, COMMIT_BYTES_MAX, HISTORY_STEP_BYTES, PUBLISH_STEP_BYTES_MAX) > CONTENT_BYTES_MAX
+assert min(SEARCH_PAGE_MAX, PART_MESSAGES_MAX) >= REDRIVE_PAGE_MAX  # a step is one command, one transaction
+assert STEP_SHARE * CONSUMER_PAGE_MESSAGES_MAX <= CONSUMER_STEP_MESSAGES_MAX <= COMMIT_MESSAGES_MAX
+assert 6 * CONSUMER_STEP_BYTES_MAX < CONSUMER_READ_BYTES_MAX < ANSWERS_BYTES_MAX
+assert min(APP_QUEUES_MAX, STAGES_A_KEY_MAX) >= PUBLISH_STAGES_MAX
+assert NACK_REASON_LENGTH_MAX <= REASON_LENGTH_MAX
+assert STEP_SHARE * PUBLISH_PART_MESSAGES_MAX <= PUBLISH_STEP_MESSAGES_MAX <= COMMIT_MESSAGES_MAX
+assert STEP_SHARE * PUBLISH_PART_BYTES_MAX <= PUBLISH_STEP_BYTES_MAX <= STAGE_PAGE_BYTES_MAX <= BODY_BYTES_MAX
+assert 2 * COMMIT_BYTES_MAX <= DISK_RESERVE_MIB_MIN * MIB < DISK_RESERVE_MIB_MIN_WITH_HISTORY * MIB
+assert 3 * READER_POOL_SIZE_MAX < OPEN_FILES_BESIDE_MAX < CONNECTIONS_MAX
+assert max(UI_LOGIN_BYTES_MAX, 3 * CONTENT_BYTES_MAX) < UI_BODY_BYTES_MAX < UI_BODIES_BYTES_MAX
+assert min(UI_FORM_FIELDS_MAX, COMMIT_MESSAGES_MAX) > MOVE_BATCH_MAX
+assert SESSIONS_A_KEY_MAX < SESSIONS_MAX

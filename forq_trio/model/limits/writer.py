@@ -1,0 +1,39 @@
+"""Bounds of the writer and of jobs."""
+
+from forq_trio.model.limits.units import MIB, SECOND_MS
+
+# The writer actor.
+INBOX_CALLS_MAX = 4_096
+INBOX_FULL_WAIT_SECONDS = 0.25
+COMMIT_CALLS_MAX = 512
+COMMIT_MESSAGES_MAX = 4_096
+COMMIT_BYTES_MAX = 4 * MIB  # of messages sent
+COMMIT_CHANGES_MAX = 8 * COMMIT_MESSAGES_MAX
+STEP_SHARE = 4  # beside others, steps of long work do this part
+STEP_SHARE_SECONDS = 1.0  # after the last call of others
+STEP_SHARE_CALLS_MAX = 64  # in a batch; beside more, steps are as long as alone
+STEP_BYTES_MAX = 4 * MIB
+DEFERRED_CLAIM_SECONDS = 1.0
+PARKED_RECEIVERS_MAX = 20_000
+RECEIVERS_OFFERED_MAX = 512
+DUE_BATCH_MAX = 500
+FAILED_MOVED_MAX = DUE_BATCH_MAX  # in the batch in which they fail; the others are left for a sweep
+DUE_RETRY_MS = SECOND_MS
+SWEEP_BATCH_MAX = 1_000
+COMMIT_INLINE_SECONDS_MAX = 0.004
+CLOCK_CHECK_SECONDS_MAX = 30.0
+STORAGE_RETRY_SECONDS = 1.0
+OVERLOAD_LOG_SECONDS = 10.0
+
+# Jobs, and logs of events.
+JOB_RESTART_SECONDS_MIN = 1.0
+JOB_RESTART_SECONDS_MAX = 60.0
+LOG_FIELD_LENGTH_MAX = 2_000
+
+# The process: allocations between garbage collections, and how many of a generation before the next older one.
+COLLECTOR_THRESHOLDS = (50_000, 20, 50)
+
+assert STEP_SHARE_CALLS_MAX < COMMIT_CALLS_MAX
+assert COMMIT_CALLS_MAX <= INBOX_CALLS_MAX
+assert RECEIVERS_OFFERED_MAX <= PARKED_RECEIVERS_MAX
+assert JOB_RESTART_SECONDS_MIN <= JOB_RESTART_SECONDS_MAX
