@@ -42,10 +42,15 @@ class DeadLetterPage(Struct, frozen=True, rename="camel"):
     next_before: int | None
 
 
+PREVIEW_ELLIPSIS = "…"
+
+
 class MessageRow(Struct, frozen=True, gc=False):
     """A message in a list: what `MessageInfo` says, without the content, attributes and failures.
 
-    preview: at most PREVIEW_LENGTH_MAX characters of the content (storage/preview.py).
+    preview: at most PREVIEW_LENGTH_MAX characters of the content: the first ones; but where the first match of what was
+    searched comes after PREVIEW_MATCH_LATE characters, those around it, PREVIEW_LEAD of them before it, behind an
+    ellipsis.
     """
 
     id: str

@@ -269,10 +269,6 @@ class Snapshot(Protocol):
         """How much is kept of the history of a queue; None: of all."""
         ...
 
-    def history_counts(self) -> dict[str, HistoryCounts]:
-        """How much is kept of the history of every queue that has one."""
-        ...
-
     @property
     def consumers(self) -> Mapping[str, Consumer]:
         """All consumers of pipelines by `consumer_key`."""

@@ -208,7 +208,7 @@ class Side:
         assert [line["id"] for line in finished] == [self.ids[line["sequence"]] for line in finished]
         of_queue = self.reader.log_lines("history", 0, None, limit, QUEUES[0])
         lines = ([{**line, "id": ""} for line in lines] for lines in (finished, lines_of(of_queue.lines)))
-        return snapshot.history_counts(), ends, *lines, of_queue.next
+        return [snapshot.history_of(queue) for queue in (None, *QUEUES)], ends, *lines, of_queue.next
 
     def find_finished(self, queue: str, wanted: MessageFilter, limit: int, scan_max: int) -> Any:
         """A search in the history, all its pages, for any outcome and for one."""

@@ -48,6 +48,10 @@ def engine(make_engine):
     return make_engine(EngineSettings(history=True))
 
 
+def counts(engine):
+    return {queue: engine.snapshot().history_of(queue) for queue in (None, "q", "r")}
+
+
 def lines(engine, after=0, until=None, limit=1_000, queue=None):
     with closing(engine.open_reader()) as reader:
         page = reader.log_lines("history", after, until, limit, queue)
@@ -205,7 +209,7 @@ def test_it_is_trimmed_by_age_oldest_first(engine):
     assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(2, more=False)
     assert [line["content"] for line in lines(engine)] == ["c", "d"]
     assert engine.snapshot().logs["history"][1:3] == (3, 4)
-    assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
+    assert counts(engine) == {None: HistoryCounts(2, 2), "q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
     assert do(engine, TrimHistory(T0 + 10, EVERYTHING)) == Removed(0, more=False)
 
 
@@ -225,7 +229,7 @@ def test_it_is_trimmed_by_bytes(engine):
     finish(engine, "aaaa", "bbb", "cc")
     assert do(engine, TrimHistory(0, 5)) == Removed(1, more=False)
     assert do(engine, TrimHistory(0, 4)) == Removed(1, more=False)
-    assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 2)}
+    assert counts(engine) == {None: HistoryCounts(1, 2), "q": HistoryCounts(1, 2), "r": HistoryCounts()}
     assert engine.snapshot().logs["history"].bytes == engine.snapshot().history_of(None).bytes > 0
 
 
@@ -270,7 +274,7 @@ def test_a_purge_leaves_other_queues_and_what_ends_later(engine, monkeypatch):
     assert do(engine, PurgeHistory("q", first.up_to)).count == 1
     assert [line["content"] for line in lines(engine)] == ["b", "e"]
     assert engine.snapshot().logs["history"][1:3] == (1, 5)
-    assert engine.snapshot().history_counts() == {"q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
+    assert counts(engine) == {None: HistoryCounts(2, 2), "q": HistoryCounts(1, 1), "r": HistoryCounts(1, 1)}
     assert found(engine).total == 1
 
 
@@ -284,4 +288,4 @@ def test_many_that_end_at_once(engine):
     run(engine, ProduceMany("q", tuple(NewMessage(str(number)) for number in range(50))))
     assert do(engine, Purge("q")).count == 50
     assert [line["historyId"] for line in lines(engine)] == list(range(1, 51))
-    assert engine.snapshot().history_counts() == {"q": HistoryCounts(50, 90)}
+    assert engine.snapshot().history_of("q") == HistoryCounts(50, 90)

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from forq_trio.model import limits
 from forq_trio.model.access import AccessToken
 from forq_trio.model.events import MessageEvent
 from forq_trio.model.history import FinishedMessage, HistoryCounts, Outcome
@@ -25,10 +26,9 @@ from forq_trio.model.messages import (
 from forq_trio.model.publishing import PublishedVersion, Staging
 from forq_trio.model.queue_settings import QueueRules, QueueSettings, rules_of
 from forq_trio.model.redrives import RedriveTask
-from forq_trio.model.searches import MessageRow
+from forq_trio.model.searches import PREVIEW_ELLIPSIS, MessageRow
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
-from forq_trio.storage.preview import preview_of
 from forq_trio.storage.rules import NO_GROUP, message_bytes
 from oracle.leases import StoredConsumer
 from oracle.stages import StoredStage, staging_of
@@ -103,7 +103,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def listed(self, text: str | None) -> MessageRow:
         """The message as lists show it. text: what was searched for in the content, None for nothing."""
-        return MessageRow.of(self.info(), preview_of(self.content, text))
+        return MessageRow.of(self.info(), _preview_of(self.content, text))
 
     def info(self) -> MessageInfo:
         return MessageInfo(
@@ -134,6 +134,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             failures=self.failures,
             bytes=self.bytes,
         )
+
+
+def _preview_of(content: str, text: str | None) -> str:
+    match_at = content.find(text) if text else 0
+    if match_at < limits.PREVIEW_MATCH_LATE:
+        return content[: limits.PREVIEW_LENGTH_MAX]
+    start = match_at - limits.PREVIEW_LEAD
+    return PREVIEW_ELLIPSIS + content[start : start + limits.PREVIEW_LENGTH_MAX - 1]
 
 
 class FirstSend(NamedTuple):
@@ -290,19 +298,8 @@ class Committed:
         self.logs: dict[LogName, Log] = {"events": state.event_log, "history": state.history_log}
 
     def history_of(self, queue: str | None) -> HistoryCounts:
-        counts = self.history_counts()
-        if queue is None:
-            return HistoryCounts(
-                sum(each.messages for each in counts.values()), sum(each.bytes for each in counts.values())
-            )
-        return counts.get(queue, HistoryCounts())
-
-    def history_counts(self) -> dict[str, HistoryCounts]:
-        counts: dict[str, HistoryCounts] = {}
-        for message in self._state.history.values():
-            messages, size = counts.get(message.queue, (0, 0))
-            counts[message.queue] = HistoryCounts(messages + 1, size + message.bytes)
-        return counts
+        kept = [message.bytes for message in self._state.history.values() if queue in (None, message.queue)]
+        return HistoryCounts(len(kept), sum(kept))
 
     @property
     def counts(self) -> dict[str, QueueCounts]:

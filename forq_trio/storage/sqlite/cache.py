@@ -84,9 +84,6 @@ class Cache:
         found = self.history.get(queue)
         return HistoryCounts() if found is None else found.kept
 
-    def history_counts(self) -> dict[str, HistoryCounts]:
-        return {queue: each.kept for queue, each in dict(self.history).items()}
-
     def take_counts(self, counts: Mapping[str, QueueCounts]) -> None:
         """Store the counts of these queues."""
         new = [queue for queue in counts if queue not in self.counts]

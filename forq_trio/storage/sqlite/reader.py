@@ -20,6 +20,7 @@ from forq_trio.model.messages import (
 from forq_trio.model.places import ClaimPlace, parse_sequence
 from forq_trio.model.publishing import PublishedVersion
 from forq_trio.model.searches import (
+    PREVIEW_ELLIPSIS,
     DeadLetterPage,
     ErrorGroup,
     ErrorGroups,
@@ -34,7 +35,6 @@ from forq_trio.model.searches import (
     MessageRow,
 )
 from forq_trio.storage.consumers import pages_within
-from forq_trio.storage.preview import EXCERPT_BYTES, LEAD_BYTES, preview_of_excerpt
 from forq_trio.storage.rules import PageBytes, lines_within, number_of_last
 from forq_trio.storage.sqlite import log_reader
 from forq_trio.storage.sqlite.files.open import open_reader
@@ -47,6 +47,10 @@ from forq_trio.storage.sqlite.statements import load
 _SQL = load("reader") | load("shuffle") | load("export") | load("log_reader") | load("consumers")
 _NEWEST = limits.SEQUENCE_MAX
 _PRIORITY_BEYOND = limits.PRIORITY_MAX + 1
+_CHARACTER_BYTES_MAX = 4
+_LEAD_BYTES = limits.PREVIEW_LEAD * _CHARACTER_BYTES_MAX
+_EXCERPT_BYTES = limits.PREVIEW_LENGTH_MAX * _CHARACTER_BYTES_MAX
+"""Bytes of UTF-8 in which the characters before a match, and all of a preview, have space whatever they are."""
 
 
 class SqliteReader:
@@ -165,7 +169,7 @@ class SqliteReader:
 
     def _message_rows(self, sequences: Sequence[int], text: str | None) -> list[MessageRow]:
         """These messages as lists show them. text: what was searched for in the content, None for nothing."""
-        late, lead, most = limits.PREVIEW_MATCH_LATE, LEAD_BYTES, EXCERPT_BYTES
+        late, lead, most = limits.PREVIEW_MATCH_LATE, _LEAD_BYTES, _EXCERPT_BYTES
         return [_message_row(row) for row in self._query("rows", str(sequences), text, late, lead, most)]
 
     def log_lines(
@@ -282,9 +286,19 @@ def _message(row: Sequence[Any]) -> MessageInfo:
 def _message_row(row: Sequence[Any]) -> MessageRow:
     message_id, queue, seq, status, *members, match_at, excerpt = row
     members[_ROW_GROUP] = members[_ROW_GROUP] or None
-    return MessageRow(
-        message_id, queue, seq, STATUS_NAMES[status], preview_of_excerpt(excerpt, match_at), *members
-    )
+    return MessageRow(message_id, queue, seq, STATUS_NAMES[status], _preview_of(excerpt, match_at), *members)
+
+
+def _preview_of(excerpt: bytes, match_at: int) -> str:
+    """The preview of a message, from an excerpt of its content; its first and last character may be cut.
+
+    match_at: where the match begins in it, at most at _LEAD_BYTES; 0 where the excerpt is the content's beginning.
+    """
+    if match_at == 0:
+        return excerpt.decode(errors="ignore")[: limits.PREVIEW_LENGTH_MAX]
+    lead = excerpt[:match_at].decode(errors="ignore")[-limits.PREVIEW_LEAD :]
+    rest = excerpt[match_at:].decode(errors="ignore")[: limits.PREVIEW_LENGTH_MAX - 1 - limits.PREVIEW_LEAD]
+    return PREVIEW_ELLIPSIS + lead + rest
 
 
 _ROW_GROUP = MessageRow.__struct_fields__.index("group") - 5

@@ -24,15 +24,6 @@ from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 
 STATES = ("all", "ready", "delayed", "processing", "held", "failed")
-STATE_WORDS = {
-    "all": "All",
-    "ready": "Ready",
-    "delayed": "Delayed",
-    "processing": "In flight",
-    "held": "Held",
-    "failed": "Failed",
-}
-LAST_COLUMNS = {"all": "State", "delayed": "Due", "processing": "Lease left", "failed": "Reason"}
 _STATUSES = {
     "ready": Status.READY,
     "delayed": Status.DELAYED,

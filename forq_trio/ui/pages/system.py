@@ -35,7 +35,6 @@ REFUSALS = {
         Cause.READ_TIMEOUT,
     ),
 }
-BACKUPS_SHOWN = 5
 
 
 class UnreadableBackups(Struct, frozen=True):

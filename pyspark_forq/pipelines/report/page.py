@@ -16,7 +16,6 @@ from forq_trio.drawing.chart_views import ChartView, Line, make_chart
 from forq_trio.drawing.unseen import visible
 from pyspark_forq.pipelines.report.facts import OTHERS, Facts, QueueFacts, Series
 
-PAGE_BYTES_MAX = 2 * 2**20
 REASON_SHOWN_LENGTH_MAX = 200
 RETRIES_MANY = 0.1
 DEAD_MANY = 0.01
