@@ -37,7 +37,7 @@ def camel(name: str) -> str:
 
 def test_every_member_of_a_message_is_documented() -> None:
     members = {camel(field.name) for field in msgspec.structs.fields(NewMessage)} - {"processAfterMs"}
-    assert rows_below("What a message can say") == members | {"processAfter"}
+    assert rows_below("Options of a message") == members | {"processAfter"}
 
 
 def value_text(setting: Setting, value: Any) -> str:

@@ -154,7 +154,7 @@ def test_what_is_paused_need_not_be_acked() -> None:
 
 def test_the_page_has_the_rows_of_the_table_in_their_order() -> None:
     page = (Path(__file__).parents[2] / "docs" / "queues.md").read_text(encoding="utf-8")
-    table = page.split("## How well a queue is\n")[1]
+    table = page.split("## Health of a queue\n")[1]
     rows = re.findall(r"^\| (\w+) \| (.+?) \| .+ \|$", table, re.MULTILINE)[1:]
     examples = [
         FULL,
