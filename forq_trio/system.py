@@ -130,8 +130,8 @@ async def open_system(
     checkpointer = housekeeping.checkpointer
     compaction = _compaction(engine, writer, clock, counters, checkpointer)
     broker = Broker(writer, readers, clock, compaction)
-    ages = Ages(broker, readers, counters, clock)
-    monitor = Monitor(broker, counters, ages, trio.current_time, clock)
+    ages = Ages(broker.known, readers, counters, clock)
+    monitor = Monitor(broker.known, counters, ages, trio.current_time, clock)
     periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
     periodic += _retention_jobs(writer, broker, clock, history, events, housekeeping)
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))

@@ -42,9 +42,7 @@ class Broker(Publishing, Receives, Administration, Logs, Lists, Tokens, Sessions
     def __init__(
         self, writer: WriterActor, readers: ReaderPool, clock: Clock, compaction: CompactionTask
     ) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
+        super().__init__(writer, readers, clock)
         self._compaction = compaction
         self._known_tokens = KnownTokens(writer, clock)
         self._known_sessions = KnownSessions(writer, clock)
@@ -112,7 +110,7 @@ class Broker(Publishing, Receives, Administration, Logs, Lists, Tokens, Sessions
         Raises DeadLettersOnly.
         """
         if queue is not None:
-            self.check_dead_letter_queue(queue)
+            self.known.check_dead_letter_queue(queue)
         await trio.lowlevel.checkpoint()
         return [redrive_info(task) for task in self.redrive_tasks.all(queue)]
 

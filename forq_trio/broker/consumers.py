@@ -11,29 +11,23 @@ from math import inf
 
 import trio
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
 from forq_trio.model.checks import check_range
-from forq_trio.model.clock import Clock
 from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
 from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, ServiceError, Stopping
 from forq_trio.model.messages import check_queue_name
-from forq_trio.readers.pool import ReaderPool
 from forq_trio.storage.reader import Reader
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeasePage
 from forq_trio.wire.export import read_exported
-from forq_trio.writer_actor import WriterActor
 
 
-class Consumers:
+class Consumers(BrokerBase):
     """All methods raise InvalidQueueName, OutOfRange, and what `WriterActor.execute` raises.
 
     Cancelled, what was done so far is done; call again to go on.
     """
-
-    _writer: WriterActor
-    _readers: ReaderPool
-    _clock: Clock
 
     async def open_consumer(
         self, queue: str, name: str, *, idle_seconds: int | None = None, key: Key = SECRET

@@ -10,7 +10,7 @@ from forq_trio.broker.parts import execute_in_parts
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_attributes, check_content, check_range, check_text
 from forq_trio.model.commands import Command
-from forq_trio.model.errors import CallerError, DeadLettersOnly, MalformedMessageId, MessageNotFound
+from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound
 from forq_trio.model.messages import (
     MessageInfo,
     Produced,
@@ -18,31 +18,12 @@ from forq_trio.model.messages import (
     check_queue_name,
     json_name,
 )
-from forq_trio.model.queue_names import is_dead_letter_queue
 from forq_trio.model.searches import DeadLetterPage, MessageFilter
 from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
 
 
 class DeadLetters(Looks):
     """Changes of single dead letters by an administrator. Cancellation is that of `Broker`."""
-
-    def takes_dead_letters(self, queue: str) -> bool:
-        """True for a queue whose name ends in -dlq, and for one that another queue's settings send dead letters to."""
-        return is_dead_letter_queue(queue) or any(
-            settings.dead_letter_queue == queue for settings in self._writer.snapshot().settings.values()
-        )
-
-    def dead_letter_queues(self) -> frozenset[str]:
-        """All known queues that take dead letters."""
-        snapshot = self._writer.snapshot()
-        named = {settings.dead_letter_queue or "" for settings in snapshot.settings.values()}
-        known = dict(snapshot.counts)
-        return frozenset(queue for queue in known if is_dead_letter_queue(queue) or queue in named)
-
-    def check_dead_letter_queue(self, queue: str) -> None:
-        """Raise InvalidQueueName or DeadLettersOnly unless `queue` takes dead letters."""
-        if not self.takes_dead_letters(check_queue_name(queue)):
-            raise DeadLettersOnly
 
     async def search(
         self,
@@ -78,15 +59,15 @@ class DeadLetters(Looks):
         Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes, InvalidContent, and what
         reads raise.
         """
-        self.check_dead_letter_queue(queue)
+        self.known.check_dead_letter_queue(queue)
         found = await self.search(queue, self._times_of(wanted), before_sequence=before_sequence, limit=limit)
         if not found.total:
-            self.check_known(queue)
+            self.known.check_queue(queue)
         return found
 
     async def dead_letter(self, queue: str, message_id: str) -> MessageInfo:
         """One dead letter, with where it came from and how it failed. Raises like `message`, and DeadLettersOnly."""
-        self.check_dead_letter_queue(queue)
+        self.known.check_dead_letter_queue(queue)
         return await self.message(queue, message_id)
 
     def _times_of(self, wanted: DeadLetterFilter | None) -> MessageFilter:
@@ -130,7 +111,7 @@ class DeadLetters(Looks):
         command: Callable[[tuple[str, ...]], Command[tuple[bool, ...]]],
     ) -> list[MoveResult]:
         """Apply `command` to all ids at once, each once, without those that are malformed."""
-        self.check_dead_letter_queue(queue)
+        self.known.check_dead_letter_queue(queue)
         check_range("number of message ids", len(message_ids), 0, limits.MOVE_BATCH_MAX, "ids")
         stored = {message_id: _stored_id(message_id) for message_id in message_ids}
         known = tuple(dict.fromkeys(form for form in stored.values() if form is not None))
@@ -154,7 +135,7 @@ class DeadLetters(Looks):
         MessageNotFound when it is not there, has no queue to go to or (with remove) is processing; DeadLettersOnly,
         InvalidQueueName, MalformedMessageId, ContentTooLarge, InvalidContent, InvalidAttributes.
         """
-        self.check_dead_letter_queue(queue)
+        self.known.check_dead_letter_queue(queue)
         if content is not None:
             check_content(content)
         if attributes is not None:

@@ -1,33 +1,70 @@
-"""Which queues are known: calls that read or change a queue as a whole are refused for a name that nobody has used.
+"""What the cache knows, as of the last commit: without a query, without waiting. `Broker.known`."""
 
-Sends and settings make a queue. Receives and peeks find an unknown one empty, for a consumer may start first (F3).
-"""
+from collections.abc import Mapping, Sequence
 
-from forq_trio.model.errors import QueueNotFound
-from forq_trio.model.messages import check_queue_name
+from forq_trio.model.engine_facts import SendsRefused
+from forq_trio.model.errors import DeadLettersOnly, QueueNotFound
+from forq_trio.model.history import HistoryCounts
+from forq_trio.model.logs import Log, LogName
+from forq_trio.model.messages import QueueCounts, check_queue_name
+from forq_trio.model.publishing import Staging
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue
+from forq_trio.model.queue_settings import QueueRules, QueueSettings
+from forq_trio.wire.queues import QueueInfo
 from forq_trio.writer_actor import WriterActor
 
 
 class Known:
-    """From the cache, as of the last commit, without a query."""
+    """Queues by name: their counts, settings and logs; and which names are known.
 
-    _writer: WriterActor
+    Sends and settings make a queue. Calls that read or change a queue as a whole are refused for a name that nobody has
+    used; receives and peeks find it empty, for a consumer may start first (F3).
+    """
 
-    def is_known(self, queue: str) -> bool:
+    def __init__(self, writer: WriterActor) -> None:
+        self._writer = writer
+
+    def queue_names(self) -> Sequence[str]:
+        """All known queues by name; never changed, so it can be walked through."""
+        return self._writer.snapshot().queue_names
+
+    def queues(self, names: Sequence[str]) -> list[QueueInfo]:
+        """These queues, without oldest_ready_age_ms; zeros for one that is not known."""
+        counts = self._writer.snapshot().counts
+        return [self.queue(name, counts.get(name) or QueueCounts()) for name in names]
+
+    def queue(self, name: str, counts: QueueCounts, oldest_ready_age_ms: int | None = None) -> QueueInfo:
+        """A queue with these counts."""
+        settings = self._writer.snapshot().settings.get(name)
+        return QueueInfo(
+            queue=name,
+            is_dlq=is_dead_letter_queue(name),
+            ready=counts.ready,
+            delayed=counts.delayed,
+            processing=counts.processing,
+            failed=counts.failed,
+            held=counts.held,
+            bytes=counts.bytes,
+            waiting=self.waiting(name),
+            paused=settings is not None and settings.paused,
+            oldest_ready_age_ms=oldest_ready_age_ms,
+            sends_refused=self.sends_refused,
+        )
+
+    def has_queue(self, queue: str) -> bool:
         """True for a queue that has, or had, messages, or has settings."""
         snapshot = self._writer.snapshot()
         return queue in snapshot.counts or queue in snapshot.settings
 
-    def check_known(self, queue: str) -> str:
+    def check_queue(self, queue: str) -> str:
         """Return `queue`, or raise InvalidQueueName, or QueueNotFound for a name that nobody has used.
 
-        Known is what `is_known` says, a queue for its dead letters, and one that consumers wait for or have opened.
+        Known is what `has_queue` says, a queue for its dead letters, and one that consumers wait for or have opened.
         """
         snapshot = self._writer.snapshot()
         if (
-            self.is_known(check_queue_name(queue))
-            or (is_dead_letter_queue(queue) and self.is_known(queue.removesuffix(DLQ_SUFFIX)))
+            self.has_queue(check_queue_name(queue))
+            or (is_dead_letter_queue(queue) and self.has_queue(queue.removesuffix(DLQ_SUFFIX)))
             or self.waiting(queue)
             or any(settings.dead_letter_queue == queue for settings in snapshot.settings.values())
             or any(consumer.queue == queue for consumer in snapshot.consumers.values())
@@ -35,6 +72,65 @@ class Known:
             return queue
         raise QueueNotFound(f"there is no queue called {queue}", field="queue")
 
+    def counts(self) -> Mapping[str, QueueCounts]:
+        """Messages by status of every known queue."""
+        return dict(self._writer.snapshot().counts)
+
+    def counts_of(self, queue: str) -> QueueCounts:
+        """Messages by status of one queue; zeros for a queue that is not known."""
+        return self._writer.snapshot().counts.get(queue) or QueueCounts()
+
     def waiting(self, queue: str) -> int:
         """How many receivers are parked on `queue`."""
         return self._writer.parked.count(queue)
+
+    def rate_full_at(self, queue: str) -> int:
+        """When a queue has all tokens of its own rate again (epoch ms); 0 if it has no rate, or all of them."""
+        return self._writer.snapshot().rate_full_at(queue)
+
+    @property
+    def sends_refused(self) -> SendsRefused | None:
+        """Why sends to all queues are refused; None while they are not."""
+        return self._writer.refusal
+
+    def settings(self) -> Mapping[str, QueueSettings]:
+        """The settings of the queues that have any: a value that never changes."""
+        return self._writer.snapshot().settings
+
+    def settings_of(self, queue: str) -> QueueSettings:
+        """What was set for a queue, all None for one without settings. Raises InvalidQueueName."""
+        return self._writer.snapshot().settings.get(check_queue_name(queue)) or QueueSettings()
+
+    def rules(self, queue: str) -> QueueRules:
+        """The settings of a queue with the defaults filled in. Raises InvalidQueueName."""
+        return self._writer.snapshot().rules(check_queue_name(queue))
+
+    def takes_dead_letters(self, queue: str) -> bool:
+        """True for a queue whose name ends in -dlq, and for one that another queue's settings send dead letters to."""
+        return is_dead_letter_queue(queue) or any(
+            settings.dead_letter_queue == queue for settings in self._writer.snapshot().settings.values()
+        )
+
+    def check_dead_letter_queue(self, queue: str) -> None:
+        """Raise InvalidQueueName or DeadLettersOnly unless `queue` takes dead letters."""
+        if not self.takes_dead_letters(check_queue_name(queue)):
+            raise DeadLettersOnly
+
+    def dead_letter_queues(self) -> frozenset[str]:
+        """All known queues that take dead letters."""
+        snapshot = self._writer.snapshot()
+        named = {settings.dead_letter_queue or "" for settings in snapshot.settings.values()}
+        known = dict(snapshot.counts)  # it may change while it is walked through
+        return frozenset(queue for queue in known if is_dead_letter_queue(queue) or queue in named)
+
+    def log(self, name: LogName) -> Log:
+        """Which entries of a log are stored."""
+        return self._writer.snapshot().logs[name]
+
+    def history_of(self, queue: str | None) -> HistoryCounts:
+        """How much of a queue's history is stored; None: of all."""
+        return self._writer.snapshot().history_of(queue)
+
+    def staging(self) -> Staging:
+        """What is staged in all."""
+        return self._writer.snapshot().staging

@@ -1,5 +1,6 @@
 """Lists of messages without their contents, and errors by how often they occur. A part of `Broker`."""
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.dead_letters import check_filter
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
@@ -16,13 +17,10 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
-from forq_trio.readers.pool import ReaderPool
 
 
-class Lists:
+class Lists(BrokerBase):
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
-
-    _readers: ReaderPool
 
     async def list_messages(
         self,

@@ -18,8 +18,8 @@ from forq_trio.model.errors import (
     MessageNotFound,
 )
 from forq_trio.model.events import MessageEvent, read_events
-from forq_trio.model.history import FinishedMessage, FinishedPage, HistoryCounts, Outcome
-from forq_trio.model.logs import Log, LogLines, LogName
+from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import check_message_id, check_queue_name
 from forq_trio.model.searches import MessageFilter
 from forq_trio.waiters import ALL_QUEUES
@@ -33,10 +33,6 @@ _GONE: Mapping[LogName, type[ForqError]] = {"events": EventsGone, "history": His
 class Logs(DeadLetters):
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
 
-    def log(self, name: LogName) -> Log:
-        """What is kept of a log, as of the last commit; from the cache, without waiting."""
-        return self._writer.snapshot().logs[name]
-
     async def log_lines(
         self, name: LogName, after: int, until: int | None, limit: int, queue: str | None
     ) -> LogLines:
@@ -46,7 +42,7 @@ class Logs(DeadLetters):
         check_range("limit", limit, 1, limits.LOG_PAGE_MAX)
         if queue is not None:
             check_queue_name(queue)
-        log = self.log(name)
+        log = self.known.log(name)
         if log.first > log.last and not log.enabled:
             raise _OFF[name]
         page = await self._read_log(name, after, until, limit, queue)
@@ -63,7 +59,7 @@ class Logs(DeadLetters):
 
     async def trim_log(self, name: LogName, before_ms: int, bytes_max: int) -> Removed:
         """Remove some of the oldest: see `TrimEvents`, `TrimHistory`. Sends no command where none can go."""
-        log = self.log(name)
+        log = self.known.log(name)
         newest_to_go = log.last - 1 if name == "events" else log.last
         if log.first > newest_to_go:
             await trio.lowlevel.checkpoint()
@@ -106,7 +102,7 @@ class Logs(DeadLetters):
         watches = self._writer.event_watches
         with trio.move_on_after(wait_ms / 1_000), watches.on(ALL_QUEUES if queue is None else queue) as watch:
             stored = watch.event
-            if self.log("events").last > page.last:
+            if self.known.log("events").last > page.last:
                 page = await self._read_log("events", page.next, until, limit, queue)
             while not (page.lines or watches.closed) and (until is None or page.next < until):
                 if page.next >= page.last:
@@ -118,7 +114,7 @@ class Logs(DeadLetters):
     async def event_range(self) -> EventRange:
         """Whether lifecycle events are kept, and which there are: from the cache, without a query."""
         await trio.lowlevel.checkpoint()
-        return EventRange(*self.log("events")[:3])
+        return EventRange(*self.known.log("events")[:3])
 
     async def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
         """The latest 1,000 events of a message, oldest first, also of one that has gone.
@@ -156,11 +152,7 @@ class Logs(DeadLetters):
     async def history_range(self) -> HistoryRange:
         """Which history ids are kept, as of the last commit."""
         await trio.lowlevel.checkpoint()
-        return HistoryRange(*self.log("history")[:3])
-
-    def history_of(self, queue: str | None) -> HistoryCounts:
-        """How much of a queue's history is kept; None: of all. From the cache, without a query."""
-        return self._writer.snapshot().history_of(queue)
+        return HistoryRange(*self.known.log("history")[:3])
 
     async def search_history(
         self,

@@ -3,90 +3,37 @@
 Counts and settings come from the cache, as of the last commit, without a query.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import trio
 
-from forq_trio.broker.known import Known
+from forq_trio.broker.base import BrokerBase
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
-from forq_trio.model.clock import Clock
-from forq_trio.model.engine_facts import SendsRefused
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import (
     MessageInfo,
-    QueueCounts,
     Receipt,
     check_message_id,
     check_queue_name,
 )
-from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.queues import QueueInfo
-from forq_trio.writer_actor import WriterActor
 
 
-class Looks(Known):
+class Looks(BrokerBase):
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
-
-    _writer: WriterActor
-    _readers: ReaderPool
-    _clock: Clock
 
     async def queues(self) -> list[QueueInfo]:
         """All known queues by name, without oldest_ready_age_ms: from the cache, fast with thousands of them."""
         await trio.lowlevel.checkpoint()
-        return self.queues_named(self.queue_names())
-
-    def queue_names(self) -> Sequence[str]:
-        """All known queues by name, as of the last commit; never changed, so it can be walked through."""
-        return self._writer.snapshot().queue_names
-
-    def queues_named(self, queues: Sequence[str]) -> list[QueueInfo]:
-        """`queues`, but these; zeros for one that is not known."""
-        counts = self._writer.snapshot().counts
-        return [self._info(queue, counts.get(queue) or QueueCounts()) for queue in queues]
+        return self.known.queues(self.known.queue_names())
 
     async def queue_stats(self, queue: str) -> QueueInfo:
         """One queue. Raises InvalidQueueName, QueueNotFound."""
-        self.check_known(queue)
+        self.known.check_queue(queue)
         counts, oldest_at = await self._readers.run(lambda reader: reader.queue(queue))
         age_ms = None if oldest_at is None else max(0, self._clock.now_ms() - oldest_at)
-        return self._info(queue, counts, age_ms)
-
-    def _info(self, queue: str, counts: QueueCounts, oldest_ready_age_ms: int | None = None) -> QueueInfo:
-        settings = self._writer.snapshot().settings.get(queue)
-        return QueueInfo(
-            queue=queue,
-            is_dlq=is_dead_letter_queue(queue),
-            ready=counts.ready,
-            delayed=counts.delayed,
-            processing=counts.processing,
-            failed=counts.failed,
-            held=counts.held,
-            bytes=counts.bytes,
-            waiting=self.waiting(queue),
-            paused=settings is not None and settings.paused,
-            oldest_ready_age_ms=oldest_ready_age_ms,
-            sends_refused=self.sends_refused,
-        )
-
-    @property
-    def sends_refused(self) -> SendsRefused | None:
-        """Why sends to all queues are refused; None while they are not."""
-        return self._writer.refusal
-
-    def counts(self) -> Mapping[str, QueueCounts]:
-        """Messages by status of every known queue, as of the last commit; from the cache, without a query."""
-        return dict(self._writer.snapshot().counts)
-
-    def counts_of(self, queue: str) -> QueueCounts:
-        """Messages by status of one queue; zeros for a queue that is not known."""
-        return self._writer.snapshot().counts.get(queue) or QueueCounts()
-
-    def rate_full_at(self, queue: str) -> int:
-        """When a queue has all tokens of its own rate again (epoch ms); 0 if it has no rate, or all of them."""
-        return self._writer.snapshot().rate_full_at(queue)
+        return self.known.queue(queue, counts, age_ms)
 
     async def message(self, queue: str, message_id: str) -> MessageInfo:
         """One message, read without changing it. Raises MalformedMessageId or MessageNotFound."""

@@ -6,7 +6,6 @@ from typing import NoReturn
 import msgspec
 import trio
 
-from forq_trio.broker.known import Known
 from forq_trio.broker.sends import Sends
 from forq_trio.model import commands, limits
 from forq_trio.model.access import SECRET, Key
@@ -19,21 +18,17 @@ from forq_trio.model.publishing import (
     Stage,
     Staged,
     StagedPart,
-    Staging,
     check_pipeline_name,
 )
 from forq_trio.model.searches import ExportRows
-from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.publishing import AppPage, ExportPage, ExportPartitions, ExportRange, Publication
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Publishing(Sends, Known):
+class Publishing(Sends):
     """Cancellation is that of `Broker`. Exports are reads: cancelled, they are interrupted."""
-
-    _readers: ReaderPool
 
     async def stage(
         self, queue: str, stage: str, page: int, messages: Sequence[NewMessage], *, key: Key = SECRET
@@ -173,10 +168,6 @@ class Publishing(Sends, Known):
         if not await self._writer.execute(commands.ForgetApp(app, key)):
             raise PublicationNotFound
 
-    def staging(self) -> Staging:
-        """What is staged in all, as of the last commit; from the cache, without a query."""
-        return self._writer.snapshot().staging
-
     async def end_stages(self) -> int:
         """End stages whose life is over, some of them; returns how many."""
         return await self._writer.execute(commands.EndStages())
@@ -198,7 +189,7 @@ class Publishing(Sends, Known):
         check_range("after", after, 0, limits.SEQUENCE_MAX)
         last = limits.SEQUENCE_MAX if until is None else until
         check_range("until", last, 0, limits.SEQUENCE_MAX)
-        self.check_known(queue)
+        self.known.check_queue(queue)
         return await self._readers.run(lambda reader: reader.export(queue, after, last, limit), long=True)
 
     async def export_partitions(
@@ -209,7 +200,7 @@ class Publishing(Sends, Known):
         Raises like `export`.
         """
         check_range("count", count, 1, limits.EXPORT_PARTITIONS_MAX)
-        self.check_known(queue)
+        self.known.check_queue(queue)
         found = await self._readers.run(lambda reader: reader.export_bounds(queue, count), long=True)
         return ExportPartitions([ExportRange(*each) for each in found.bounds], found.messages)
 

@@ -3,28 +3,24 @@
 Settings are read from the cache, as of the last commit, without a query.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Unpack
 
 import trio
 
 from forq_trio.broker.consumers import Consumers
-from forq_trio.broker.known import Known
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import commands
 from forq_trio.model.errors import ConsumerNotFound, QueueNotEmpty
 from forq_trio.model.messages import check_queue_name
-from forq_trio.model.queue_settings import QueueSettings, SettingsChange, SettingsOptions
+from forq_trio.model.queue_settings import SettingsChange, SettingsOptions
 from forq_trio.model.setting_checks import check_change, read_change
 from forq_trio.wire.queues import QueueConfiguration
-from forq_trio.writer_actor import WriterActor
 
 
-class Administration(Consumers, Known):
+class Administration(Consumers):
     """Changes of queues. Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
-
-    _writer: WriterActor
 
     async def configure(self, queue: str, **changes: Unpack[SettingsOptions]) -> QueueConfiguration:
         """Change settings: those not named are not changed, None resets to the default. Returns the settings then.
@@ -42,38 +38,30 @@ class Administration(Consumers, Known):
 
     async def reset_settings(self, queue: str) -> None:
         """Go back to the defaults. A paused queue stays paused. Raises InvalidQueueName, QueueNotFound."""
-        await self._writer.execute(commands.Configure(self.check_known(queue), None))
+        await self._writer.execute(commands.Configure(self.known.check_queue(queue), None))
 
     async def settings(self, queue: str) -> QueueConfiguration:
         """The settings of a queue, as they were set and with the defaults filled in.
 
         Raises InvalidQueueName, QueueNotFound.
         """
-        self.check_known(queue)
+        self.known.check_queue(queue)
         await trio.lowlevel.checkpoint()
         return self._configuration(queue)
 
     def _configuration(self, queue: str) -> QueueConfiguration:
-        return QueueConfiguration(self.settings_of(queue), self._writer.snapshot().rules(queue))
-
-    def settings_of(self, queue: str) -> QueueSettings:
-        """What was set for a queue, all None for one without settings. Raises InvalidQueueName."""
-        return self._writer.snapshot().settings.get(check_queue_name(queue)) or QueueSettings()
-
-    def all_settings(self) -> Mapping[str, QueueSettings]:
-        """The settings of the queues that have any, as of the last commit: a value that never changes."""
-        return self._writer.snapshot().settings
+        return QueueConfiguration(self.known.settings_of(queue), self._writer.snapshot().rules(queue))
 
     async def pause(self, queue: str) -> None:
         """Deliver no messages of this queue until `resume`; sends go on, receivers wait.
 
         Raises InvalidQueueName, QueueNotFound.
         """
-        await self._writer.execute(commands.Pause(self.check_known(queue), paused=True))
+        await self._writer.execute(commands.Pause(self.known.check_queue(queue), paused=True))
 
     async def resume(self, queue: str) -> None:
         """End a pause and serve waiting receivers. Raises InvalidQueueName, QueueNotFound."""
-        await self._writer.execute(commands.Pause(self.check_known(queue), paused=False))
+        await self._writer.execute(commands.Pause(self.known.check_queue(queue), paused=False))
 
     async def purge(self, queue: str, *, on_step: Callable[[int], None] = lambda _: None) -> int:
         """Remove all messages that were sent to the queue before this call, in whatever status; returns how many.
@@ -82,7 +70,7 @@ class Administration(Consumers, Known):
         served; cancelled, it stops after a step. Deduplication ids are still remembered. Raises InvalidQueueName,
         QueueNotFound.
         """
-        return await purge_in_steps(self._writer, commands.Purge, self.check_known(queue), on_step)
+        return await purge_in_steps(self._writer, commands.Purge, self.known.check_queue(queue), on_step)
 
     async def delete_queue(self, queue: str) -> None:
         """Forget an empty queue, its settings and its consumers. Raises InvalidQueueName, QueueNotFound, QueueNotEmpty.
@@ -90,7 +78,7 @@ class Administration(Consumers, Known):
         What an open lease of a consumer holds is stored. Stages are not of the queue until they are published: they end
         by themselves.
         """
-        if not await self._writer.execute(commands.ForgetQueue(self.check_known(queue))):
+        if not await self._writer.execute(commands.ForgetQueue(self.known.check_queue(queue))):
             raise QueueNotEmpty
         for consumer in self.consumers_of(queue):
             with suppress(ConsumerNotFound):  # somebody else deletes it, too

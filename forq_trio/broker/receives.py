@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar, overload
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.parts import execute_in_parts
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_range, check_text
 from forq_trio.model.commands import Command, RedrivePolicy
 from forq_trio.model.errors import CallerError, MalformedReceipt, MessageNotFound, ReceiptNotCurrent
 from forq_trio.model.messages import Delivery, Receipt, check_message_id, check_queue_name, token_of_forq
-from forq_trio.model.queue_settings import QueueRules
 from forq_trio.wire.receipts import ManyReceipts, OneReceipt, ReceiptResult, outcome_of, receipts_of
-from forq_trio.writer_actor import WriterActor
 
 Outcome = bool | int | None
 """The outcome of one receipt: False or None when it is not current; after `extend` the new end of the lease."""
@@ -19,10 +18,8 @@ Outcome = bool | int | None
 OutcomeT = TypeVar("OutcomeT", bool, int | None)
 
 
-class Receives:
+class Receives(BrokerBase):
     """Cancellation is that of `Broker`."""
-
-    _writer: WriterActor
 
     async def receive(
         self,
@@ -123,7 +120,7 @@ class Receives:
 
         queue: None takes receipts of any queue, with a `lease_ms`. Results and errors like `ack`.
         """
-        length_ms = self.rules(queue or "").lease_ms if lease_ms is None else lease_ms
+        length_ms = self.known.rules(queue or "").lease_ms if lease_ms is None else lease_ms
         check_range("lease_ms", length_ms, 0, limits.LEASE_MS_MAX)
         return await self._settle(queue, receipts, lambda known: commands.Extend(queue, known, length_ms))
 
@@ -141,10 +138,6 @@ class Receives:
         """Give messages back unprocessed, the attempt uncounted, after `delay_ms`. Results and errors like `ack`."""
         check_range("delay_ms", delay_ms, 0, limits.NACK_DELAY_MS_MAX)
         return await self._settle(queue, receipts, lambda known: commands.Release(queue, known, delay_ms))
-
-    def rules(self, queue: str) -> QueueRules:
-        """The rules of a queue. Raises InvalidQueueName."""
-        return self._writer.snapshot().rules(check_queue_name(queue))
 
     async def ack_message(self, queue: str, message_id: str, receipt: str | None) -> None:
         """Forq's ack of one message. With a receipt: raises MessageNotFound unless it is current and the message's.

@@ -49,7 +49,7 @@ class Walk:
         more = True
         while more:
             await pace.wait()
-            self._letters.check_dead_letter_queue(task.queue)
+            self._letters.known.check_dead_letter_queue(task.queue)
             found = await _retry(partial(self._search, wanted, pace.step))
             found = _above(found, wanted.above_sequence)
             pace.charge(await self._step(found))

@@ -125,13 +125,13 @@ class Redrives:
         InvalidContent, TooManyRedrives, and what `WriterActor.execute` raises. If this call is cancelled, the task
         starts all the same.
         """
-        self._letters.check_dead_letter_queue(queue)
+        self._letters.known.check_dead_letter_queue(queue)
         wanted = check_filter(wanted or MessageFilter())
         if target is not None:
             check_queue_name(target, "target")
         if rate_per_second is not None:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
-        self._letters.check_known(queue)
+        self._letters.known.check_queue(queue)
         if self._nursery is None:
             raise Stopping
         counts = self._writer.snapshot().counts.get(queue)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.model import commands, limits
 from forq_trio.model.checks import check_message, check_range
-from forq_trio.model.clock import Clock
 from forq_trio.model.errors import (
     CallerError,
     ForqError,
@@ -23,14 +23,10 @@ from forq_trio.model.messages import (
     check_queue_name,
 )
 from forq_trio.model.queue_names import is_dead_letter_queue
-from forq_trio.writer_actor import WriterActor
 
 
-class Sends:
+class Sends(BrokerBase):
     """Cancellation is that of `Broker`."""
-
-    _writer: WriterActor
-    _clock: Clock
 
     async def produce(self, queue: str, content: str, **options: Unpack[MessageOptions]) -> Produced:
         """Store one message; returns once it is durable (see FORQ_DURABILITY). Options: the members of `NewMessage`.

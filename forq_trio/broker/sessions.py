@@ -9,6 +9,7 @@ Uses are noted in memory, and stored by a job and when the system stops, so that
 
 from msgspec.structs import replace
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.model import limits
 from forq_trio.model.access import digest
 from forq_trio.model.clock import Clock
@@ -60,11 +61,9 @@ class KnownSessions:
         return token is None or token.digest != session.key_digest or token.expired(now_ms)
 
 
-class Sessions:
+class Sessions(BrokerBase):
     """Cancellation is that of `Broker`; errors are the ServiceErrors."""
 
-    _writer: WriterActor
-    _clock: Clock
     _known_sessions: KnownSessions
 
     async def open_session(self, key_name: str | None, key_digest: str, client: str, agent: str) -> str:

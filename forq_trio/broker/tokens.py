@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import trio
 from msgspec.structs import replace
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.broker.views import token_info
 from forq_trio.model.access import (
     ALL_QUEUES,
@@ -89,11 +90,9 @@ class KnownTokens:
         return self._by_digest
 
 
-class Tokens:
+class Tokens(BrokerBase):
     """Cancellation is that of `Broker`; errors besides those named are the ServiceErrors."""
 
-    _writer: WriterActor
-    _clock: Clock
     _known_tokens: KnownTokens
 
     async def create_token(

@@ -92,7 +92,7 @@ def stages_job(broker: Broker) -> Periodic:
     """
 
     async def end() -> str:
-        ended = step = await broker.end_stages() if broker.staging().stages else 0
+        ended = step = await broker.end_stages() if broker.known.staging().stages else 0
         while step == limits.STAGES_ENDED_MAX:
             step = await broker.end_stages()
             ended += step

@@ -37,13 +37,13 @@ class QueueGauges:
         Raises ReadDeadlineExceeded or StorageUnavailable; the ages are not changed then.
         """
         commits = self._counters.commit_calls.count
-        counts = self._broker.counts()
+        counts = self._broker.known.counts()
         self._counters.refresh_counts(counts)
-        self._counters.history = self._broker.history_of(None)
+        self._counters.history = self._broker.known.history_of(None)
         named = [(key, key[0]) for key in self._counters.counts if key[0] in counts]
         dead_letters = self._counters.dead_letters = {}
         for key, queue in named:
-            target = self._broker.rules(queue).dead_letter_queue
+            target = self._broker.known.rules(queue).dead_letter_queue
             if target:
                 dead_letters[key] = counts[target].total if target in counts else 0
         if commits != self._commits_seen:

@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from forq_trio.broker.broker import Broker
+from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.readers.pool import ReaderPool
@@ -29,8 +29,8 @@ class _Look(Struct, frozen=True, gc=False):
 class Ages:
     """What was read, of at most SERIES_QUEUES_MAX queues. clock: the wall clock of the messages."""
 
-    def __init__(self, broker: Broker, readers: ReaderPool, counters: Counters, clock: Clock) -> None:
-        self._broker = broker
+    def __init__(self, known: Known, readers: ReaderPool, counters: Counters, clock: Clock) -> None:
+        self._known = known
         self._readers = readers
         self._counters = counters
         self._clock = clock
@@ -42,7 +42,7 @@ class Ages:
         Messages were delivered since it was read: it may have been among them, so its age is the one at that time.
         """
         look = self._looks.get(queue)
-        if look is None or look.since is None or not self._broker.counts_of(queue).ready:
+        if look is None or look.since is None or not self._known.counts_of(queue).ready:
             return None
         until = self._clock.now_ms() if self._delivered(queue) == look.delivered else look.read_at
         return max(0, until - look.since)
@@ -63,7 +63,7 @@ class Ages:
 
     async def read(self, queues: Sequence[str]) -> None:
         """Read the ages of those of these queues that have ready messages, a few at a time."""
-        wanted = [queue for queue in queues if self._broker.counts_of(queue).ready]
+        wanted = [queue for queue in queues if self._known.counts_of(queue).ready]
         for start in range(0, len(wanted), limits.METRIC_QUEUES_READ_MAX):
             part = wanted[start : start + limits.METRIC_QUEUES_READ_MAX]
             commits = self._counters.commit_calls.count

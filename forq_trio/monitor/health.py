@@ -9,7 +9,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from forq_trio.broker.broker import Broker
+from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.queue_settings import Overflow, Rate
@@ -73,8 +73,8 @@ class Holding:
 class FactGatherer:
     """Gathers what is known of a queue; runs no query."""
 
-    def __init__(self, broker: Broker, counters: Counters, ages: Ages, clock: Clock) -> None:
-        self._broker = broker
+    def __init__(self, known: Known, counters: Counters, ages: Ages, clock: Clock) -> None:
+        self._known = known
         self._counters = counters
         self._ages = ages
         self._clock = clock
@@ -82,13 +82,13 @@ class FactGatherer:
     def _next_token_ms(self, queue: str, rate: Rate | None) -> int:
         if rate is None:
             return 0
-        return rate.turn_ms(1, self._broker.rate_full_at(queue), self._clock.now_ms())
+        return rate.turn_ms(1, self._known.rate_full_at(queue), self._clock.now_ms())
 
     def facts(self, watched: Watched, now: float, *, dead_letters: bool) -> Facts:
         """The facts about a queue. now: on the monitor's clock. dead_letters: the queue takes some."""
         queue = watched.name
-        counts = self._broker.counts_of(queue)
-        rules = self._broker.rules(queue)
+        counts = self._known.counts_of(queue)
+        rules = self._known.rules(queue)
         lately = watched.window(_LATELY_MINUTES)
         reasons = self._counters.nack_reasons.latest(self._clock.now_ms(), queue)
         reason, same_reason = reasons.most_common(1)[0] if reasons else (None, 0)
@@ -99,7 +99,7 @@ class FactGatherer:
             seconds=lately.seconds,
             ready=counts.ready,
             in_flight=counts.processing,
-            waiting=self._broker.waiting(queue),
+            waiting=self._known.waiting(queue),
             messages=counts.total,
             bytes=counts.bytes,
             max_messages=rules.max_messages,

@@ -10,7 +10,7 @@ Rules
 
 from collections.abc import Callable, Mapping, Sequence
 
-from forq_trio.broker.broker import Broker
+from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
 from forq_trio.model.queue_names import is_dead_letter_queue
@@ -57,14 +57,14 @@ class Monitor:
     """seconds: a clock that only goes forward; clock: the wall's. history: what charts draw."""
 
     def __init__(
-        self, broker: Broker, counters: Counters, ages: Ages, seconds: Callable[[], float], clock: Clock
+        self, known: Known, counters: Counters, ages: Ages, seconds: Callable[[], float], clock: Clock
     ) -> None:
-        self._broker = broker
+        self._known = known
         self._counters = counters
         self._ages = ages
         self._seconds = seconds
         self._clock = clock
-        self._gatherer = FactGatherer(broker, counters, ages, clock)
+        self._gatherer = FactGatherer(known, counters, ages, clock)
         self._watched: dict[str, Watched] = {}
         self._slices: list[dict[str, Watched]] = [{} for _ in range(STEP_SECONDS)]
         self._judged: dict[str, _Judged] = {}
@@ -117,7 +117,7 @@ class Monitor:
         watched = self._watched.get(queue)
         if watched is None or watched.first_at is None:
             return 0
-        return max(0, self._broker.counts_of(queue).total - watched.at_mark(60)[1])
+        return max(0, self._known.counts_of(queue).total - watched.at_mark(60)[1])
 
     def oldest_age_ms(self, queue: str) -> int | None:
         """How long the oldest ready message of a queue could have been claimed; None without one.
@@ -153,13 +153,13 @@ class Monitor:
                 self._find_queues(now)
             looked_at += self._sample_slice(due, now)
         self._second = second
-        values = self._totals.sample(now, self._broker, max(self._oldest))
+        values = self._totals.sample(now, self._known, max(self._oldest))
         self.history.add_total(second, values)
         return looked_at
 
     def _find_queues(self, now: float) -> None:
         """Watch queues that are new, and forget those that are gone."""
-        counts = self._broker.counts()
+        counts = self._known.counts()
         for queue in [queue for queue in self._watched if queue not in counts]:
             watched = self._watched.pop(queue)
             del self._slices[watched.slice][queue]
@@ -178,13 +178,13 @@ class Monitor:
     def _sample_slice(self, second: int, now: float) -> int:
         """Sample the part of the queues that is due this second."""
         place, step = second % STEP_SECONDS, second // STEP_SECONDS
-        broker, age_ms = self._broker, self._ages.age_ms
+        known, age_ms = self._known, self._ages.age_ms
         oldest = 0
         takers: set[str] | None = None
         for queue, watched in self._slices[place].items():
             age = age_ms(queue)
-            counts = broker.counts_of(queue)
-            watched.sample(now, step, counts, age, paused=broker.rules(queue).paused)
+            counts = known.counts_of(queue)
+            watched.sample(now, step, counts, age, paused=known.rules(queue).paused)
             if age is not None and age > oldest:
                 oldest = age
             judged = self._judged[queue]
@@ -196,7 +196,7 @@ class Monitor:
 
     def _takers(self) -> set[str]:
         """The queues that settings name as a dead-letter queue."""
-        return {settings.dead_letter_queue or "" for settings in self._broker.all_settings().values()}
+        return {settings.dead_letter_queue or "" for settings in self._known.settings().values()}
 
     def _judge(self, watched: Watched, judged: _Judged, now: float, dead_letters: bool) -> None:
         facts = self._gatherer.facts(watched, now, dead_letters=dead_letters)

@@ -6,7 +6,7 @@ from math import nan
 
 from msgspec import Struct
 
-from forq_trio.broker.broker import Broker
+from forq_trio.broker.known import Known
 from forq_trio.model import limits
 from forq_trio.monitor.quantiles import added
 from forq_trio.monitor.rings import Values
@@ -49,7 +49,7 @@ class Totals:
         self._marks: deque[dict[str, list[int]]] = deque([self._durations()], maxlen=_MARKS)
         self._minute = int(now // 60)
 
-    def sample(self, now: float, broker: Broker, oldest_seconds: float) -> Values:
+    def sample(self, now: float, known: Known, oldest_seconds: float) -> Values:
         """The values of the rings' columns. Where nothing was committed nothing happened, and nothing is summed."""
         elapsed = max(now - self._at, 0.001)
         commits = self._counters.commit_calls.count
@@ -61,7 +61,7 @@ class Totals:
                 found = quantile(MESSAGE_MS, added(handled, self._handled), 0.9)
                 p90 = nan if found is None else found / limits.SECOND_MS
                 self._handled = handled
-            self._count_ready(now, broker)
+            self._count_ready(now, known)
         sent, delivered, acked, ended = [
             (new - old) / elapsed for new, old in zip(counts, self._counts, strict=True)
         ]
@@ -72,9 +72,9 @@ class Totals:
             self._marks.append(self._durations())
         return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90))
 
-    def _count_ready(self, now: float, broker: Broker) -> None:
+    def _count_ready(self, now: float, known: Known) -> None:
         """Count the ready messages: each second for SERIES_QUEUES_MAX queues, less often for more."""
-        counts = broker.counts()
+        counts = known.counts()
         if now - self._ready_at >= len(counts) / limits.SERIES_QUEUES_MAX:
             self._ready = sum([each.ready for each in counts.values()])
             self._ready_at = now

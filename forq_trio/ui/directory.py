@@ -110,8 +110,8 @@ class Directory:
         return await kept.once(viewer.sees, lambda: self._find_sources(known, viewer))
 
     async def _find(self) -> Known:
-        counts, names = self._broker.counts(), self._broker.queue_names()
-        settings = [*self._broker.all_settings().values()]
+        counts, names = self._broker.known.counts(), self._broker.known.queue_names()
+        settings = [*self._broker.known.settings().values()]
         named = {
             *await self.slices.over(settings, lambda part: [each.dead_letter_queue or "" for each in part])
         }
@@ -126,7 +126,7 @@ class Directory:
         def look(part: Sequence[str]) -> tuple[()]:
             for name in part:
                 if name not in known.targets:
-                    found[self._broker.rules(name).dead_letter_queue].append(name)
+                    found[self._broker.known.rules(name).dead_letter_queue].append(name)
             return ()
 
         await self.slices.over(await self.seen_of(known, viewer), look)

@@ -51,7 +51,7 @@ async def _of_queues(site: Site, viewer: Viewer, known: Known) -> list[Freeing]:
 
 def _of_queue(site: Site, known: Known, name: str) -> list[Freeing]:
     rows = []
-    counts, history = known.counts[name], site.broker.history_of(name)
+    counts, history = known.counts[name], site.broker.known.history_of(name)
     if counts.bytes:
         note = format.plural(counts.total, "message")
         if name in known.targets:
@@ -71,7 +71,7 @@ def _of_queue(site: Site, known: Known, name: str) -> list[Freeing]:
 
 def _of_server(site: Site, facts: SystemFacts) -> list[Freeing]:
     rows = []
-    events, staging = site.broker.log("events"), site.broker.staging()
+    events, staging = site.broker.known.log("events"), site.broker.known.staging()
     if events.bytes:
         note = f"{format.plural(events.last - events.first + 1, 'event')}, FORQ_EVENTS_MAX_MIB"
         rows.append(Freeing("Keep fewer lifecycle events", note, events.bytes))

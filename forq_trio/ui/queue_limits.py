@@ -76,4 +76,6 @@ def limits_of(site: Site, queue: str) -> Limits:
     """The limits of a queue now."""
     broker = site.broker
     now_ms = site.clock.now_ms()
-    return Limits(broker.rules(queue), broker.counts_of(queue), broker.rate_full_at(queue), now_ms)
+    return Limits(
+        broker.known.rules(queue), broker.known.counts_of(queue), broker.known.rate_full_at(queue), now_ms
+    )

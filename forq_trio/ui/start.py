@@ -69,8 +69,8 @@ def build_ui(
     hub = LiveHub()
     directory = Directory(system.broker, Slices())
     broker = system.broker
-    purges = Purges(broker.purge, lambda queue: broker.counts_of(queue).total)
-    history_purges = Purges(broker.purge_history, lambda queue: broker.history_of(queue).messages)
+    purges = Purges(broker.purge, lambda queue: broker.known.counts_of(queue).total)
+    history_purges = Purges(broker.purge_history, lambda queue: broker.known.history_of(queue).messages)
     site = Site(
         broker=system.broker,
         monitor=system.monitor,

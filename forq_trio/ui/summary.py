@@ -70,7 +70,7 @@ class Summaries:
         if trio.current_time() - self._verdict_at >= 1.0:
             facts = self._system.facts()
             level, sentence = system_verdict(facts, self._system.jobs.reports())
-            self._verdict = SystemVerdict(level, sentence, self._broker.sends_refused, facts.space)
+            self._verdict = SystemVerdict(level, sentence, self._broker.known.sends_refused, facts.space)
             self._verdict_at = trio.current_time()
         return self._verdict
 
@@ -100,5 +100,5 @@ class Summaries:
             age_ms = self._monitor.oldest_age_ms(queue) if count.ready else None
             if age_ms is not None and age_ms > (summary.oldest_ms or -1):
                 summary.oldest_ms, summary.oldest_queue = age_ms, queue
-        summary.waiting += self._broker.waiting(queue)
+        summary.waiting += self._broker.known.waiting(queue)
         summary.levels[self._monitor.health(queue).level] += 1

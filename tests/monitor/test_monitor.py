@@ -57,8 +57,8 @@ async def test_a_backlog_becomes_broken_and_a_consumer_mends_it() -> None:
     engine, clock, seconds = MemoryEngine(EngineSettings()), SetClock(), Seconds()
     async with open_system(engine, clock, policy=on_the_loop()) as system:
         readers = ReaderPool(engine.open_reader, size=1)
-        ages = Ages(system.broker, readers, system.counters, clock)
-        monitor = Monitor(system.broker, system.counters, ages, seconds, clock)
+        ages = Ages(system.broker.known, readers, system.counters, clock)
+        monitor = Monitor(system.broker.known, system.counters, ages, seconds, clock)
 
         async def watch(duration: int) -> QueueHealth:
             for second in range(duration):

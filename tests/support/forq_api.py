@@ -111,8 +111,8 @@ class Api:
         self.counters = counters
         self.seconds = Seconds()
         self.throttle = Throttle(self.seconds)
-        ages = Ages(self.broker, readers, counters, clock)
-        self.monitor = Monitor(self.broker, counters, ages, self.seconds, clock)
+        ages = Ages(self.broker.known, readers, counters, clock)
+        self.monitor = Monitor(self.broker.known, counters, ages, self.seconds, clock)
         self.routes: list[Route] = []
         self.handler = self.serve()
 

@@ -30,12 +30,12 @@ class AdministrationEndpoints:
 
     async def list(self, request: Request) -> Response:
         """A page of the queues for which something was set and that the key covers, by name."""
-        settings = self._broker.all_settings()
+        settings = self._broker.known.settings()
         if settings is not self._sorted_of:
             self._names, self._sorted_of = sorted(settings), settings
         page, last = page_of(self._names, request.principal, *query_page(request.query))
         queues = [
-            ConfiguredQueue(settings=settings[queue], effective=self._broker.rules(queue), queue=queue)
+            ConfiguredQueue(settings=settings[queue], effective=self._broker.known.rules(queue), queue=queue)
             for queue in page
         ]
         return Response(200, _encode(ConfiguredQueues(queues, last)))

@@ -28,7 +28,7 @@ class DeadLetterEndpoints:
 
     async def search(self, request: Request, queue: str) -> Response:
         """A page of dead letters that match, newest first, and how far the search came."""
-        self._broker.check_dead_letter_queue(queue)
+        self._broker.known.check_dead_letter_queue(queue)
         wanted = filter_in_query(request.query)
         before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX)
         limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)

@@ -63,7 +63,7 @@ class HealthCheck:
             return NO_CONTENT
         about = self._about
         uptime_seconds = int(self._monotonic() - self._started)
-        refused = self._broker.sends_refused
+        refused = self._broker.known.sends_refused
         health = Health("ok", about.version, about.engine, about.durability, uptime_seconds, refused)
         return Response(200, msgspec.json.encode(health))
 

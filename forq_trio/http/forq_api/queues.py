@@ -24,9 +24,9 @@ class QueueEndpoints:
 
     async def list(self, request: Request) -> Response:
         """A page of the queues that the key covers, by name, from the cache: fast with thousands of them."""
-        page, last = page_of(self._broker.queue_names(), request.principal, *query_page(request.query))
+        page, last = page_of(self._broker.known.queue_names(), request.principal, *query_page(request.query))
         return Response(
-            200, _encode(QueueList([self._judged(info) for info in self._broker.queues_named(page)], last))
+            200, _encode(QueueList([self._judged(info) for info in self._broker.known.queues(page)], last))
         )
 
     async def show(self, request: Request, queue: str) -> Response:
@@ -35,8 +35,8 @@ class QueueEndpoints:
 
     async def health(self, request: Request, queue: str) -> Response:
         """How well one queue is."""
-        health = self._monitor.health(self._broker.check_known(queue))
-        return Response(200, _encode(replace(health, sends_refused=self._broker.sends_refused)))
+        health = self._monitor.health(self._broker.known.check_queue(queue))
+        return Response(200, _encode(replace(health, sends_refused=self._broker.known.sends_refused)))
 
     def _judged(self, info: QueueInfo) -> QueueInfo:
         """What the broker says of a queue, with the verdict on it."""

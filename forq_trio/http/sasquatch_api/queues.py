@@ -32,15 +32,17 @@ class QueueEndpoints:
         """One queue, from the cache; zeros for a queue that is not known."""
         queue = check_queue_name(required("queue_name", self._read(request).queue_name))
         request.principal.check(Scope.BROWSE, queue)
-        length = _length(queue, self._broker.counts_of(queue))
+        length = _length(queue, self._broker.known.counts_of(queue))
         return Response(200, msgspec.json.encode(length))
 
     async def queues(self, request: Request) -> Response:
         """A page of the queues by name, from the cache; for a token, those it covers. A Link header names the next."""
         request.principal.check_somewhere(Scope.BROWSE)
         after = dict(parse_qsl(request.query)).get("after", "")
-        page, last = page_of(self._broker.queue_names(), request.principal, after, limits.QUEUES_PAGE_MAX)
-        lengths = msgspec.json.encode([_length(queue, self._broker.counts_of(queue)) for queue in page])
+        page, last = page_of(
+            self._broker.known.queue_names(), request.principal, after, limits.QUEUES_PAGE_MAX
+        )
+        lengths = msgspec.json.encode([_length(queue, self._broker.known.counts_of(queue)) for queue in page])
         headers = () if last is None else ((b"link", f'</queues?after={last}>; rel="next"'.encode()),)
         return Response(200, lengths, headers=headers)
 
@@ -49,10 +51,10 @@ class QueueEndpoints:
         queue = required("queue_name", self._read(request).queue_name)
         if queue == ALL_QUEUES:
             request.principal.check(Scope.ADMIN)
-            queues = [name for name, counts in self._broker.counts().items() if counts.total]
+            queues = [name for name, counts in self._broker.known.counts().items() if counts.total]
         else:
             request.principal.check(Scope.ADMIN, check_queue_name(queue))
-            queues = [queue] if self._broker.is_known(queue) else []
+            queues = [queue] if self._broker.known.has_queue(queue) else []
         deleted = 0
         for each in queues:
             deleted += await self._broker.purge(each)

@@ -76,7 +76,7 @@ class ReceiveEndpoints:
         """
         options = self._options
         queue = check_queue_name(required("queue_name", asked.queue_name))
-        own = self._broker.settings_of(queue)
+        own = self._broker.known.settings_of(queue)
         lease_ms = milliseconds(
             "visibility_timeout",
             asked.visibility_timeout,

@@ -134,7 +134,7 @@ class SendEndpoints:
         attributes = sent.message_attributes or None
         if attributes is not None:
             check_attributes(attributes)
-        own = self._broker.settings_of(queue)
+        own = self._broker.known.settings_of(queue)
         return queue, NewMessageWithDefaultBound(
             content,
             priority=in_range(

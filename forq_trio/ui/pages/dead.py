@@ -76,8 +76,8 @@ class DeadQueues:
 
     def row(self, name: str, sources: list[str], tasks: Sequence[RedriveInfo]) -> DeadRow:
         site = self._site
-        counts = site.broker.counts_of(name)
-        ttl_ms = site.broker.rules(name).ttl_ms
+        counts = site.broker.known.counts_of(name)
+        ttl_ms = site.broker.known.rules(name).ttl_ms
         age_ms = site.monitor.oldest_age_ms(name) if counts.ready else None
         return DeadRow(
             name,
@@ -149,7 +149,7 @@ def dead_routes(site: Site) -> Blueprint:
         queues = DeadQueues(site, viewer)
         found = await queues.all()
         start = (page - 1) * ROWS_A_PAGE
-        names = [*filter(site.broker.is_known, found.names[start : start + ROWS_A_PAGE])]
+        names = [*filter(site.broker.known.has_queue, found.names[start : start + ROWS_A_PAGE])]
         context = dead_context(site, viewer, await queues.rows(names), found)
         del context["viewer"], context["system_verdict"]
         return await site.page(

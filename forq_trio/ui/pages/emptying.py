@@ -26,12 +26,12 @@ def emptying_routes(site: Site) -> Blueprint:
     blueprint = Blueprint("emptying", __name__)
 
     async def purge_dialog(queue: str, status: int = 200, error: str = "", typed: str = "") -> Response:
-        counts = site.broker.counts_of(queue)
+        counts = site.broker.known.counts_of(queue)
         context: dict[str, Any] = {"queue": queue, "counts": counts, "error": error, "typed": typed}
         return await show_dialog(site, "queue/purge.html", f"Purge {queue}", status, **context)
 
     async def delete_dialog(queue: str, status: int = 200, error: str = "") -> Response:
-        has_settings = bool(site.broker.all_settings().get(queue))
+        has_settings = bool(site.broker.known.settings().get(queue))
         return await show_dialog(
             site,
             "queue/delete.html",
@@ -39,7 +39,7 @@ def emptying_routes(site: Site) -> Blueprint:
             status,
             queue=queue,
             error=error,
-            total=site.broker.counts_of(queue).total,
+            total=site.broker.known.counts_of(queue).total,
             has_settings=has_settings,
         )
 
@@ -53,7 +53,7 @@ def emptying_routes(site: Site) -> Blueprint:
     async def purge(queue: str) -> Response:
         site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         form = await request.form
-        total = site.broker.counts_of(queue).total
+        total = site.broker.known.counts_of(queue).total
         if form.get("name", "") != queue:
             return await purge_dialog(
                 queue, 400, "This is not the name of the queue.", form.get("name", "")[:100]

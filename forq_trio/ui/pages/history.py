@@ -89,8 +89,8 @@ def history_routes(site: Site) -> Blueprint:
             words=WORDS,
             marks=MARKS,
             preview=lambda message: marked(preview(message.content, wanted.q), wanted.q),
-            is_on=site.broker.log("history").enabled,
-            kept=site.broker.history_of(queue),
+            is_on=site.broker.known.log("history").enabled,
+            kept=site.broker.known.history_of(queue),
             purge=site.history_purges.of(queue),
             may_administer=viewer.may(Scope.ADMIN, queue),
         )
@@ -134,7 +134,7 @@ def _add_purge(blueprint: Blueprint, site: Site, base: str) -> None:
     """Add the purge of a queue's history: the queue's name has to be typed."""
 
     async def dialog(queue: str, status: int = 200, error: str = "") -> Response:
-        count = site.broker.history_of(queue).messages
+        count = site.broker.known.history_of(queue).messages
         title = f"Purge the history of {queue}"
         return await show_dialog(
             site, "history/purge.html", title, status, queue=queue, count=count, error=error
@@ -149,7 +149,7 @@ def _add_purge(blueprint: Blueprint, site: Site, base: str) -> None:
     async def purge(queue: str) -> Response:
         site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         form = await request.form
-        count = site.broker.history_of(queue).messages
+        count = site.broker.known.history_of(queue).messages
         if form.get("name", "") != queue:
             return await dialog(queue, 400, "This is not the name of the queue.")
         if not is_about(form.get("count", ""), count):

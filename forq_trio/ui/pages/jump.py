@@ -89,7 +89,7 @@ def jump_routes(site: Site) -> Blueprint:
     @blueprint.get("/go")
     async def go() -> Response:
         text = request.args.get("to", "").strip()[:_TEXT_LENGTH_MAX]
-        if site.viewer.may_see(text) and site.broker.is_known(text):
+        if site.viewer.may_see(text) and site.broker.known.has_queue(text):
             return see_other(site.url(f"/queue/{text}"))
         if is_message_id(text):
             return await message_by_id(text)

@@ -39,13 +39,13 @@ class Allowed(Struct, frozen=True):
 
 def home_of(site: Site, message: MessageInfo) -> str | None:
     """The queue that a copy of a message goes to: its own; of a dead letter, the one it came from."""
-    return message.source_queue if site.broker.takes_dead_letters(message.queue) else message.queue
+    return message.source_queue if site.broker.known.takes_dead_letters(message.queue) else message.queue
 
 
 def allowed(site: Site, viewer: Viewer, message: MessageInfo) -> Allowed:
     """What the viewer may do with a message in its present state."""
     home = home_of(site, message)
-    is_dead = site.broker.takes_dead_letters(message.queue)
+    is_dead = site.broker.known.takes_dead_letters(message.queue)
     in_flight = message.status == "processing"
     may_redrive = viewer.may(Scope.REDRIVE, message.queue)
     may_send = home is not None and viewer.may(Scope.PRODUCE, home)
@@ -89,14 +89,14 @@ def message_context(
     return {
         "message": message,
         "path": f"/queue/{message.queue}/message/{message.id}",
-        "is_dead": site.broker.takes_dead_letters(message.queue),
+        "is_dead": site.broker.known.takes_dead_letters(message.queue),
         "shown": content.show(message.content, args.get("view", ""), text),
         "views": content.VIEWS,
         "text": text,
         "steps": event_timeline(events) if by_events else timeline.timeline(message, now_ms),
         "forgotten": not by_events and timeline.forgotten(message),
         "reason_words": timeline.reason_words,
-        "attempts_max": message.max_attempts or site.broker.rules(message.queue).max_attempts,
+        "attempts_max": message.max_attempts or site.broker.known.rules(message.queue).max_attempts,
         "damaged_attributes": not message.attributes and message.bytes > content_bytes,
         "allowed": allowed(site, viewer, message),
         "may_see_home": home is not None and viewer.may_see(home),
@@ -105,7 +105,7 @@ def message_context(
 
 async def events_of(site: Site, viewer: Viewer, queue: str, message_id: str) -> list[MessageEvent]:
     """The events of a message in queues that the viewer may see; none where none are kept, without a query."""
-    if not site.broker.log("events").last:
+    if not site.broker.known.log("events").last:
         return []
     try:
         found = await site.broker.message_events(queue, message_id)
@@ -137,7 +137,7 @@ class MessageView:
             "summary": await site.summaries.of(self._viewer),
             "system_verdict": site.summaries.system_verdict(),
             "now_ms": site.clock.now_ms(),
-            "is_dead": site.broker.takes_dead_letters(self._queue),
+            "is_dead": site.broker.known.takes_dead_letters(self._queue),
             "reason_words": timeline.reason_words,
         }
 
@@ -190,7 +190,7 @@ def message_routes(site: Site) -> Blueprint:
         )
 
     async def is_in_history(queue: str, message_id: str) -> bool:
-        if not site.broker.history_of(queue).messages:
+        if not site.broker.known.history_of(queue).messages:
             return False
         try:
             await site.broker.finished_message(queue, message_id)
@@ -200,9 +200,9 @@ def message_routes(site: Site) -> Blueprint:
 
     async def gone(queue: str, message_id: str, part: str) -> Response:
         """404, with a link to where it went if that is where such messages go."""
-        is_dead = site.broker.takes_dead_letters(queue)
+        is_dead = site.broker.known.takes_dead_letters(queue)
         moved_to = ""
-        target = "" if is_dead else site.broker.rules(queue).dead_letter_queue
+        target = "" if is_dead else site.broker.known.rules(queue).dead_letter_queue
         if target and site.viewer.may_see(target):
             try:
                 moved_to = (await site.broker.message(target, message_id)).queue

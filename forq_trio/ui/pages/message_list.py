@@ -171,7 +171,7 @@ class MessageList:
             limit=limits.LIST_PAGE_DEFAULT,
         )
         shown = listed.shown + len(found.rows)
-        total = max(shown, count_of(self._site.broker.counts_of(self._queue), listed.state))
+        total = max(shown, count_of(self._site.broker.known.counts_of(self._queue), listed.state))
         following = None if found.next is None else listed.query(cursor=found.next, shown=shown)
         limits_now = limits_of(self._site, self._queue)
         says = listed.state in ("ready", "held") and limits_now.are_set
@@ -213,7 +213,7 @@ class MessageList:
             rows.append(MessageRow.of(message, message.content[: limits.PREVIEW_LENGTH_MAX]))
         except MessageNotFound:
             pass
-        total = self._site.broker.counts_of(self._queue).total
+        total = self._site.broker.known.counts_of(self._queue).total
         return RowsPage(rows, len(rows), len(rows), None, words=wanted.words, searched=total, of=total)
 
 
@@ -232,7 +232,7 @@ def message_list_routes(site: Site) -> Blueprint:
             queue=queue,
             listed=listed,
             rows=page,
-            rules=site.broker.rules(queue),
+            rules=site.broker.known.rules(queue),
             is_part=True,
         )
 

@@ -86,7 +86,9 @@ class QueueRow(Struct):
 
 def _dead_of(site: Site, known: Known, name: str) -> int:
     """How many messages are in its dead-letter queue."""
-    target = None if name in known.targets else known.counts.get(site.broker.rules(name).dead_letter_queue)
+    target = (
+        None if name in known.targets else known.counts.get(site.broker.known.rules(name).dead_letter_queue)
+    )
     return 0 if target is None else target.total
 
 
@@ -101,7 +103,7 @@ COLUMNS: Mapping[str, Callable[[Site, Known, str], float]] = {
     "sent": lambda site, known, name: site.monitor.rates(name)[0],
     "acked": lambda site, known, name: site.monitor.rates(name)[2],
     "oldest": lambda site, known, name: site.monitor.oldest_age_ms(name) or 0,
-    "waiting": lambda site, known, name: site.broker.waiting(name),
+    "waiting": lambda site, known, name: site.broker.known.waiting(name),
 }
 """What the list is sorted by; equal ones are sorted by name."""
 
@@ -137,7 +139,7 @@ class Queues:
         names, found = await known.answers.once(
             ("list", self._viewer.sees, question), lambda: self._find(known, question)
         )
-        names = [*filter(self._site.broker.is_known, names)]
+        names = [*filter(self._site.broker.known.has_queue, names)]
         return QueueList(names, kinds, found, max(1, -(-found // ROWS_A_PAGE)))
 
     async def rows(self, names: Sequence[str]) -> list[QueueRow]:
@@ -186,17 +188,17 @@ class Queues:
 
     def _row(self, name: str, targets: frozenset[str]) -> QueueRow:
         site = self._site
-        count = site.broker.counts_of(name)
-        target = "" if name in targets else site.broker.rules(name).dead_letter_queue
+        count = site.broker.known.counts_of(name)
+        target = "" if name in targets else site.broker.known.rules(name).dead_letter_queue
         return QueueRow(
             name,
             count,
             site.monitor.health(name),
             site.monitor.now(name),
-            site.broker.counts_of(target).total if target else None if name in targets else 0,
+            site.broker.known.counts_of(target).total if target else None if name in targets else 0,
             target,
             site.monitor.oldest_age_ms(name) if count.ready else None,
-            site.broker.waiting(name),
+            site.broker.known.waiting(name),
         )
 
 

@@ -60,10 +60,10 @@ class QueueFacts:
     def context(self) -> dict[str, Any]:
         """What the live part of the page needs."""
         site, queue = self.site, self.queue
-        counts, rules = site.broker.counts_of(queue), site.broker.rules(queue)
+        counts, rules = site.broker.known.counts_of(queue), site.broker.known.rules(queue)
         health = site.monitor.health(queue)
         now = site.monitor.now(queue)
-        takes_dead_letters = site.broker.takes_dead_letters(queue)
+        takes_dead_letters = site.broker.known.takes_dead_letters(queue)
         target = "" if takes_dead_letters else rules.dead_letter_queue
         shows_dead = bool(target) and self.viewer.may_see(target)
         consumers = site.broker.consumers_of(queue)
@@ -75,22 +75,22 @@ class QueueFacts:
             "remedy": self._remedy(health, counts),
             "now": now,
             "oldest_ms": site.monitor.oldest_age_ms(queue) if counts.ready else None,
-            "waiting": site.broker.waiting(queue),
+            "waiting": site.broker.known.waiting(queue),
             "consumers": consumers[:CONSUMERS_SHOWN],
             "consumers_more": max(len(consumers) - CONSUMERS_SHOWN, 0),
             "may_consume": self.viewer.may(Scope.CONSUME, queue),
             "consumers_at": site.clock.now_ms(),
             "takes_dead_letters": takes_dead_letters,
             "dead_letter_queue": target if shows_dead else "",
-            "dead": site.broker.counts_of(target).total if shows_dead else 0,
+            "dead": site.broker.known.counts_of(target).total if shows_dead else 0,
             "charts_shown": self._charts(now, rules),
             "limits": limits_of(site, queue),
             "range_words": f"last {RANGES[self.range]}",
             "range": self.range,
             "range_default": self.range_default,
             "purge": site.purges.of(queue),
-            "finished": site.broker.history_of(queue).messages,
-            "keeps_history": site.broker.log("history").enabled,
+            "finished": site.broker.known.history_of(queue).messages,
+            "keeps_history": site.broker.known.log("history").enabled,
             "may_administer": self.viewer.may(Scope.ADMIN, queue),
         }
 
@@ -186,13 +186,13 @@ def queue_routes(site: Site) -> Blueprint:
     async def page(queue: str) -> Response:
         viewer = site.viewer
         viewer.require(Scope.BROWSE, check_queue_name(queue))
-        if not site.broker.is_known(queue):
+        if not site.broker.known.has_queue(queue):
             return await _unknown(site, queue)
         listed = read_listed(request.args)
         facts = QueueFacts(site, viewer, queue, request.args)
         await facts.refresh()
         rows = await MessageList(site, viewer, queue).page(listed)
-        settings, rules = site.broker.settings_of(queue), site.broker.rules(queue)
+        settings, rules = site.broker.known.settings_of(queue), site.broker.known.rules(queue)
         context = facts.context()
         return await site.page(
             "queue/page.html",
@@ -241,5 +241,5 @@ def back_to(site: Site, queue: str) -> str:
 
 def check_known(site: Site, queue: str) -> None:
     """Raise QueueNotFound for a queue that nobody ever used."""
-    if not site.broker.is_known(check_queue_name(queue)):
+    if not site.broker.known.has_queue(check_queue_name(queue)):
         raise QueueNotFound(f"there is no queue called {queue}")

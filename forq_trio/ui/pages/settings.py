@@ -37,7 +37,7 @@ def settings_routes(site: Site) -> Blueprint:
         """The dialog. `lease_ms`: what to suggest as the lease; `at`: the field to begin with."""
         site.viewer.require(Scope.ADMIN, check_queue_name(queue))
         check_known(site, queue)
-        texts = settings_form.texts_of(site.broker.settings_of(queue))
+        texts = settings_form.texts_of(site.broker.known.settings_of(queue))
         lease = request.args.get("lease_ms", "")[:40]
         at = request.args.get("at", "")
         if lease:
@@ -51,10 +51,10 @@ def settings_routes(site: Site) -> Blueprint:
         read = settings_form.read(queue, sent)
         if read.change is None:
             return await form(queue, read.texts, 400, errors=read.errors, at=next(iter(read.errors), ""))
-        before = site.broker.rules(queue)
+        before = site.broker.known.rules(queue)
         defaults = settings_form.default_rules(queue, site.config)
         after = settings_form.rules_after(read.change, defaults, before.paused)
-        losses = settings_form.losses(site.broker.counts_of(queue), before, after)
+        losses = settings_form.losses(site.broker.known.counts_of(queue), before, after)
         if losses and not sent.get("sure"):
             return await form(queue, read.texts, 400, losses=losses)
         try:

@@ -150,8 +150,8 @@ class SystemContext:
                 word: sum(rejections[cause] for cause in causes) for word, causes in REFUSALS.items()
             },
             "dashboards": site.hub.readers,
-            "events": site.broker.log("events"),
-            "staging": site.broker.staging(),
+            "events": site.broker.known.log("events"),
+            "staging": site.broker.known.staging(),
             "backup": await self._backup(),
             "freeing": await what_frees_space(site, self._viewer, facts) if facts.sends_refused else [],
             "compaction": compaction_view(site.system.compaction.state(), facts.now_ms),
@@ -237,7 +237,7 @@ def system_routes(site: Site) -> Blueprint:
         site.viewer.require(Scope.ADMIN)
         if site.system.housekeeping.disk_guard is not None:
             site.system.housekeeping.disk_guard.look()
-        refused = site.broker.sends_refused
+        refused = site.broker.known.sends_refused
         return site.done("Sends are accepted" if refused is None else REFUSAL_WORDS[refused])
 
     @blueprint.post("/system/backup")

@@ -59,7 +59,7 @@ async def find_page(
 
 def everything(site: Site, queue: str) -> Search:
     """What an empty filter finds, without a search."""
-    counts = site.broker.counts_of(queue)
+    counts = site.broker.known.counts_of(queue)
     return Search(found=counts.total, held=counts.processing, total=counts.total, begun=True)
 
 
@@ -67,7 +67,7 @@ def require(site: Site, queue: str, scope: Scope = Scope.BROWSE) -> Viewer:
     """The viewer. Raises Forbidden, InvalidQueueName or DeadLettersOnly."""
     viewer = site.viewer
     viewer.require(scope, queue)
-    site.broker.check_dead_letter_queue(queue)
+    site.broker.known.check_dead_letter_queue(queue)
     return viewer
 
 
@@ -93,7 +93,7 @@ class WorkbenchView:
         self._viewer = viewer
         self._queue = args.get("queue", "")
         viewer.require(Scope.BROWSE, self._queue)
-        site.broker.check_dead_letter_queue(self._queue)
+        site.broker.known.check_dead_letter_queue(self._queue)
         self._context: dict[str, Any] = {}
 
     async def refresh(self) -> None:
@@ -140,7 +140,7 @@ class Workbench:
             bands=await bands_of(site, queue),
             bands_max=BANDS_SHOWN_MAX,
             others=others,
-            others_more=len(dead) - site.broker.is_known(queue) - SWITCH_MAX,
+            others_more=len(dead) - site.broker.known.has_queue(queue) - SWITCH_MAX,
             may_change=viewer.may(Scope.REDRIVE, queue),
             choices={"ages": AGES, "reasons": REASONS},
             texts=await self._texts(queue, wanted),

@@ -224,7 +224,7 @@ class Actions:
         return await self._delete_all_dialog(queue, "", "")
 
     async def _delete_all_dialog(self, queue: str, typed: str, error: str, status: int = 200) -> Response:
-        counts = self._site.broker.counts_of(queue)
+        counts = self._site.broker.known.counts_of(queue)
         return self._site.part(
             "workbench/delete_all.html",
             status,
@@ -249,7 +249,7 @@ class Actions:
         if typed != queue:
             return await self._delete_all_dialog(queue, typed, "This is not the name of the queue.", 400)
         broker = self._site.broker
-        counts = broker.counts_of(queue)
+        counts = broker.known.counts_of(queue)
         count = counts.total - counts.processing
         shown = form.get("count", "")
         if not shown.isascii() or not shown.isdigit() or not is_near(count, int(shown[:19])):

@@ -104,7 +104,7 @@ async def recount(broker: Broker, queue: str, wanted: Filter, search: Search) ->
 
     Counts at most the newest 100,000 again; where the search went deeper, as many are gone as the queue has shrunk by.
     """
-    counts = broker.counts_of(queue)
+    counts = broker.known.counts_of(queue)
     if wanted.is_empty and search.at_end:
         return replace(search, found=counts.total, held=counts.processing, total=counts.total)
     found = held = 0

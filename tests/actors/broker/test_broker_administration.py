@@ -25,10 +25,10 @@ LONGEST = limits.NACK_DELAY_MS_MAX
 
 async def refused(broker, **change: Any) -> InvalidSetting:
     """The error of a change that changes nothing."""
-    before = broker.settings_of("q")
+    before = broker.known.settings_of("q")
     with pytest.raises(InvalidSetting) as refusal:
         await broker.configure("q", **change)
-    assert broker.settings_of("q") == before
+    assert broker.known.settings_of("q") == before
     return refusal.value
 
 
@@ -101,19 +101,19 @@ async def test_a_queue_without_settings_is_virtual(broker) -> None:
     with pytest.raises(QueueNotFound):
         await broker.settings("q")
     assert (await broker.configure("q")).settings == QueueSettings()
-    assert broker.all_settings() == {}
+    assert broker.known.settings() == {}
     await broker.configure("q", overflow=Overflow.DROP_OLDEST, order=Order.LIFO)
-    assert broker.all_settings() == {"q": QueueSettings(overflow=Overflow.DROP_OLDEST, order=Order.LIFO)}
+    assert broker.known.settings() == {"q": QueueSettings(overflow=Overflow.DROP_OLDEST, order=Order.LIFO)}
     await broker.reset_settings("q")
-    assert broker.all_settings() == {}
+    assert broker.known.settings() == {}
     with pytest.raises(QueueNotFound):
         await broker.pause("q")
     await broker.configure("q", lease_ms=7)
     await broker.pause("q")
     await broker.reset_settings("q")
-    assert broker.all_settings() == {"q": QueueSettings(paused=True)}
+    assert broker.known.settings() == {"q": QueueSettings(paused=True)}
     await broker.resume("q")
-    assert broker.all_settings() == broker.counts() == {}
+    assert broker.known.settings() == broker.known.counts() == {}
     assert await broker.queues() == []
 
 
@@ -131,7 +131,7 @@ async def test_names_are_checked(broker) -> None:
     with pytest.raises(InvalidQueueName):
         await broker.configure("no name")
     with pytest.raises(InvalidQueueName):
-        broker.rules("no name")
+        broker.known.rules("no name")
 
 
 async def test_a_purge_leaves_what_is_sent_while_it_goes_on(broker) -> None:
@@ -145,7 +145,7 @@ async def test_a_purge_leaves_what_is_sent_while_it_goes_on(broker) -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(purge)
-        while broker.counts()["q"].total == 3 * limits.PURGE_BATCH_MAX:
+        while broker.known.counts()["q"].total == 3 * limits.PURGE_BATCH_MAX:
             await trio.lowlevel.checkpoint()
         await broker.produce("q", "new")
     assert removed == [3 * limits.PURGE_BATCH_MAX]
@@ -157,14 +157,14 @@ async def test_a_purge_that_is_cancelled_stops(broker) -> None:
         await broker.produce_many("q", [NewMessage("x")] * limits.PURGE_BATCH_MAX)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(broker.purge, "q")
-        while broker.counts()["q"].total == 4 * limits.PURGE_BATCH_MAX:
+        while broker.known.counts()["q"].total == 4 * limits.PURGE_BATCH_MAX:
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
     await broker.healthcheck()
-    left = broker.counts()["q"].total
+    left = broker.known.counts()["q"].total
     assert left % (limits.PURGE_BATCH_MAX // limits.STEP_SHARE) == 0
     await broker.healthcheck()
-    assert broker.counts()["q"].total == left > 0
+    assert broker.known.counts()["q"].total == left > 0
 
 
 async def test_only_an_empty_queue_is_forgotten(broker) -> None:
@@ -174,6 +174,6 @@ async def test_only_an_empty_queue_is_forgotten(broker) -> None:
         await broker.delete_queue("q")
     await broker.ack("q", [delivery.receipt])
     await broker.delete_queue("q")
-    assert broker.counts() == {}
+    assert broker.known.counts() == {}
     with pytest.raises(QueueNotFound):
         await broker.delete_queue("q")

@@ -31,7 +31,7 @@ VALUE = limits.ATTRIBUTE_VALUE_LENGTH_MAX
 
 async def refused_every_way(broker, error: type[CallerError], **member: Any) -> CallerError:
     """Each way of sending refuses the message, and nothing is stored; returns the error."""
-    before = broker.counts()
+    before = broker.known.counts()
     message = NewMessage("x", **member)
     with pytest.raises(error) as refusal:
         await broker.produce("q", "x", **member)
@@ -39,7 +39,7 @@ async def refused_every_way(broker, error: type[CallerError], **member: Any) -> 
         await broker.produce_message("q", message)
     assert [type(result) for result in await broker.produce_many("q", [message])] == [error]
     assert [type(result) for result in await broker.produce_across([("q", message)])] == [error]
-    assert broker.counts() == before
+    assert broker.known.counts() == before
     return refusal.value
 
 

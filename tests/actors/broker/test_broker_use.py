@@ -91,7 +91,7 @@ async def test_a_waiting_consumer_gets_the_message_when_it_is_sent(broker) -> No
             got.extend(await broker.receive("q", wait_ms=limits.WAIT_MS_MAX))
 
         nursery.start_soon(consume)
-        while broker.waiting("q") == 0:
+        while broker.known.waiting("q") == 0:
             await trio.lowlevel.checkpoint()
         await broker.produce("q", "now")
     assert [delivery.content for delivery in got] == ["now"]

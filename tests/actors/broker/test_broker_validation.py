@@ -46,7 +46,7 @@ async def test_f2_queue_names_that_are_not(broker, name) -> None:
     await refused(broker.browse(name), InvalidQueueName)
     await refused(broker.message(name, ID), InvalidQueueName)
     await refused(broker.ack_message(name, ID, None), InvalidQueueName)
-    assert broker.counts() == {}
+    assert broker.known.counts() == {}
 
 
 async def test_f2_nobody_sends_to_a_dead_letter_queue(broker) -> None:
@@ -122,7 +122,7 @@ async def test_batches_of_messages(broker) -> None:
     for wrong, kind in (([NewMessage("x"), "y"], "str"), ("x", "str"), ([None], "NoneType")):
         with pytest.raises(TypeError, match=f"a message to send is a NewMessage, not {kind}: "):
             await broker.produce_many("q", wrong)
-    assert broker.counts()["q"].total == most + 1
+    assert broker.known.counts()["q"].total == most + 1
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ async def test_a_refused_copy_removes_nothing(bench: Workbench) -> None:
 async def test_a_dead_letter_queue_by_setting(bench: Workbench) -> None:
     broker = bench.broker
     with pytest.raises(DeadLettersOnly):
-        broker.check_dead_letter_queue("morgue")
+        broker.known.check_dead_letter_queue("morgue")
     await broker.configure(QUEUE, dead_letter_queue="morgue")
     ids = await bench.fail("a", "b", dead="morgue")
     assert (await broker.message("morgue", ids[0])).source_queue == QUEUE

@@ -78,11 +78,11 @@ class Workbench:
 
     async def until_waiting(self, queue: str) -> None:
         """Return once a receiver waits for messages of a queue."""
-        await until(lambda: self.broker.waiting(queue) > 0)
+        await until(lambda: self.broker.known.waiting(queue) > 0)
 
     def count(self, queue: str) -> int:
         """Messages of a queue, whatever their status."""
-        counts = self.broker.counts().get(queue)
+        counts = self.broker.known.counts().get(queue)
         return 0 if counts is None else counts.total
 
     async def all_of(self, queue: str, wanted: MessageFilter | None = None) -> list[MessageInfo]:

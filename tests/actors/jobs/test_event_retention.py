@@ -26,7 +26,7 @@ async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
         assert await job._work() == "5 events removed"
         api.clock.ms += 10 * HOUR_MS
         assert await job._work() == "1 event removed"
-        assert api.broker.log("events")[:3] == (True, 7, 7)
+        assert api.broker.known.log("events")[:3] == (True, 7, 7)
         assert await job._work() == "nothing to do"
 
 
@@ -34,7 +34,7 @@ async def test_events_go_by_size() -> None:
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
         await api.send(*"abcde")
         await retention_job(api.broker, api.clock, "events", Retention(mib_max=0))._work()
-        assert api.broker.log("events")[:3] == (True, 5, 5)
+        assert api.broker.known.log("events")[:3] == (True, 5, 5)
 
 
 async def test_too_many_bytes_go_with_the_commit_and_not_with_the_interval(autojump_clock) -> None:
@@ -45,9 +45,9 @@ async def test_too_many_bytes_go_with_the_commit_and_not_with_the_interval(autoj
         most = 0
         for _ in range(16):
             await system.broker.produce_many("q" * 64, [NewMessage("x")] * 1_000)
-            most = max(most, system.broker.log("events").bytes)
+            most = max(most, system.broker.known.log("events").bytes)
         await wait_all_tasks_blocked()
-        log = system.broker.log("events")
+        log = system.broker.known.log("events")
         assert (log.first > 1, log.last) == (True, 16_000)
         assert log.bytes <= limits.MIB * 17 // 16
         assert most < 2 * limits.MIB < log.bytes_to_last
@@ -66,14 +66,14 @@ async def test_while_the_disk_is_full_there_are_no_more_bytes_than_when_that_beg
         await broker.produce_many("q", [NewMessage("x")] * 500)
         system.writer.sends_refused = True
         await broker.receive("q", max_messages=50, wait_ms=0)
-        began_with = broker.log("events").bytes
+        began_with = broker.known.log("events").bytes
         while deliveries := await broker.receive("q", max_messages=50, wait_ms=0):
             await broker.ack("q", deliveries)
             await wait_all_tasks_blocked()
-            assert broker.log("events").bytes <= began_with + 1_000
-        assert broker.log("events").last == 3 * 500 - 50
+            assert broker.known.log("events").bytes <= began_with + 1_000
+        assert broker.known.log("events").last == 3 * 500 - 50
         system.writer.sends_refused = False
         await broker.produce_many("q", [NewMessage("x")] * 500)
         await wait_all_tasks_blocked()
-        assert broker.log("events").bytes > 3 * began_with // 2
+        assert broker.known.log("events").bytes > 3 * began_with // 2
         assert trio.current_time() < limits.EVENTS_TRIM_SECONDS

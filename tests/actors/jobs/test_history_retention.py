@@ -19,7 +19,7 @@ async def finish(system: System, content: str) -> None:
 
 
 def kept(system: System) -> int:
-    return system.broker.history_of("q").messages
+    return system.broker.known.history_of("q").messages
 
 
 @pytest.fixture

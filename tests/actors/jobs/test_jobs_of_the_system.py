@@ -105,7 +105,7 @@ async def test_f7_a_message_fails_and_is_a_dead_letter_in_one_commit(engine, aut
         commits = engine.commits
         engine.batches.clear()
         assert oks(await system.broker.nack("q", [delivery.receipt])) == [True]
-        assert system.broker.counts()["q-dlq"].ready == 1
+        assert system.broker.known.counts()["q-dlq"].ready == 1
         await elapse(60)
         assert engine.commits == commits + 1
         assert [type(command) for batch in engine.batches for command in batch.commands] == [Nack]
@@ -120,7 +120,7 @@ async def test_f7_a_message_that_fails_in_a_dead_letter_queue_is_gone_within_a_s
         await elapse(0.5)
         await fail(system, "q-dlq")
         await elapse(0.5)
-        assert {queue: counts.total for queue, counts in system.broker.counts().items()} == {
+        assert {queue: counts.total for queue, counts in system.broker.known.counts().items()} == {
             "q": 0,
             "q-dlq": 0,
         }
@@ -140,7 +140,7 @@ async def test_f7_it_also_comes_when_the_database_refuses_at_first(engine, autoj
         await system.broker.nack("q", [delivery.receipt], delay_ms=0)
         engine.after_answers = lambda: None
         await elapse(5)
-        assert system.broker.counts()["q-dlq"].ready == 1
+        assert system.broker.known.counts()["q-dlq"].ready == 1
 
 
 async def test_an_idle_system_writes_nothing_beyond_its_jobs(engine, autojump_clock) -> None:

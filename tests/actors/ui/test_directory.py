@@ -20,11 +20,12 @@ TOKEN = Viewer("session", "digest", AccessToken("t", "digest", (Scope.BROWSE,), 
 
 
 class Asked:
-    """A broker that counts what it is asked."""
+    """A broker whose cache counts what it is asked."""
 
     def __init__(self, queues):
         self.names = [f"q{number}" + "-dlq" * (number % 2) for number in range(queues)]
         self.counted = self.ruled = 0
+        self.known = self
 
     def counts(self):
         self.counted += 1
@@ -33,7 +34,7 @@ class Asked:
     def queue_names(self):
         return sorted(self.names)
 
-    def all_settings(self):
+    def settings(self):
         return {"q0": QueueSettings(dead_letter_queue="q2")}
 
     def rules(self, name):

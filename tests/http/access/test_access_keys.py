@@ -161,8 +161,10 @@ async def test_a_request_counts_for_its_token_and_with_the_secret_for_its_addres
 ):
     """`CALLER` is who shares what is bounded for all."""
     callers: list[str] = []
-    names = api.broker.queue_names
-    monkeypatch.setattr(type(api.broker), "queue_names", lambda _: callers.append(CALLER.get()) or names())
+    names = api.broker.known.queue_names
+    monkeypatch.setattr(
+        type(api.broker.known), "queue_names", lambda _: callers.append(CALLER.get()) or names()
+    )
     token = await tokens.holder(Scope.BROWSE)
     for holder in (token, Holder(api, SECRET, "192.0.2.7"), Holder(api, SECRET, "192.0.2.8")):
         assert (await holder.ask(*LIST))[0] == 200

@@ -36,7 +36,7 @@ async def test_a_version_is_published_once_with_whatever_key():
         body = publication(1, await stage(api, "mine-x", "last"))
         told.append(json_of(await api.call("POST", PUBLICATIONS, body))["published"])
         assert told == [True, False, False, False]
-        assert api.broker.counts()["mine-x"].ready == 1
+        assert api.broker.known.counts()["mine-x"].ready == 1
 
 
 async def test_nobody_uses_up_or_sees_a_version_of_an_app_whose_queues_are_not_theirs():

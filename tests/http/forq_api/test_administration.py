@@ -63,7 +63,7 @@ async def test_everything_at_once(api: Api):
     answer = {"settings": EVERYTHING, "effective": {**EVERYTHING, "paused": False}}
     assert await put(api, EVERYTHING) == answer
     assert await shown(api) == answer
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
 
 
 @EVERY_SETTING
@@ -263,7 +263,7 @@ async def test_who_waits_is_served_when_the_queue_is_resumed(api: Api, mock_cloc
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
-        while api.broker.waiting("q") != 1:
+        while api.broker.known.waiting("q") != 1:
             await trio.lowlevel.checkpoint()
         await api.send("m")
         await all_idle()
@@ -294,7 +294,7 @@ async def test_a_purge_removes_whatever_is_there(api: Api):
         "results"
     ]
     assert settled["code"] == "not_found.message"
-    assert api.broker.counts()["other"].ready == 1
+    assert api.broker.known.counts()["other"].ready == 1
 
 
 async def test_a_purge_of_more_than_goes_into_one_transaction(api: Api):

@@ -54,14 +54,14 @@ JSON_WITH_MEMBERS = OF_ANOTHER_ENDPOINT | OF_NONE
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 async def test_f1_bad_bodies(api: Api, body: bytes):
     assert await api.code("POST", "q/messages", body) == (400, "bad_request.body.invalid")
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
 
 
 @pytest.mark.parametrize("verb", ["batch", "ack", "nack", "extend", "release"])
 @pytest.mark.parametrize("name", sorted(BODIES.keys() - JSON_WITH_MEMBERS.keys()))
 async def test_bad_bodies_of_batches(api: Api, verb: str, name: str):
     assert await api.code("POST", f"q/messages/{verb}", BODIES[name]) == (400, "bad_request.body.invalid")
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
 
 
 @pytest.mark.parametrize("verb", ["messages/batch", "messages/ack", "messages/receive", "settings"])
@@ -86,7 +86,7 @@ async def test_bad_bodies_of_settings(api: Api, name: str):
     """There null is the default, so that `maxMessages` may be null, too."""
     body = BODIES[name].replace(b'"content"', b'"maxMessages"')
     assert await api.code("PUT", "q/settings", body) == (400, "bad_request.body.invalid")
-    assert api.broker.all_settings() == {}
+    assert api.broker.known.settings() == {}
 
 
 async def test_nothing_of_a_refused_request_stays(api: Api):

@@ -63,19 +63,19 @@ async def test_send_batch_of_nothing_but_bad_messages_stores_nothing(api: Api):
     assert await results(api, "q/messages/batch", {"messages": [{}]}) == [
         {"code": "bad_request.body.invalid", "field": "$.content", "message": "content is missing"}
     ]
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
 
 
 @pytest.mark.parametrize("count", [0, 1, limits.PRODUCE_BATCH_MAX - 1, limits.PRODUCE_BATCH_MAX])
 async def test_send_batch_sizes(api: Api, count: int):
     assert len(await results(api, "q/messages/batch", {"messages": [{"content": "m"}] * count})) == count
-    assert sum(counts.ready for counts in api.broker.counts().values()) == count
+    assert sum(counts.ready for counts in api.broker.known.counts().values()) == count
 
 
 async def test_send_batch_of_too_many(api: Api):
     body = {"messages": [{"content": "m"}] * (limits.PRODUCE_BATCH_MAX + 1)}
     assert await api.code("POST", "q/messages/batch", body) == (400, "bad_request.body.too_many_messages")
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
 
 
 async def test_send_batch_of_too_much_content(api: Api):
@@ -83,7 +83,7 @@ async def test_send_batch_of_too_much_content(api: Api):
     most = [{"content": content}] * (limits.PRODUCE_BATCH_BYTES_MAX // limits.CONTENT_BYTES_MAX)
     answer = (413, "bad_request.body.content.exceeds_limit")
     assert await api.code("POST", "q/messages/batch", {"messages": [*most, {"content": "m"}]}) == answer
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
     assert len(await results(api, "q/messages/batch", {"messages": most})) == len(most)
 
 
@@ -188,7 +188,7 @@ async def test_ack_removes(api: Api):
         False,
         False,
     ]
-    assert sum(counts.total for counts in api.broker.counts().values()) == 0
+    assert sum(counts.total for counts in api.broker.known.counts().values()) == 0
 
 
 async def test_nack_keeps_the_reason_and_delays(api: Api):

@@ -62,7 +62,7 @@ def content_of(answer: Response | None) -> str:
 
 async def ready(api: Api) -> int:
     await all_idle()
-    return api.broker.counts()["q"].ready
+    return api.broker.known.counts()["q"].ready
 
 
 @pytest.mark.parametrize("kind", WAITING)
@@ -71,7 +71,7 @@ async def test_f3_a_waiting_consumer_gets_the_next_message(
 ):
     async with trio.open_nursery() as nursery:
         first, second = await park(api, nursery, kind), await park(api, nursery, kind)
-        assert api.broker.waiting("q") == 2
+        assert api.broker.known.waiting("q") == 2
         await api.send("1", "2")
     assert [content_of(first.answer), content_of(second.answer)] == ["1", "2"]
 
@@ -99,7 +99,7 @@ async def test_f3_a_client_that_leaves_stops_waiting_at_once(
         consumer = await park(api, nursery, kind)
         consumer.leave()
     assert consumer.left
-    assert api.broker.waiting("q") == 0
+    assert api.broker.known.waiting("q") == 0
     await api.send("m")
     assert await ready(api) == 1
 
@@ -112,7 +112,7 @@ async def test_f3_a_client_that_leaves_as_its_message_comes_loses_nothing(
         consumer = await park(api, nursery, kind)
         async with trio.open_nursery() as race:
             race.start_soon(api.send, "m")
-            race.start_soon(leave_when, consumer, lambda: api.broker.waiting("q") == 0)
+            race.start_soon(leave_when, consumer, lambda: api.broker.known.waiting("q") == 0)
         await all_idle()
     if consumer.answer is not None and consumer.answer.on_unsent is not None:
         consumer.answer.on_unsent()

@@ -12,7 +12,7 @@ async def test_a_message_does_not_go_to_a_client_that_left_behind_what_it_had_se
         client = await transport.connect()
         receive = get("/api/v1/queues/q/messages", key)
         await client.send(receive)
-        while not api.broker.waiting("q"):
+        while not api.broker.known.waiting("q"):
             await trio.lowlevel.checkpoint()
         await client.send(1_000 * receive)  # more than is read ahead
         await client.close()

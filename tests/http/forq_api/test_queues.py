@@ -89,7 +89,7 @@ async def test_a_queue_nobody_used_is_not_found(api: Api, method: str, path: str
         "field": "queue",
         "message": "there is no queue called typo",
     }
-    assert api.broker.counts() == api.broker.all_settings() == {}
+    assert api.broker.known.counts() == api.broker.known.settings() == {}
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/redrives")])
@@ -105,7 +105,7 @@ async def test_receivers_find_a_queue_nobody_used_empty(api: Api):
     assert (await api.call("GET", "q/messages?waitMs=0")).status == 204
     assert json_of(await api.call("POST", "q/messages/receive", b"{}")) == {"messages": []}
     assert json_of(await api.call("GET", "q/peek")) == {"messages": []}
-    assert api.broker.counts() == {}
+    assert api.broker.known.counts() == {}
 
 
 async def test_an_empty_queue_is_there_until_it_is_removed(api: Api):

@@ -89,7 +89,7 @@ async def test_peeking_leases_nothing(api: Api, method: str):
 async def test_peeking_at_several(api: Api):
     await api.send(*"abc")
     assert [each["content"] for each in await receive(api, "POST", peek=True, max=2)] == ["a", "b"]
-    assert api.broker.counts()["q"].ready == 3
+    assert api.broker.known.counts()["q"].ready == 3
 
 
 @BOTH
@@ -102,7 +102,7 @@ async def test_peeking_waits_and_takes_from_nobody(api: Api, method: str, mock_c
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lambda: wait("looks", peek=True))
         nursery.start_soon(lambda: wait("takes"))
-        while api.broker.waiting("q") != 1:
+        while api.broker.known.waiting("q") != 1:
             await trio.lowlevel.checkpoint()
         await api.send("m")
         while "takes" not in got:
@@ -138,7 +138,7 @@ async def test_shuffled_looks(api: Api, method: str):
     await api.send(*map(str, range(40)))
     seen = {(await receive(api, method, order="shuffle", peek=True))[0]["content"] for _ in range(40)}
     assert len(seen) > 1
-    assert api.broker.counts()["q"].ready == 40
+    assert api.broker.known.counts()["q"].ready == 40
 
 
 @BOTH

@@ -41,11 +41,11 @@ async def in_a_batch(api: Api, message: Any) -> dict[str, Any]:
 
 async def is_refused(api: Api, message: Any, answer: dict[str, str]) -> None:
     """Either way of sending refuses it, and nothing is stored."""
-    before = api.broker.counts()
+    before = api.broker.known.counts()
     status, error = await alone(api, message)
     assert (status, blamed(error)) == (400, answer)
     assert await in_a_batch(api, message) == error
-    assert api.broker.counts() == before
+    assert api.broker.known.counts() == before
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["alone", "in a batch"])
@@ -189,7 +189,7 @@ async def test_forqs_own_send_ignores_what_it_does_not_know(api: Api):
         {"content": "m", "processAfter": START_MS, "Priority": [], "": {}},
     ):
         assert await alone(api, message) == (204, {})
-    assert api.broker.counts()["q"].ready == 2
+    assert api.broker.known.counts()["q"].ready == 2
 
 
 @pytest.mark.parametrize("ours", sorted(OUR_MEMBERS))
@@ -210,7 +210,7 @@ async def test_unknown_members_in_batches(api: Api):
     assert [result.get("field") for result in json_of(response)["results"]] == [None, "$.x", None]
     response = await api.call("POST", "q/messages/batch", {"messages": [good], "x": 1})
     assert (response.status, blamed(json_of(response))) == (400, refusal)
-    assert api.broker.counts()["q"].ready == 2
+    assert api.broker.known.counts()["q"].ready == 2
 
 
 @pytest.mark.parametrize("name", ["", "`", "a`b", "ü", '"', "x" * 98])
@@ -227,7 +227,7 @@ async def test_names_of_unknown_members_are_cut_and_made_printable(api: Api):
 async def test_a_duplicate_is_answered_like_the_first(api: Api):
     message = {"content": "m", "deduplicationId": "d"}
     assert await alone(api, message) == await alone(api, message) == (204, {})
-    assert api.broker.counts()["q"].ready == 1
+    assert api.broker.known.counts()["q"].ready == 1
     (stored,) = await api.broker.peek("q")
     again = {"id": stored.id, "sequence": stored.sequence, "duplicate": True}
     assert await in_a_batch(api, message) == again

@@ -69,7 +69,7 @@ async def test_a_message_has_three_members(api: Api):
     path = f"q/messages/{message.id}/ack"
     headers = KEY | {b"x-forq-receipt": message.receipt.encode()}
     assert (await api.call("POST", path, headers=headers)).status == 204
-    assert api.broker.counts_of("q").total == 0
+    assert api.broker.known.counts_of("q").total == 0
 
 
 async def test_a_message_that_was_peeked_at_has_two(api: Api):

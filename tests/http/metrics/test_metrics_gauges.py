@@ -90,7 +90,7 @@ async def open_queues(engine) -> AsyncIterator[Queues]:
     broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
-        gauges = QueueGauges(broker, Ages(broker, readers, counters, clock), counters)
+        gauges = QueueGauges(broker, Ages(broker.known, readers, counters, clock), counters)
         yield Queues(broker, readers, counters, clock, gauges)
         readers.close()
         writer.stop()

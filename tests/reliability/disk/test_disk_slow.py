@@ -73,7 +73,7 @@ async def test_commits_leave_the_loop_and_are_shared(quick_path) -> None:
                     workers.start_soon(produce, broker)
                 await broker.produce("polled", "hello")
             answered = list(syncs.answered)
-            assert broker.counts()["orders"].ready == PRODUCERS * ROUNDS + 1
+            assert broker.known.counts()["orders"].ready == PRODUCERS * ROUNDS + 1
             syncs.answered.clear()
         assert len(syncs.answered) <= SYNCS_TO_CLOSE_MAX
     assert [delivery.content for delivery in delivered] == ["hello"]

@@ -62,8 +62,8 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
     writer = WriterActor(Store(engine), clock, counters)
     readers = ReaderPool(engine.open_reader, size=1, deadline_seconds=math.inf)
     broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
-    ages = Ages(broker, readers, counters, clock)
-    monitor = Monitor(broker, counters, ages, trio.current_time, clock)
+    ages = Ages(broker.known, readers, counters, clock)
+    monitor = Monitor(broker.known, counters, ages, trio.current_time, clock)
     async with trio.open_nursery() as nursery:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:

@@ -166,10 +166,10 @@ class Trial:
 
     def _withholds(self, broker: Broker, queue: str, now_ms: int) -> bool:
         """Whether the queue may deliver nothing: it is paused, or one of its own limits is reached."""
-        rules = broker.rules(queue)
+        rules = broker.known.rules(queue)
         bound, rate = rules.in_flight_max, rules.queue_rate
-        is_full = bound is not None and broker.counts_of(queue).processing >= bound
-        lacks_token = rate is not None and rate.turn_ms(1, broker.rate_full_at(queue), now_ms) > 0
+        is_full = bound is not None and broker.known.counts_of(queue).processing >= bound
+        lacks_token = rate is not None and rate.turn_ms(1, broker.known.rate_full_at(queue), now_ms) > 0
         return rules.paused or is_full or lacks_token
 
     def _faults(self) -> Faults:

@@ -1,0 +1,16 @@
+"""What the methods of `Broker` reach: declared once, for the files over which they are spread by theme."""
+
+from forq_trio.broker.known import Known
+from forq_trio.model.clock import Clock
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.writer_actor import WriterActor
+
+
+class BrokerBase:
+    """known: what the cache knows without a query."""
+
+    def __init__(self, writer: WriterActor, readers: ReaderPool, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+        self.known = Known(writer)
