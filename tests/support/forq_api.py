@@ -13,6 +13,7 @@ from forq_trio.http.access import Access, ApiKeyGate
 from forq_trio.http.forq_api import answer_error, forq_routes, openapi_routes
 from forq_trio.http.forq_api.health import About, HealthCheck
 from forq_trio.http.forq_api.metrics import Metrics
+from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.message import Handler, Request, Response
 from forq_trio.http.router import Route, Router
 from forq_trio.http.throttle import Throttle
@@ -90,6 +91,21 @@ def blamed(answer: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
+def only_documented(router: Router) -> Handler:
+    """The router; an error that the document of its route does not list fails the test."""
+
+    async def handle(request: Request) -> Response:
+        response = await router(request)
+        if response.status >= 400 and request.route is not None:
+            code = msgspec.json.decode(response.body)["code"]
+            listed = possible_errors(request.route[0]).get(response.status, [])
+            path = request.route[0].path
+            assert code in [each.code for each in listed], f"{path} does not list {code}"
+        return response
+
+    return handle
+
+
 class Api:
     """The handler with everything behind it."""
 
@@ -132,7 +148,7 @@ class Api:
             *Metrics(self.counters).routes(metrics_gate),
         ]
         self.routes += openapi_routes(self.routes, ABOUT.version)
-        self.handler = Router(self.routes, answer_error)
+        self.handler = only_documented(Router(self.routes, answer_error))
         return self.handler
 
     async def call(

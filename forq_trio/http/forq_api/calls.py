@@ -34,18 +34,12 @@ def calling(
     route: MakeRoute,
     endpoint: Endpoint[AnswerT],
     call: Callable[..., Awaitable[AnswerT]],
-    *,
-    ignores_body: bool = False,
 ) -> Route:
-    """The route of an endpoint that responds with the result of `call`, which gets the values in the path.
-
-    ignores_body: whether a body may be anything; else that of a POST has to be nothing, or an object without members.
-    """
+    """The route of an endpoint that responds with the result of `call`, which gets the values in the path."""
     status = endpoint.answers[0].status
-    checks_body = endpoint.method == "POST" and not ignores_body
 
     async def respond(request: Request, *segments: str) -> Response:
-        if checks_body:
+        if endpoint.takes_nothing:
             read_nothing(request.body)
         result = await call(*segments)
         return NO_CONTENT if status == 204 else Response(status, _encode(result))

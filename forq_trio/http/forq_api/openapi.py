@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from forq_trio.http.forq_api.errors import answer_error
+from forq_trio.http.forq_api.possible_errors import possible_errors
 from forq_trio.http.forq_api.refusals import is_forqs_path
 from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route
-from forq_trio.model import errors
-from forq_trio.model.forq_error import REASONS, Reason
+from forq_trio.model.forq_error import Reason
 from forq_trio.model.values import LEFT_OUT_MARK
 from forq_trio.wire.endpoints.endpoint import Answer, Operation, Parameter
 from forq_trio.wire.errors import FIELD_HEADER, MESSAGE_HEADER
@@ -191,27 +191,9 @@ def _responses(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
         if answer.body is not NoneType:
             response["content"] = {answer.content_type: {"schema": schema_of[answer.body]}}
         responses[str(answer.status)] = response
-    for status, listed in sorted(_reasons_by_status(route).items()):
+    for status, listed in sorted(possible_errors(route).items()):
         responses[str(status)] = _error(status, listed, like_forq=is_forqs_path(route.path))
     return responses
-
-
-def _reasons_by_status(route: Route) -> dict[int, list[Reason]]:
-    listed = list(route.operation.errors)
-    if route.parameters is not None:
-        listed.append(errors.UnknownQueryParameter)
-    if route.method in ("POST", "PUT"):
-        listed.append(errors.UnknownContentEncoding)
-    if route.gate is not None:
-        listed += (errors.WrongKey, errors.TooManyWrongKeys)
-        if route.gate.scope is not None:
-            listed.append(errors.Forbidden)
-    by_status: dict[int, list[Reason]] = {}
-    for code in dict.fromkeys(each.code for each in listed):
-        by_status.setdefault(REASONS[code].status, []).append(REASONS[code])
-    if route.operation.body is not None:
-        by_status[413] = [REASONS[errors.ContentTooLarge.code]]
-    return by_status
 
 
 def _error(status: int, listed: list[Reason], *, like_forq: bool) -> dict[str, Any]:

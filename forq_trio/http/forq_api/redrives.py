@@ -67,9 +67,9 @@ def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.LIST_REDRIVES, redrives.list),
         calling(route, api.SHOW_REDRIVE, broker.redrive_info),
         calling(route, api.DISMISS_REDRIVE, broker.dismiss_redrive),
-        calling(route, api.PAUSE_REDRIVE, broker.pause_redrive, ignores_body=True),
-        calling(route, api.RESUME_REDRIVE, broker.resume_redrive, ignores_body=True),
-        calling(route, api.CANCEL_REDRIVE, broker.cancel_redrive, ignores_body=True),
+        calling(route, api.PAUSE_REDRIVE, broker.pause_redrive),
+        calling(route, api.RESUME_REDRIVE, broker.resume_redrive),
+        calling(route, api.CANCEL_REDRIVE, broker.cancel_redrive),
         calling(route, api.SHOW_DEAD_LETTER, broker.dead_letter),
         route(api.RESUBMIT_DEAD_LETTER, letters.resubmit),
     ]

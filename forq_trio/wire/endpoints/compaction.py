@@ -5,8 +5,6 @@ from forq_trio.model.access import Scope
 from forq_trio.wire.compaction import CompactionInfo
 from forq_trio.wire.endpoints.endpoint import Answer, Endpoint
 
-_CHANGING = (errors.InvalidRequest, errors.UnknownMember, errors.OutcomeUnknown)
-
 
 def _changing(path: str, name: str, summary: str, *more: type[errors.ForqError]) -> Endpoint[CompactionInfo]:
     return Endpoint(
@@ -16,8 +14,9 @@ def _changing(path: str, name: str, summary: str, *more: type[errors.ForqError])
         name=name,
         tag="Operation",
         summary=summary,
+        takes_nothing=True,
         answers=(Answer(200, "The compaction as it is then.", CompactionInfo),),
-        errors=(*_CHANGING, *more),
+        errors=more,
     )
 
 
@@ -29,7 +28,6 @@ SHOW_COMPACTION = Endpoint(
     tag="Operation",
     summary="The compaction that runs or ended last, and how much of the file is free",
     answers=(Answer(200, "The compaction.", CompactionInfo),),
-    errors=(errors.OutcomeUnknown,),
 )
 START_COMPACTION = _changing(
     "/admin/compaction",

@@ -7,6 +7,8 @@ from forq_trio.model.access import Scope
 from forq_trio.wire import consumers as wire
 from forq_trio.wire.endpoints.endpoint import (
     NDJSON,
+    READ_ERRORS,
+    STORE_ERRORS,
     WRITE_ERRORS,
     Answer,
     Endpoint,
@@ -16,10 +18,6 @@ from forq_trio.wire.endpoints.endpoint import (
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Consumers of pipelines"
-_HERE = (errors.InvalidQueueName, errors.OutOfRange, errors.ConsumerNotFound, errors.OutcomeUnknown)
-_WRITER = (errors.InvalidQueueName, errors.OutOfRange, errors.ConsumerNotFound, *WRITE_ERRORS)
-_BODY = (errors.InvalidRequest, errors.UnknownMember)
-_FENCED = (errors.ConsumerFenced, errors.LeaseOutOfOrder, errors.LeaseGone)
 _CONSUMER = (Answer(200, "The consumer.", wire.ConsumerInfo),)
 _LISTED = (
     Parameter("after", "query", "Only those behind this one: `next` of the page before.", {"type": "string"}),
@@ -43,7 +41,6 @@ LIST_ALL_CONSUMERS = Endpoint(
     summary="The consumers of all queues, page by page",
     parameters=_LISTED,
     answers=(Answer(200, "Those of the queues that the key covers, by queue and name.", wire.ConsumerList),),
-    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
 LIST_CONSUMERS = Endpoint(
     "GET",
@@ -53,7 +50,6 @@ LIST_CONSUMERS = Endpoint(
     tag=_TAG,
     summary="The consumers of a queue",
     answers=(Answer(200, "The consumers by name.", wire.ConsumerList),),
-    errors=(errors.InvalidQueueName, errors.OutcomeUnknown),
 )
 OPEN_CONSUMER = Endpoint(
     "PUT",
@@ -65,10 +61,7 @@ OPEN_CONSUMER = Endpoint(
     description="Its generation grows; from then on older generations are refused.",
     body=wire.OpenConsumer,
     answers=_CONSUMER,
-    errors=(
-        *(errors.InvalidQueueName, errors.OutOfRange, *WRITE_ERRORS),
-        *(*_BODY, errors.TooManyConsumers),
-    ),
+    errors=(errors.TooManyConsumers, *WRITE_ERRORS),
 )
 SHOW_CONSUMER = Endpoint(
     "GET",
@@ -78,7 +71,7 @@ SHOW_CONSUMER = Endpoint(
     tag=_TAG,
     summary="How far a consumer is",
     answers=_CONSUMER,
-    errors=_HERE,
+    errors=(errors.ConsumerNotFound,),
 )
 DELETE_CONSUMER = Endpoint(
     "DELETE",
@@ -93,7 +86,7 @@ DELETE_CONSUMER = Endpoint(
         Answer(204, "It is forgotten.", NoneType),
         Answer(202, "There is more to give back: call again.", NoneType),
     ),
-    errors=(*_WRITER, errors.ConsumerFenced),
+    errors=(errors.ConsumerNotFound, errors.ConsumerFenced, *WRITE_ERRORS),
 )
 LEASE_MESSAGES = Endpoint(
     "POST",
@@ -107,7 +100,14 @@ LEASE_MESSAGES = Endpoint(
     "messages.",
     body=wire.LeaseRequest,
     answers=(Answer(200, "How far the lease is.", wire.ConsumerLease),),
-    errors=(*_WRITER, *_BODY, *_FENCED, errors.LeasesFull, errors.StorageFull),
+    errors=(
+        errors.ConsumerNotFound,
+        errors.ConsumerFenced,
+        errors.LeaseOutOfOrder,
+        errors.LeaseGone,
+        errors.LeasesFull,
+        *STORE_ERRORS,
+    ),
 )
 READ_LEASE = Endpoint(
     "GET",
@@ -120,11 +120,7 @@ READ_LEASE = Endpoint(
     "`X-Forq-Next` has the page to go on with; without it that was the end.",
     parameters=_PAGES,
     answers=(Answer(200, "A line of JSON for each message.", ExportedMessage, NDJSON),),
-    errors=(
-        *_HERE,
-        *(errors.LeaseOutOfOrder, errors.LeaseGone, errors.StorageUnavailable, errors.StorageLost),
-        *(errors.ReadDeadlineExceeded, errors.Stopping),
-    ),
+    errors=(errors.ConsumerNotFound, errors.LeaseOutOfOrder, errors.LeaseGone, *READ_ERRORS),
 )
 ACKNOWLEDGE_LEASE = Endpoint(
     "POST",
@@ -137,7 +133,13 @@ ACKNOWLEDGE_LEASE = Endpoint(
     "`acknowledged` is below the number.",
     body=wire.AcknowledgeLease,
     answers=_CONSUMER,
-    errors=(*_WRITER, *_BODY, *_FENCED),
+    errors=(
+        errors.ConsumerNotFound,
+        errors.ConsumerFenced,
+        errors.LeaseOutOfOrder,
+        errors.LeaseGone,
+        *WRITE_ERRORS,
+    ),
 )
 RELEASE_CONSUMER = Endpoint(
     "POST",
@@ -147,6 +149,7 @@ RELEASE_CONSUMER = Endpoint(
     tag=_TAG,
     summary="Give back the messages of the open lease, the attempt uncounted",
     description="Works for about a second; call again while `settling`. With an open lease the generation grows.",
+    takes_nothing=True,
     answers=_CONSUMER,
-    errors=(*_WRITER, *_BODY),
+    errors=(errors.ConsumerNotFound, *WRITE_ERRORS),
 )

@@ -7,17 +7,18 @@ from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, Produced
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
-from forq_trio.wire.endpoints.endpoint import ID, Answer, Endpoint, Parameter, limit_parameter
+from forq_trio.wire.endpoints.endpoint import (
+    ID,
+    READ_ERRORS,
+    STORE_ERRORS,
+    WRITE_ERRORS,
+    Answer,
+    Endpoint,
+    Parameter,
+    limit_parameter,
+)
 
 _TAG = "Dead letters"
-_HERE = (errors.InvalidQueueName, errors.DeadLettersOnly, errors.OutcomeUnknown, errors.Stopping)
-_WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded)
-_READER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.ReadDeadlineExceeded)
-_CHANGE = (
-    *(errors.RedriveNotFound, errors.OutcomeUnknown, errors.Stopping),
-    *(errors.StorageUnavailable, errors.StorageLost, errors.Overloaded),
-)
-_BODY = (errors.InvalidRequest, errors.UnknownMember)
 _AGE = {"type": "integer", "minimum": 0, "maximum": limits.SEARCH_AGE_MS_MAX}
 _TEXT = {"type": "string", "maxLength": limits.SEARCH_TEXT_LENGTH_MAX}
 FILTER = (
@@ -57,16 +58,7 @@ SEARCH_DEAD_LETTERS = Endpoint(
     description="A page looks at 10,000 messages at most and says how far it came.",
     parameters=_SEARCH,
     answers=(Answer(200, "Those that match, with their provenance.", DeadLetterPage),),
-    errors=(
-        *_READER,
-        errors.QueueNotFound,
-        errors.OutOfRange,
-        errors.OutOfRange.about("limit"),
-        errors.UnknownQueryParameter,
-        errors.InvalidParameter.about("attribute"),
-        errors.InvalidAttributes,
-        errors.InvalidRequest,
-    ),
+    errors=(errors.InvalidRequest, errors.DeadLettersOnly, errors.QueueNotFound, *READ_ERRORS),
 )
 SHOW_DEAD_LETTER = Endpoint(
     "GET",
@@ -76,7 +68,7 @@ SHOW_DEAD_LETTER = Endpoint(
     tag=_TAG,
     summary="One dead letter, with where it came from and how it failed",
     answers=(Answer(200, "The message.", MessageInfo),),
-    errors=(*_READER, errors.MalformedMessageId, errors.MessageNotFound),
+    errors=(errors.DeadLettersOnly, errors.MessageNotFound, *READ_ERRORS),
 )
 RESUBMIT_DEAD_LETTER = Endpoint(
     "POST",
@@ -87,16 +79,7 @@ RESUBMIT_DEAD_LETTER = Endpoint(
     summary="Send an edited copy of a dead letter",
     body=wire.Resubmission,
     answers=(Answer(200, "The copy.", Produced),),
-    errors=(
-        *_WRITER,
-        *_BODY,
-        errors.ContentTooLarge,
-        errors.InvalidAttributes,
-        errors.MalformedMessageId,
-        errors.MessageNotFound,
-        errors.QueueFull,
-        errors.StorageFull,
-    ),
+    errors=(errors.DeadLettersOnly, errors.MessageNotFound, errors.QueueFull, *STORE_ERRORS),
 )
 REDRIVE_DEAD_LETTERS = Endpoint(
     "POST",
@@ -107,7 +90,7 @@ REDRIVE_DEAD_LETTERS = Endpoint(
     summary="Move dead letters back to where they came from",
     body=wire.RedriveMessages,
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
-    errors=(*_WRITER, *_BODY, errors.OutOfRange.about("ids")),
+    errors=(errors.DeadLettersOnly, *WRITE_ERRORS),
 )
 DELETE_DEAD_LETTERS = Endpoint(
     "POST",
@@ -118,7 +101,7 @@ DELETE_DEAD_LETTERS = Endpoint(
     summary="Remove dead letters for good",
     body=wire.DeleteMessages,
     answers=(Answer(200, "One result per id, in their order.", wire.MoveResults),),
-    errors=(*_WRITER, *_BODY, errors.OutOfRange.about("ids")),
+    errors=(errors.DeadLettersOnly, *WRITE_ERRORS),
 )
 START_REDRIVE = Endpoint(
     "POST",
@@ -130,10 +113,7 @@ START_REDRIVE = Endpoint(
     description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
     answers=(Answer(202, "The task.", wire.RedriveInfo),),
-    errors=(
-        *(*_WRITER, *_BODY, errors.QueueNotFound, errors.OutOfRange, errors.InvalidAttributes),
-        errors.TooManyRedrives,
-    ),
+    errors=(errors.DeadLettersOnly, errors.QueueNotFound, errors.TooManyRedrives, *WRITE_ERRORS),
 )
 LIST_REDRIVES = Endpoint(
     "GET",
@@ -143,7 +123,7 @@ LIST_REDRIVES = Endpoint(
     tag=_TAG,
     summary="The redrives of a queue",
     answers=(Answer(200, "Those that run or are paused and the latest that ended.", wire.RedriveList),),
-    errors=_HERE,
+    errors=(errors.DeadLettersOnly, errors.Stopping),
 )
 SHOW_REDRIVE = Endpoint(
     "GET",
@@ -153,7 +133,6 @@ SHOW_REDRIVE = Endpoint(
     tag=_TAG,
     summary="How far a redrive is",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    errors=(errors.RedriveNotFound, errors.OutcomeUnknown),
 )
 PAUSE_REDRIVE = Endpoint(
     "POST",
@@ -164,7 +143,7 @@ PAUSE_REDRIVE = Endpoint(
     summary="Stop a redrive until it is resumed",
     description="Answered once that is stored: it stays paused over a restart. A paused one is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    errors=(*_CHANGE, errors.RedriveStateConflict),
+    errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )
 RESUME_REDRIVE = Endpoint(
     "POST",
@@ -175,7 +154,7 @@ RESUME_REDRIVE = Endpoint(
     summary="Let a paused or failed redrive go on from where it was",
     description="One that runs is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    errors=(*_CHANGE, errors.RedriveStateConflict, errors.TooManyRedrives),
+    errors=(errors.RedriveStateConflict, errors.TooManyRedrives, *WRITE_ERRORS),
 )
 CANCEL_REDRIVE = Endpoint(
     "POST",
@@ -186,7 +165,7 @@ CANCEL_REDRIVE = Endpoint(
     summary="Stop a redrive between two transactions for good",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
     answers=(Answer(200, "The task.", wire.RedriveInfo),),
-    errors=_CHANGE,
+    errors=WRITE_ERRORS,
 )
 DISMISS_REDRIVE = Endpoint(
     "DELETE",
@@ -196,5 +175,5 @@ DISMISS_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Forget a redrive that has ended",
     answers=(Answer(204, "It is forgotten.", NoneType),),
-    errors=(*_CHANGE, errors.RedriveStateConflict),
+    errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )

@@ -33,8 +33,9 @@ class Parameter(Struct, frozen=True):
 
 
 class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
-    """The description of a route for the OpenAPI document. errors: those that it answers, besides those of its gate.
+    """The description of a route for the OpenAPI document.
 
+    errors: those of the operation. What the path, query, body and gate are refused for follows (`possible_errors`).
     body_type: the content type of the body; of lines of JSON, `body` is the type of one.
     """
 
@@ -49,11 +50,6 @@ class Operation(Struct, Generic[AnswerT_co], frozen=True, kw_only=True):
     body_type: str = JSON
 
     @property
-    def codes(self) -> tuple[str, ...]:
-        """The codes of its errors."""
-        return tuple(each.code for each in self.errors)
-
-    @property
     def query_names(self) -> frozenset[str]:
         """The names of the parameters in the query."""
         return frozenset(each.name for each in self.parameters if each.place == "query")
@@ -63,7 +59,7 @@ class Endpoint(Operation[AnswerT_co], frozen=True):
     """An endpoint of Forq's API. path: below PREFIX, with names in braces. scope: what a token needs.
 
     checks_scope: False if the endpoint checks the scope itself. head: False where HEAD is not answered like GET, which
-    has effects.
+    has effects. takes_nothing: a body is refused unless it is empty, or an object without members.
     """
 
     method: str
@@ -71,25 +67,25 @@ class Endpoint(Operation[AnswerT_co], frozen=True):
     scope: Scope
     checks_scope: bool = True
     head: bool = True
+    takes_nothing: bool = False
 
 
 READ_ERRORS: tuple[AnyReason, ...] = (
-    errors.OutcomeUnknown,
     errors.StorageUnavailable,
-    errors.Stopping,
     errors.StorageLost,
     errors.ReadDeadlineExceeded,
-)
-"""What every read may answer."""
-
-WRITE_ERRORS: tuple[AnyReason, ...] = (
-    errors.OutcomeUnknown,
-    errors.StorageUnavailable,
-    errors.StorageLost,
-    errors.Overloaded,
     errors.Stopping,
 )
-"""What every change may answer that needs no space."""
+"""What every read of the database may answer. What every endpoint may answer is `OutcomeUnknown`."""
+
+SETTLE_ERRORS: tuple[AnyReason, ...] = (errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
+"""What every settlement may answer."""
+
+WRITE_ERRORS: tuple[AnyReason, ...] = (*SETTLE_ERRORS, errors.StorageLost)
+"""What every other change may answer that needs no space."""
+
+STORE_ERRORS: tuple[AnyReason, ...] = (*WRITE_ERRORS, errors.StorageFull)
+"""What every change may answer that needs space."""
 
 ID = {"type": "integer", "minimum": 0, "maximum": limits.SEQUENCE_MAX}
 """The schema of a sequence, or of the id of an event or of a finished message."""

@@ -36,15 +36,7 @@ LIST_EVENTS = Endpoint(
         ),
     ),
     answers=(Answer(200, "The events, one a line.", MessageEvent, content_type=NDJSON),),
-    errors=(
-        errors.InvalidQueueName,
-        errors.OutOfRange,
-        errors.OutOfRange.about("limit"),
-        errors.OutOfRange.about("waitMs"),
-        errors.EventsOff,
-        errors.EventsGone,
-        *READ_ERRORS,
-    ),
+    errors=(errors.EventsOff, errors.EventsGone, *READ_ERRORS),
 )
 SHOW_EVENT_RANGE = Endpoint(
     "GET",
@@ -54,7 +46,6 @@ SHOW_EVENT_RANGE = Endpoint(
     tag=_TAG,
     summary="Which events are kept",
     answers=(Answer(200, "The ids of the oldest and the newest one.", EventRange),),
-    errors=(errors.OutcomeUnknown,),
 )
 LIST_MESSAGE_EVENTS = Endpoint(
     "GET",
@@ -65,5 +56,5 @@ LIST_MESSAGE_EVENTS = Endpoint(
     summary="What happened to one message, also to one that has gone",
     description="The latest 1,000, oldest first; a token sees those in queues that it covers.",
     answers=(Answer(200, "The events.", list[MessageEvent]),),
-    errors=(errors.InvalidQueueName, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
+    errors=(errors.MessageNotFound, *READ_ERRORS),
 )

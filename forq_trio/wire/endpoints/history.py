@@ -8,6 +8,7 @@ from forq_trio.wire.endpoints.endpoint import (
     ID,
     NDJSON,
     READ_ERRORS,
+    WRITE_ERRORS,
     Answer,
     Endpoint,
     Parameter,
@@ -20,7 +21,6 @@ from forq_trio.wire.logs import HistoryRange
 from forq_trio.wire.queues import Purged
 
 _TAG = "History"
-_HERE = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Stopping, errors.StorageLost)
 READ_HISTORY = Endpoint(
     "GET",
     "/history",
@@ -36,14 +36,7 @@ READ_HISTORY = Endpoint(
         Parameter("queue", "query", "Only those of this queue.", {"type": "string"}),
     ),
     answers=(Answer(200, "The messages, at most 4 MiB.", ExportedMessage, NDJSON),),
-    errors=(
-        *READ_ERRORS,
-        errors.InvalidQueueName,
-        errors.OutOfRange,
-        errors.OutOfRange.about("limit"),
-        errors.HistoryGone,
-        errors.HistoryOff,
-    ),
+    errors=(errors.HistoryOff, errors.HistoryGone, *READ_ERRORS),
 )
 SHOW_HISTORY_RANGE = Endpoint(
     "GET",
@@ -53,7 +46,6 @@ SHOW_HISTORY_RANGE = Endpoint(
     tag=_TAG,
     summary="Which history ids are kept",
     answers=(Answer(200, "Whether the history is on, and its first and last id.", HistoryRange),),
-    errors=(errors.OutcomeUnknown,),
 )
 SEARCH_HISTORY = Endpoint(
     "GET",
@@ -71,16 +63,7 @@ SEARCH_HISTORY = Endpoint(
         limit_parameter("messages", limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT),
     ),
     answers=(Answer(200, "Those that match.", FinishedPage),),
-    errors=(
-        *READ_ERRORS,
-        errors.InvalidQueueName,
-        errors.OutOfRange,
-        errors.OutOfRange.about("limit"),
-        errors.InvalidParameter.about("outcome"),
-        errors.InvalidParameter.about("attribute"),
-        errors.InvalidAttributes,
-        errors.InvalidRequest,
-    ),
+    errors=(errors.InvalidRequest, *READ_ERRORS),
 )
 SHOW_FINISHED_MESSAGE = Endpoint(
     "GET",
@@ -90,7 +73,7 @@ SHOW_FINISHED_MESSAGE = Endpoint(
     tag=_TAG,
     summary="One finished message, with its content and how it ended",
     answers=(Answer(200, "The message.", FinishedMessage),),
-    errors=(*READ_ERRORS, errors.InvalidQueueName, errors.MalformedMessageId, errors.MessageNotFound),
+    errors=(errors.MessageNotFound, *READ_ERRORS),
 )
 PURGE_HISTORY = Endpoint(
     "DELETE",
@@ -100,6 +83,7 @@ PURGE_HISTORY = Endpoint(
     tag=_TAG,
     summary="Remove all messages of a queue from the history",
     description="Those that ended before this request.",
+    takes_nothing=True,
     answers=(Answer(200, "How many there were.", Purged),),
-    errors=(*_HERE, errors.InvalidQueueName, errors.Overloaded),
+    errors=WRITE_ERRORS,
 )

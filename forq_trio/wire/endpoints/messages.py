@@ -7,6 +7,9 @@ from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, NewMessage
 from forq_trio.wire.endpoints.endpoint import (
     READ_ERRORS,
+    SETTLE_ERRORS,
+    STORE_ERRORS,
+    WRITE_ERRORS,
     Answer,
     Endpoint,
     Parameter,
@@ -23,41 +26,6 @@ from forq_trio.wire.messages import (
 )
 from forq_trio.wire.receipts import AckRequest, ExtendRequest, NackRequest, ReceiptResults, ReleaseRequest
 
-_QUEUE = (errors.InvalidQueueName,)
-_BODY = (errors.InvalidRequest, errors.UnknownMember)
-_WRITER = (errors.OutcomeUnknown, errors.StorageUnavailable, errors.Overloaded, errors.Stopping)
-_SENDING = (
-    *_QUEUE,
-    errors.ProduceToDeadLetterQueue,
-    errors.InvalidRequest,
-    errors.ContentTooLarge,
-    errors.UnknownMember,
-    errors.ProcessAfterInPast,
-    errors.ProcessAfterTooFar,
-    errors.OutOfRange.about("processAfter"),
-    errors.OutOfRange.about("priority"),
-    errors.OutOfRange.about("delayMs"),
-    errors.OutOfRange.about("ttlMs"),
-    errors.InvalidAttributes,
-    errors.OutOfRange.about("deduplicationId"),
-    errors.OutOfRange.about("deduplicationWindowMs"),
-    errors.OutOfRange.about("group"),
-    errors.OutOfRange.about("maxAttempts"),
-    errors.InvalidQueueName.about("deadLetterQueue"),
-    errors.QueueFull,
-    errors.StorageFull,
-    errors.StorageLost,
-    *_WRITER,
-)
-_SETTLING = (
-    *_QUEUE,
-    errors.MalformedMessageId,
-    errors.MalformedReceipt,
-    errors.ReceiptMissing,
-    errors.MessageNotFound,
-    *_WRITER,
-)
-_SETTLING_MANY = (*_QUEUE, *_BODY, errors.OutOfRange.about("receipts"), *_WRITER)
 _RECEIPT = Parameter(
     RECEIPT_HEADER,
     "header",
@@ -103,7 +71,7 @@ SEND_MESSAGE = Endpoint(
     body=NewMessage,
     parameters=(_ANSWER,),
     answers=(Answer(204, "The message is stored durably.", NoneType),),
-    errors=_SENDING,
+    errors=(errors.ProduceToDeadLetterQueue, errors.QueueFull, *STORE_ERRORS),
 )
 RECEIVE_MESSAGE = Endpoint(
     "GET",
@@ -118,15 +86,7 @@ RECEIVE_MESSAGE = Endpoint(
     "set. The answer comes as soon as there is one.",
     parameters=(_WAIT, _ORDER, _PEEK, _ANSWER),
     answers=(Answer(200, "A message.", NextMessage), Answer(204, "There was none.", NoneType)),
-    errors=(
-        *_QUEUE,
-        errors.OutOfRange.about("waitMs"),
-        errors.InvalidParameter.about("order"),
-        errors.InvalidParameter.about("peek"),
-        *_WRITER,
-        errors.StorageLost,
-        errors.ReadDeadlineExceeded,
-    ),
+    errors=(*WRITE_ERRORS, *READ_ERRORS),
 )
 ACK_MESSAGE = Endpoint(
     "POST",
@@ -138,7 +98,7 @@ ACK_MESSAGE = Endpoint(
     description="Without a receipt it succeeds whether or not the message was there.",
     parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is gone.", NoneType),),
-    errors=_SETTLING,
+    errors=(errors.MalformedReceipt, errors.ReceiptMissing, errors.MessageNotFound, *SETTLE_ERRORS),
 )
 NACK_MESSAGE = Endpoint(
     "POST",
@@ -152,7 +112,7 @@ NACK_MESSAGE = Endpoint(
     "message was there.",
     parameters=(_RECEIPT, _ANSWER),
     answers=(Answer(204, "The message is given back, or failed.", NoneType),),
-    errors=_SETTLING,
+    errors=(errors.MalformedReceipt, errors.ReceiptMissing, errors.MessageNotFound, *SETTLE_ERRORS),
 )
 SEND_MESSAGES = Endpoint(
     "POST",
@@ -164,7 +124,7 @@ SEND_MESSAGES = Endpoint(
     description="Each is validated alone: the valid ones are stored, all or none of them.",
     body=NewMessages,
     answers=(Answer(200, "One result per message, in their order.", SendResults),),
-    errors=(*_SENDING, errors.OutOfRange.about("messages")),
+    errors=(errors.ProduceToDeadLetterQueue, errors.QueueFull, *STORE_ERRORS),
 )
 RECEIVE_MESSAGES = Endpoint(
     "POST",
@@ -176,16 +136,7 @@ RECEIVE_MESSAGES = Endpoint(
     summary="Receive up to 100 messages, waiting for the first",
     body=ReceiveRequest,
     answers=(Answer(200, "The messages; none after the wait.", ReceivedMessages),),
-    errors=(
-        *_QUEUE,
-        *_BODY,
-        errors.OutOfRange.about("max"),
-        errors.OutOfRange.about("waitMs"),
-        errors.OutOfRange.about("leaseMs"),
-        *_WRITER,
-        errors.StorageLost,
-        errors.ReadDeadlineExceeded,
-    ),
+    errors=(*WRITE_ERRORS, *READ_ERRORS),
 )
 ACK_MESSAGES = Endpoint(
     "POST",
@@ -196,7 +147,7 @@ ACK_MESSAGES = Endpoint(
     summary="Remove messages that are done with",
     body=AckRequest,
     answers=_SETTLED,
-    errors=_SETTLING_MANY,
+    errors=SETTLE_ERRORS,
 )
 NACK_MESSAGES = Endpoint(
     "POST",
@@ -207,7 +158,7 @@ NACK_MESSAGES = Endpoint(
     summary="Give back messages that failed",
     body=NackRequest,
     answers=_SETTLED,
-    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs"), errors.OutOfRange.about("reason")),
+    errors=SETTLE_ERRORS,
 )
 EXTEND_LEASES = Endpoint(
     "POST",
@@ -220,7 +171,7 @@ EXTEND_LEASES = Endpoint(
     "once, the attempt counted.",
     body=ExtendRequest,
     answers=_SETTLED,
-    errors=(*_SETTLING_MANY, errors.OutOfRange.about("leaseMs")),
+    errors=SETTLE_ERRORS,
 )
 RELEASE_MESSAGES = Endpoint(
     "POST",
@@ -232,7 +183,7 @@ RELEASE_MESSAGES = Endpoint(
     description="They are ready again at their old positions, the attempt uncounted.",
     body=ReleaseRequest,
     answers=_SETTLED,
-    errors=(*_SETTLING_MANY, errors.OutOfRange.about("delayMs")),
+    errors=SETTLE_ERRORS,
 )
 SHOW_MESSAGE = Endpoint(
     "GET",
@@ -242,7 +193,7 @@ SHOW_MESSAGE = Endpoint(
     tag="Queues",
     summary="Show a message without changing it",
     answers=(Answer(200, "The message.", MessageInfo),),
-    errors=(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, *READ_ERRORS),
+    errors=(errors.MessageNotFound, *READ_ERRORS),
 )
 CANCEL_MESSAGE = Endpoint(
     "DELETE",
@@ -253,10 +204,7 @@ CANCEL_MESSAGE = Endpoint(
     summary="Remove a message before anybody receives it",
     description="One that is ready, delayed or held. Its deduplicationId is remembered for its window all the same.",
     answers=(Answer(204, "The message is removed.", NoneType),),
-    errors=(
-        *(*_QUEUE, errors.MalformedMessageId, errors.MessageNotFound, errors.MessageInFlight),
-        *(errors.StorageLost, *_WRITER),
-    ),
+    errors=(errors.MessageNotFound, errors.MessageInFlight, *WRITE_ERRORS),
 )
 PEEK_MESSAGES = Endpoint(
     "GET",
@@ -267,5 +215,5 @@ PEEK_MESSAGES = Endpoint(
     summary="Peek at the next ready messages",
     parameters=(_LIMIT, _ORDER),
     answers=(Answer(200, "The messages.", MessageList),),
-    errors=(*_QUEUE, errors.OutOfRange.about("limit"), errors.InvalidParameter.about("order"), *READ_ERRORS),
+    errors=READ_ERRORS,
 )

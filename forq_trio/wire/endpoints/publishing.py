@@ -4,12 +4,12 @@ from types import NoneType
 
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
-from forq_trio.model.forq_error import AnyReason
 from forq_trio.model.messages import NewMessage
 from forq_trio.wire import publishing as wire
 from forq_trio.wire.endpoints.endpoint import (
     NDJSON,
     READ_ERRORS,
+    STORE_ERRORS,
     WRITE_ERRORS,
     Answer,
     Endpoint,
@@ -20,15 +20,6 @@ from forq_trio.wire.endpoints.endpoint import (
 from forq_trio.wire.export import ExportedMessage
 
 _TAG = "Pipelines"
-_EXPORTED = (errors.InvalidQueueName, errors.QueueNotFound, errors.OutOfRange, *READ_ERRORS)
-_MESSAGES: tuple[AnyReason, ...] = (
-    *(errors.ProcessAfterInPast, errors.ProcessAfterTooFar),
-    *(errors.OutOfRange.about(name) for name in ("processAfter", "priority", "delayMs", "ttlMs")),
-    errors.InvalidAttributes,
-    *(errors.OutOfRange.about(name) for name in ("deduplicationId", "deduplicationWindowMs")),
-    *(errors.OutOfRange.about(name) for name in ("group", "maxAttempts")),
-    errors.InvalidQueueName.about("deadLetterQueue"),
-)
 STAGE_PAGE = Endpoint(
     "POST",
     "/queues/{queue}/stages/{stage}/pages/{page}",
@@ -43,14 +34,10 @@ STAGE_PAGE = Endpoint(
     body_type=NDJSON,
     answers=(Answer(200, "The page is stored durably.", wire.Staged),),
     errors=(
-        *(errors.InvalidQueueName, errors.ProduceToDeadLetterQueue, errors.InvalidName, errors.OutOfRange),
-        *(
-            errors.InvalidRequest,
-            errors.ContentTooLarge,
-            errors.UnknownMember,
-            errors.OutOfRange.about("messages"),
-        ),
-        *(*_MESSAGES, errors.StagingFull, errors.StorageFull, *WRITE_ERRORS),
+        errors.ProduceToDeadLetterQueue,
+        errors.OutOfRange.about("messages"),
+        errors.StagingFull,
+        *STORE_ERRORS,
     ),
 )
 DISCARD_STAGE = Endpoint(
@@ -61,7 +48,7 @@ DISCARD_STAGE = Endpoint(
     tag=_TAG,
     summary="End a stage that is not to be published",
     answers=(Answer(204, "It is gone, if it was there, and its name is free again.", NoneType),),
-    errors=(errors.InvalidQueueName, errors.InvalidName, *WRITE_ERRORS),
+    errors=WRITE_ERRORS,
 )
 PUBLISH = Endpoint(
     "POST",
@@ -76,16 +63,13 @@ PUBLISH = Endpoint(
     body=wire.PublishRequest,
     answers=(Answer(200, "All messages are in their queues, unless it is `moving`.", wire.Publication),),
     errors=(
-        *(errors.InvalidQueueName, errors.ProduceToDeadLetterQueue, errors.InvalidName, errors.OutOfRange),
-        *(
-            errors.InvalidRequest,
-            errors.UnknownMember,
-            errors.StageMissing,
-            errors.QueueFull,
-            errors.StorageFull,
-        ),
-        *(errors.AppInUse, errors.TooManyApps, errors.PublicationUnfinished),
-        *WRITE_ERRORS,
+        errors.ProduceToDeadLetterQueue,
+        errors.StageMissing,
+        errors.AppInUse,
+        errors.QueueFull,
+        errors.PublicationUnfinished,
+        errors.TooManyApps,
+        *STORE_ERRORS,
     ),
 )
 SHOW_PUBLICATION = Endpoint(
@@ -96,7 +80,7 @@ SHOW_PUBLICATION = Endpoint(
     tag=_TAG,
     summary="The last version that an app published",
     answers=(Answer(200, "The version.", wire.PublishedVersion),),
-    errors=(errors.InvalidName, errors.PublicationNotFound, *READ_ERRORS),
+    errors=(errors.PublicationNotFound, *READ_ERRORS),
 )
 LIST_APPS = Endpoint(
     "GET",
@@ -117,7 +101,7 @@ LIST_APPS = Endpoint(
         limit_parameter("apps", limits.APPS_PAGE_MAX),
     ),
     answers=(Answer(200, "A page of apps.", wire.AppPage),),
-    errors=(errors.OutOfRange, errors.OutOfRange.about("limit"), *READ_ERRORS),
+    errors=READ_ERRORS,
 )
 DELETE_APP = Endpoint(
     "DELETE",
@@ -128,7 +112,7 @@ DELETE_APP = Endpoint(
     summary="Forget what an app published",
     description="The same version is then published again. Of a key for some queues only apps that write no others.",
     answers=(Answer(204, "It is forgotten.", NoneType),),
-    errors=(errors.InvalidName, errors.PublicationNotFound, *WRITE_ERRORS),
+    errors=(errors.PublicationNotFound, *WRITE_ERRORS),
 )
 EXPORT_QUEUE = Endpoint(
     "GET",
@@ -144,7 +128,7 @@ EXPORT_QUEUE = Endpoint(
         limit_parameter("messages", limits.EXPORT_PAGE_MAX),
     ),
     answers=(Answer(200, "The messages.", ExportedMessage, NDJSON),),
-    errors=(*_EXPORTED, errors.OutOfRange.about("limit")),
+    errors=(errors.QueueNotFound, *READ_ERRORS),
 )
 EXPORT_PARTITIONS = Endpoint(
     "GET",
@@ -168,5 +152,5 @@ EXPORT_PARTITIONS = Endpoint(
         ),
     ),
     answers=(Answer(200, "The ranges, in order.", wire.ExportPartitions),),
-    errors=_EXPORTED,
+    errors=(errors.QueueNotFound, *READ_ERRORS),
 )

@@ -6,12 +6,9 @@ from forq_trio.model import errors
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import SettingsChange
 from forq_trio.wire import queues as wire
-from forq_trio.wire.endpoints.endpoint import QUEUES_PAGE, READ_ERRORS, Answer, Endpoint
+from forq_trio.wire.endpoints.endpoint import QUEUES_PAGE, READ_ERRORS, WRITE_ERRORS, Answer, Endpoint
 
 _TAG = "Administration"
-_HERE = (errors.InvalidQueueName, errors.OutcomeUnknown)
-_WRITER = (*_HERE, errors.StorageUnavailable, errors.StorageLost, errors.Overloaded, errors.Stopping)
-_KNOWN = (*_WRITER, errors.QueueNotFound)
 _SETTINGS = (Answer(200, "The settings, and the rules that follow from them.", wire.QueueConfiguration),)
 
 LIST_QUEUES = Endpoint(
@@ -23,7 +20,6 @@ LIST_QUEUES = Endpoint(
     summary="All queues, page by page",
     parameters=QUEUES_PAGE,
     answers=(Answer(200, "The queues by name.", wire.QueueList),),
-    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
 SHOW_QUEUE = Endpoint(
     "GET",
@@ -34,7 +30,7 @@ SHOW_QUEUE = Endpoint(
     summary="One queue",
     description="A queue exists from the first message, or the first setting, until it is removed.",
     answers=(Answer(200, "The queue.", wire.QueueInfo),),
-    errors=(errors.InvalidQueueName, errors.QueueNotFound, *READ_ERRORS),
+    errors=(errors.QueueNotFound, *READ_ERRORS),
 )
 SHOW_HEALTH = Endpoint(
     "GET",
@@ -46,7 +42,7 @@ SHOW_HEALTH = Endpoint(
     description="A verdict in words, its causes, and what to do. Told from what happened in the last minutes; trouble "
     "is shown once it lasted one minute (broken) or five (attention).",
     answers=(Answer(200, "The verdict.", wire.QueueHealth),),
-    errors=(errors.InvalidQueueName, errors.QueueNotFound, errors.OutcomeUnknown),
+    errors=(errors.QueueNotFound,),
 )
 LIST_SETTINGS = Endpoint(
     "GET",
@@ -57,7 +53,6 @@ LIST_SETTINGS = Endpoint(
     summary="The queues for which something was set, page by page",
     parameters=QUEUES_PAGE,
     answers=(Answer(200, "Their settings, by name.", wire.ConfiguredQueues),),
-    errors=(errors.OutcomeUnknown, errors.OutOfRange.about("limit")),
 )
 SHOW_SETTINGS = Endpoint(
     "GET",
@@ -68,7 +63,7 @@ SHOW_SETTINGS = Endpoint(
     summary="The settings of a queue",
     description="A queue for which nothing was set has the defaults.",
     answers=_SETTINGS,
-    errors=(*_HERE, errors.QueueNotFound),
+    errors=(errors.QueueNotFound,),
 )
 CHANGE_SETTINGS = Endpoint(
     "PUT",
@@ -81,7 +76,7 @@ CHANGE_SETTINGS = Endpoint(
     "apply to messages sent from now on, all others also to those in the queue. It makes a queue that is not known.",
     body=SettingsChange,
     answers=_SETTINGS,
-    errors=(*_WRITER, errors.InvalidRequest, errors.UnknownMember, *errors.InvalidSetting.members.values()),
+    errors=WRITE_ERRORS,
 )
 FORGET_SETTINGS = Endpoint(
     "DELETE",
@@ -92,7 +87,7 @@ FORGET_SETTINGS = Endpoint(
     summary="Go back to the defaults",
     description="A queue that is paused stays paused.",
     answers=(Answer(204, "The queue has the defaults.", NoneType),),
-    errors=_KNOWN,
+    errors=(errors.QueueNotFound, *WRITE_ERRORS),
 )
 PAUSE_QUEUE = Endpoint(
     "POST",
@@ -102,8 +97,9 @@ PAUSE_QUEUE = Endpoint(
     tag=_TAG,
     summary="Deliver no messages until the queue is resumed",
     description="Sends go on, and receivers wait.",
+    takes_nothing=True,
     answers=(Answer(204, "The queue is paused.", NoneType),),
-    errors=_KNOWN,
+    errors=(errors.QueueNotFound, *WRITE_ERRORS),
 )
 RESUME_QUEUE = Endpoint(
     "POST",
@@ -112,8 +108,9 @@ RESUME_QUEUE = Endpoint(
     name="resumeQueue",
     tag=_TAG,
     summary="End a pause",
+    takes_nothing=True,
     answers=(Answer(204, "Messages are delivered, first to waiting receivers.", NoneType),),
-    errors=_KNOWN,
+    errors=(errors.QueueNotFound, *WRITE_ERRORS),
 )
 PURGE_QUEUE = Endpoint(
     "POST",
@@ -123,8 +120,9 @@ PURGE_QUEUE = Endpoint(
     tag=_TAG,
     summary="Remove all messages of a queue",
     description="Those that were sent before this request, in whatever status. Deduplication ids are remembered.",
+    takes_nothing=True,
     answers=(Answer(200, "How many there were.", wire.Purged),),
-    errors=_KNOWN,
+    errors=(errors.QueueNotFound, *WRITE_ERRORS),
 )
 REMOVE_QUEUE = Endpoint(
     "DELETE",
@@ -134,5 +132,5 @@ REMOVE_QUEUE = Endpoint(
     tag=_TAG,
     summary="Forget an empty queue, its settings and its consumers",
     answers=(Answer(204, "The queue is forgotten.", NoneType),),
-    errors=(*_KNOWN, errors.QueueNotEmpty),
+    errors=(errors.QueueNotFound, errors.QueueNotEmpty, *WRITE_ERRORS),
 )

@@ -17,14 +17,7 @@ CREATE_TOKEN = Endpoint(
     description="Only this answer has its text.",
     body=NewToken,
     answers=(Answer(201, "The token.", CreatedToken),),
-    errors=(
-        errors.InvalidRequest,
-        errors.UnknownMember,
-        *errors.InvalidToken.members.values(),
-        errors.TokenExists,
-        errors.TooManyTokens,
-        *WRITE_ERRORS,
-    ),
+    errors=(errors.TokenExists, errors.TooManyTokens, *WRITE_ERRORS),
 )
 LIST_TOKENS = Endpoint(
     "GET",
@@ -34,7 +27,6 @@ LIST_TOKENS = Endpoint(
     tag="Access",
     summary="All access tokens",
     answers=(Answer(200, "The tokens by name.", TokenList),),
-    errors=(errors.OutcomeUnknown,),
 )
 REVOKE_TOKEN = Endpoint(
     "DELETE",
@@ -44,8 +36,5 @@ REVOKE_TOKEN = Endpoint(
     tag="Access",
     summary="Revoke an access token, at once and for good",
     answers=(Answer(204, "It is revoked, and its name is free again.", NoneType),),
-    errors=(
-        errors.TokenNotFound,
-        *WRITE_ERRORS,
-    ),
+    errors=WRITE_ERRORS,
 )

@@ -6,13 +6,21 @@ from pkgutil import iter_modules
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from forq_trio.http.forq_api import answer_error
+from forq_trio.http.forq_api.possible_errors import possible_errors
+from forq_trio.http.forq_api.refusals import Refused
+from forq_trio.http.message import Request, Response
+from forq_trio.http.router import Route, Router
+from forq_trio.model.errors import QueueFull, QueueNotFound
 from forq_trio.model.forq_error import REASONS
 from forq_trio.model.messages import json_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
-from support.forq_api import Api, json_of, make_request
+from forq_trio.wire.endpoints.queues import SHOW_QUEUE
+from support.forq_api import Api, json_of, make_request, only_documented
 
 
 async def document_of(api: Api) -> dict:
@@ -67,13 +75,14 @@ async def test_every_route_is_described_wholly(api: Api):
         assert in_path == re.findall(r"{(\w+)}", route.path)
         assert ("requestBody" in described) == (route.operation.body is not None)
         statuses = {str(answer.status) for answer in route.operation.answers}
-        statuses |= {str(REASONS[code].status) for code in route.operation.codes}
+        statuses |= {str(status) for status in possible_errors(route)}
         assert statuses <= described["responses"].keys()
         assert (
             ("401" in described["responses"]) == ("429" in described["responses"]) == (route.gate is not None)
         )
-        for code in route.operation.codes:
-            assert code in msgspec.json.encode(described["responses"][str(REASONS[code].status)]).decode()
+        for status, reasons in possible_errors(route).items():
+            text = msgspec.json.encode(described["responses"][str(status)]).decode()
+            assert all(reason.code in text for reason in reasons)
 
 
 async def test_every_code_but_those_of_no_route_is_in_it(api: Api):
@@ -90,6 +99,40 @@ async def test_descriptions_name_members_as_they_are_in_json(api: Api):
         (name, word) for name, text in described.items() for word in re.findall(r"[a-z]+(?:_[a-z]+)+", text)
     }
     assert {(name, word) for name, word in words if json_name(word) in members} == set()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("POST", "q/pause", {"x": 1}, "bad_request.body.unknown_field"),
+        ("POST", "q/resume", {"x": 1}, "bad_request.body.unknown_field"),
+        ("POST", "q/purge", b"x", "bad_request.body.invalid"),
+        ("DELETE", "q/history", {"x": 1}, "bad_request.body.unknown_field"),
+        ("GET", f"q-dlq/dead-letters?reason={'x' * 1_025}", b"", "bad_request.out_of_range"),
+        ("GET", f"q/history?reason={'x' * 1_025}", b"", "bad_request.out_of_range"),
+        (
+            "POST",
+            "q/consumers/c/lease",
+            {"generation": 1, "number": 1, "waitMs": 30_001},
+            "bad_request.waitMs.out_of_range",
+        ),
+    ],
+)
+async def test_it_lists_the_errors_that_follow_from_the_request(
+    api: Api, method: str, path: str, body: dict | bytes, code: str
+):
+    await api.send("x", queue="q")
+    assert (await api.code(method, path, body))[1] == code  # fails if the document does not list it
+
+
+async def test_an_error_that_is_not_listed_fails_the_test():
+    async def refuse(request: Request, queue: str) -> Response:
+        raise Refused(QueueFull)
+
+    shown = replace(SHOW_QUEUE, errors=(QueueNotFound,))
+    route = Route("GET", "/api/v1/queues/{queue}", refuse, shown, answer_error)
+    with pytest.raises(AssertionError, match="does not list"):
+        await only_documented(Router([route], answer_error))(make_request("GET", "/api/v1/queues/q"))
 
 
 @pytest.mark.parametrize(

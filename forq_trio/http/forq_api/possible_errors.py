@@ -1,0 +1,113 @@
+"""The errors that a route may answer, for the document: those of its operation, and those that follow from the request.
+
+An endpoint declares what its operation raises. What its path, query, body and gate may be refused for follows from the
+names, types and ranges that are declared there.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from forq_trio.http.router import Route
+from forq_trio.model import errors
+from forq_trio.model.forq_error import REASONS, AnyReason, Reason
+from forq_trio.model.queue_settings import SettingsChange
+from forq_trio.wire.endpoints.endpoint import Endpoint, Parameter
+from forq_trio.wire.tokens import NewToken
+
+_INVALID: Mapping[str, tuple[AnyReason, ...]] = {
+    "queue": (errors.InvalidQueueName,),
+    "target": (errors.InvalidQueueName,),
+    "deadLetterQueue": (errors.InvalidQueueName.about("deadLetterQueue"),),
+    "messageId": (errors.MalformedMessageId,),
+    "redriveId": (errors.RedriveNotFound,),
+    "consumer": (errors.OutOfRange,),
+    "stage": (errors.InvalidName,),
+    "app": (errors.InvalidName,),
+    "name": (errors.TokenNotFound,),
+    "content": (errors.ContentTooLarge,),
+    "processAfter": (
+        errors.ProcessAfterInPast,
+        errors.ProcessAfterTooFar,
+        errors.OutOfRange.about("processAfter"),
+    ),
+    "attributes": (errors.InvalidAttributes,),
+    "attribute": (errors.InvalidParameter.about("attribute"), errors.InvalidAttributes),
+}
+"""What a value is refused with that is not valid, by its name in the path, query or body. Others are out of range."""
+
+_MEMBERS_OF: Mapping[Any, type[errors.ForqError]] = {
+    SettingsChange: errors.InvalidSetting,
+    NewToken: errors.InvalidToken,
+}
+"""The error about the members of a body, where it is one of its own."""
+
+_BOUNDS = {"minimum", "maximum", "maxLength", "maxItems"}
+
+
+def possible_errors(route: Route) -> dict[int, list[Reason]]:
+    """The reasons by status, each once."""
+    found = [*_of_request(route), *route.operation.errors]
+    if isinstance(route.operation, Endpoint):
+        found.append(errors.OutcomeUnknown)
+    if route.gate is not None:
+        found += (errors.WrongKey, errors.TooManyWrongKeys)
+        if route.gate.scope is not None:
+            found.append(errors.Forbidden)
+    by_status: dict[int, list[Reason]] = {}
+    for code in dict.fromkeys(each.code for each in found):
+        by_status.setdefault(REASONS[code].status, []).append(REASONS[code])
+    if route.operation.body is not None:
+        by_status[413] = [REASONS[errors.ContentTooLarge.code]]
+    return by_status
+
+
+def _of_request(route: Route) -> Iterator[AnyReason]:
+    operation = route.operation
+    in_path = re.findall(r"{(\w+)}", route.path)
+    if "redriveId" in in_path:
+        in_path.remove("queue")  # a task of another queue is not found, whatever its name
+    for name in in_path:
+        yield from _INVALID.get(name, (errors.OutOfRange,))
+    if operation.body is not None or (isinstance(operation, Endpoint) and operation.takes_nothing):
+        yield errors.InvalidRequest
+        yield errors.UnknownMember
+    if operation.body is not None:
+        yield from _of_body(operation.body)
+    for parameter in operation.parameters:
+        if parameter.place == "query":
+            yield from _of_parameter(parameter)
+    if route.parameters is not None:
+        yield errors.UnknownQueryParameter
+    if route.method in ("POST", "PUT"):
+        yield errors.UnknownContentEncoding
+
+
+def _of_body(body: Any) -> Iterator[AnyReason]:
+    """What the members of a body, and those of what is in it, may be refused for."""
+    own = _MEMBERS_OF.get(body)
+    if own is not None:
+        yield from own.members.values()
+        return
+    _, components = msgspec.json.schema_components([body])
+    for component in components.values():
+        for name, schema in component.get("properties", {}).items():
+            yield from _of_value(name, schema)
+
+
+def _of_parameter(parameter: Parameter) -> tuple[AnyReason, ...]:
+    schema = parameter.schema
+    if "enum" in schema or schema["type"] == "boolean":
+        return (errors.InvalidParameter.about(parameter.name),)
+    if "maxLength" in schema:  # a member of a filter
+        return (errors.OutOfRange,)
+    return _of_value(parameter.name, schema)
+
+
+def _of_value(name: str, schema: Mapping[str, Any]) -> tuple[AnyReason, ...]:
+    if name in _INVALID:
+        return _INVALID[name]
+    is_bounded = any(_BOUNDS & each.keys() for each in (schema, *schema.get("anyOf", ())))
+    return (errors.OutOfRange.about(name),) if is_bounded else ()
