@@ -28,7 +28,7 @@ _COLUMNS = (
 )
 
 
-@click.group(cls=CommandGroup, short_help="List or delete apps that published.")
+@click.group(cls=CommandGroup)
 def apps() -> None:
     """Commands on apps, whose versions are published once."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
 
-@click.command(short_help="Remove messages before anybody receives them.")
+@click.command()
 @click.argument("queue")
 @click.argument("message_ids", nargs=-1, required=True, metavar="ID...")
 @json_option

@@ -7,39 +7,48 @@ stderr and the exit code of docs/cli.md. An expected error never shows a traceba
 import importlib
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import click
 
 from forq_trio.cli.exits import Exit, explain
 from forq_trio.cli.groups import CommandGroup
 
-_MODULES = {
-    "serve": "serve",
-    "config": "serve",
-    "send": "send",
-    "receive": "receive",
-    "ack": "settle",
-    "nack": "settle",
-    "extend": "settle",
-    "release": "settle",
-    "cancel": "cancel",
-    "queues": "look",
-    "peek": "look",
-    "export": "export",
-    "events": "events",
-    "queue": "queue",
-    "dead": "dead",
-    "consumers": "consumers",
-    "apps": "apps",
-    "history": "history",
-    "token": "token",
-    "pipeline": "pipeline",
-    "check": "files",
-    "verify": "files",
-    "backup": "files",
-    "restore": "files",
-    "compact": "compact",
-    "completion": "completion",
+
+class _Listed(NamedTuple):
+    """The module of a command, and what the list of commands says of it: so that the list imports none of them."""
+
+    module: str
+    says: str
+
+
+_COMMANDS = {
+    "serve": _Listed("serve", "Run the server."),
+    "config": _Listed("serve", "Print the settings in effect, or an example file."),
+    "send": _Listed("send", "Send a message, or each line of a file or pipe."),
+    "receive": _Listed("receive", "Receive messages, once or as they come."),
+    "ack": _Listed("settle", "Acknowledge received messages."),
+    "nack": _Listed("settle", "Give messages back after a failed attempt."),
+    "extend": _Listed("settle", "Extend the leases of received messages."),
+    "release": _Listed("settle", "Give messages back unprocessed."),
+    "cancel": _Listed("cancel", "Remove messages before anybody receives them."),
+    "queues": _Listed("look", "List all queues."),
+    "peek": _Listed("look", "Show the next messages without receiving them."),
+    "export": _Listed("export", "Write the messages of a queue as lines of JSON."),
+    "events": _Listed("events", "Show what happened to messages."),
+    "queue": _Listed("queue", "Set up, pause, empty or remove a queue."),
+    "dead": _Listed("dead", "Find, redrive, edit or delete dead letters."),
+    "consumers": _Listed("consumers", "List, release or delete consumers of pipelines."),
+    "apps": _Listed("apps", "List or delete apps that published."),
+    "history": _Listed("history", "Find, show, export or purge finished messages."),
+    "token": _Listed("token", "Make, list or revoke access tokens."),
+    "pipeline": _Listed("pipeline", "Archive, report, replay and load with Spark."),
+    "check": _Listed("files", "Check a database file."),
+    "verify": _Listed("files", "Check a backup."),
+    "backup": _Listed("files", "Copy a database, also one in use."),
+    "restore": _Listed("files", "Put a backup in the place of a database."),
+    "compact": _Listed("compact", "Give free space of a database back to the disk."),
+    "completion": _Listed("completion", "Print the completion script of a shell."),
 }
 
 
@@ -47,14 +56,20 @@ class _Commands(CommandGroup):
     """Imports the module of a command when it is called, so that no command waits for another's imports."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_MODULES)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _MODULES:
+        listed = _COMMANDS.get(cmd_name)
+        if listed is None:
             return None
-        module = importlib.import_module(f"forq_trio.cli.{_MODULES[cmd_name]}")
+        module = importlib.import_module(f"forq_trio.cli.{listed.module}")
         command: click.Command = getattr(module, cmd_name)
+        command.short_help = listed.says
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.says) for name, listed in _COMMANDS.items()])
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

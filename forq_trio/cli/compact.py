@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ENDED = {"stopped": "the compaction was stopped: ", "failed": "the compaction failed: "}
 
 
-@click.command(short_help="Give free space of a database back to the disk.")
+@click.command()
 @click.option(
     "--stop", is_flag=True, help="End the compaction of the server; what it gave back stays given back."
 )

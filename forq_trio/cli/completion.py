@@ -6,7 +6,7 @@ from click.shell_completion import get_completion_class
 from forq_trio.cli import COMPLETION_VARIABLE
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

@@ -30,7 +30,7 @@ _COLUMNS = (
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
-@click.group(cls=CommandGroup, short_help="List, release or delete consumers of pipelines.")
+@click.group(cls=CommandGroup)
 def consumers() -> None:
     """Commands on the consumers of pipelines, which read a queue in numbered leases."""
 

@@ -52,7 +52,7 @@ _SHOWN = (
 _TIMES = frozenset({"dead_lettered_at", "received_at", "first_received_at", "expires_after"})
 
 
-@click.group(cls=CommandGroup, short_help="Find, redrive, edit or delete dead letters.")
+@click.group(cls=CommandGroup)
 def dead() -> None:
     """Work on the messages of a queue that takes dead letters, such as orders-dlq."""
 

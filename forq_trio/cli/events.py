@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LINE_LENGTH_MAX = 79
 
 
-@click.command(short_help="Show what happened to messages.")
+@click.command()
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
 @click.option("--queue", help="Only events of this queue.")
 @click.option(

@@ -1,21 +1,15 @@
-"""Exit codes, and which error leads to which."""
+"""Exit codes, and which error leads to which.
+
+The errors are imported only where there is one: `forq --help` does not wait for them.
+"""
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import click
 
-from forq_trio.model.errors import (
-    CallerError,
-    Forbidden,
-    ForqError,
-    ForqProtocolError,
-    ForqUnreachable,
-    NotFound,
-    ServiceError,
-    TooManyWrongKeys,
-    UnknownPath,
-    WrongKey,
-)
+if TYPE_CHECKING:
+    from forq_trio.model.errors import ForqError
 
 
 class Exit(IntEnum):
@@ -45,6 +39,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     """The lines for stderr and the exit code of an error that ended a command. Unexpected errors are raised again."""
     from forq_trio.client.address import DEFAULT_URL
     from forq_trio.config.errors import ConfigError
+    from forq_trio.model import errors
 
     match problem:
         case click.exceptions.NoArgsIsHelpError():
@@ -60,18 +55,18 @@ def explain(problem: Exception) -> tuple[list[str], int]:
             return ["forq: the configuration is not valid:", *(f"  {line}" for line in problems)], Exit.USAGE
         case Failure(code=code):
             return [f"forq: {problem}"], code
-        case ForqUnreachable():
+        case errors.ForqUnreachable():
             advice = "; FORQ_URL or --url names another place" if f" {DEFAULT_URL} " in str(problem) else ""
             return [f"forq: {problem}{advice}"], Exit.UNREACHABLE
-        case WrongKey():
+        case errors.WrongKey():
             return [f"forq: {_told(problem)}; {_SECRET_ADVICE}"], Exit.NOT_AUTHORISED
-        case TooManyWrongKeys() | Forbidden():
+        case errors.TooManyWrongKeys() | errors.Forbidden():
             return [f"forq: {_told(problem)}"], Exit.NOT_AUTHORISED
-        case NotFound() if not isinstance(problem, UnknownPath):
+        case errors.NotFound() if not isinstance(problem, errors.UnknownPath):
             return [f"forq: {_told(problem)}"], Exit.NOTHING
-        case CallerError() | ServiceError():
+        case errors.CallerError() | errors.ServiceError():
             return [f"forq: {_told(problem)}"], Exit.FAILED
-        case ForqError():
+        case errors.ForqError():
             return [f"forq: {problem}"], Exit.FAILED
         case OSError():
             reason = problem.strerror or type(problem).__name__
@@ -85,7 +80,7 @@ def explain(problem: Exception) -> tuple[list[str], int]:
     raise problem
 
 
-def _told(problem: ForqError) -> str:
+def _told(problem: "ForqError") -> str:
     """What is wrong, with the code and the part of the request to blame."""
     blamed = "" if problem.field is None else f" at {problem.field}"
     return f"{problem} ({problem.code}{blamed})"
@@ -93,11 +88,13 @@ def _told(problem: ForqError) -> str:
 
 def did_nothing(problem: BaseException) -> bool:
     """True if a request that ended with this error certainly changed nothing."""
+    from forq_trio.model import errors
+
     match problem:
-        case ForqUnreachable(sent=sent):
+        case errors.ForqUnreachable(sent=sent):
             return not sent
-        case ForqProtocolError(refused=refused):
+        case errors.ForqProtocolError(refused=refused):
             return refused
-        case ServiceError(code=code):
+        case errors.ServiceError(code=code):
             return code.startswith("forq.")
-    return isinstance(problem, CallerError)
+    return isinstance(problem, errors.CallerError)

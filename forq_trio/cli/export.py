@@ -13,7 +13,7 @@ from forq_trio.cli.progress import progress_bar
 from forq_trio.telemetry.words import counted
 
 
-@click.command(short_help="Write the messages of a queue as lines of JSON.")
+@click.command()
 @click.argument("queue")
 @click.option(
     "--file",

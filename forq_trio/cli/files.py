@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from forq_trio.storage.sqlite.files.check import CheckReport
 
 
-@click.command(short_help="Check a database file.")
+@click.command()
 @db_option
 @json_option
 def check(db_path: str | None, as_json: bool) -> int:
@@ -26,7 +26,7 @@ def check(db_path: str | None, as_json: bool) -> int:
     return _report(path, check_file(path), as_json)
 
 
-@click.command(short_help="Check a backup.")
+@click.command()
 @click.argument("backup", metavar="BACKUP")
 @json_option
 def verify(backup: str, as_json: bool) -> int:
@@ -36,7 +36,7 @@ def verify(backup: str, as_json: bool) -> int:
     return _report(backup, verify_backup(backup), as_json)
 
 
-@click.command(short_help="Copy a database, also one in use.")
+@click.command()
 @click.argument("target", metavar="TARGET")
 @click.option("--overwrite", is_flag=True, help="Replace TARGET if it is there.")
 @db_option
@@ -56,7 +56,7 @@ def backup(target: str, overwrite: bool, db_path: str | None, as_json: bool) -> 
     return Exit.OK
 
 
-@click.command(short_help="Put a backup in the place of a database.")
+@click.command()
 @click.argument("backup", metavar="BACKUP")
 @click.argument("database", metavar="[DB]", required=False)
 @json_option

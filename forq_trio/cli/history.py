@@ -52,7 +52,7 @@ _SHOWN = (
 _TIMES = frozenset({"finished_at", "received_at", "first_received_at"})
 
 
-@click.group(cls=CommandGroup, short_help="Find, show, export or purge finished messages.")
+@click.group(cls=CommandGroup)
 def history() -> None:
     """Look at messages that ended, on a server that keeps them (FORQ_HISTORY=on)."""
 

@@ -25,7 +25,7 @@ _PEEKED = (
 )
 
 
-@click.command(short_help="List all queues.")
+@click.command()
 @json_option
 @url_option
 def queues(as_json: bool, url: str) -> int:
@@ -64,7 +64,7 @@ def _health(queue: QueueInfo) -> str:
     return queue.verdict or ""
 
 
-@click.command(short_help="Show the next messages without receiving them.")
+@click.command()
 @click.argument("queue")
 @click.option(
     "-n",

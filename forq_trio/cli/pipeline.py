@@ -51,7 +51,7 @@ def time_options(command: CommandT) -> CommandT:
     return since(until(command))
 
 
-@click.group(cls=CommandGroup, short_help="Archive, report, replay and load with Spark.")
+@click.group(cls=CommandGroup)
 def pipeline() -> None:
     """Pipelines on Spark: events and finished messages into files, a report, messages back into queues.
 

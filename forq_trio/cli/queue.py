@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forq_trio.client.sync import ForqClient
 
 
-@click.group(cls=CommandGroup, short_help="Set up, pause, empty or remove a queue.")
+@click.group(cls=CommandGroup)
 def queue() -> None:
     """Commands on a queue as a whole. It needs no setting up: a message makes it, with the default settings."""
 

@@ -32,7 +32,7 @@ Claim = Callable[..., list[Delivery]]
 """The client's `receive`; max_messages and wait_ms are yet to be given."""
 
 
-@click.command(short_help="Receive messages, once or as they come.")
+@click.command()
 @click.argument("queue")
 @click.option(
     "--max",

@@ -35,7 +35,7 @@ _CHUNK_BYTES = 1024 * 1024
 _REJECTIONS_SHOWN_MAX = 10
 
 
-@click.command(short_help="Send a message, or each line of a file or pipe.")
+@click.command()
 @click.argument("queue")
 @click.argument("content", required=False)
 @click.option(

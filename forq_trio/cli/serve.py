@@ -124,7 +124,7 @@ def _load(file: Path | None, settings: dict[str, Any]) -> "Loaded":
     return loaded
 
 
-@click.command(cls=_WithSettings, short_help="Run the server.")
+@click.command(cls=_WithSettings)
 @click.option(
     "--url-file",
     metavar="FILE",
@@ -161,7 +161,7 @@ def _tell(told: TextIO, url: str, ui_url: str | None) -> None:
         click.echo(f"forq: {told.name}: {problem.strerror}", err=True)
 
 
-@click.command(cls=_WithSettings, short_help="Print the settings in effect, or an example file.")
+@click.command(cls=_WithSettings)
 @click.option("--example", is_flag=True, help="Print a TOML file with every key and its default instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object by section and key.")
 @_file_option

@@ -17,7 +17,7 @@ def _receipts_of_a_queue(command: CommandT) -> CommandT:
     return click.argument("queue")(receipts(command))
 
 
-@click.command(short_help="Acknowledge received messages.")
+@click.command()
 @_receipts_of_a_queue
 @json_option
 @url_option
@@ -28,7 +28,7 @@ def ack(queue: str, receipts: tuple[str, ...], as_json: bool, url: str) -> int:
     return report_results(results, "acknowledged", as_json)
 
 
-@click.command(short_help="Give messages back after a failed attempt.")
+@click.command()
 @_receipts_of_a_queue
 @click.option(
     "--delay",
@@ -51,7 +51,7 @@ def nack(
     return report_results(results, "given back", as_json)
 
 
-@click.command(short_help="Extend the leases of received messages.")
+@click.command()
 @_receipts_of_a_queue
 @click.option(
     "--lease",
@@ -69,7 +69,7 @@ def extend(queue: str, receipts: tuple[str, ...], lease_ms: int | None, as_json:
     return report_results(results, "extended", as_json)
 
 
-@click.command(short_help="Give messages back unprocessed.")
+@click.command()
 @_receipts_of_a_queue
 @click.option(
     "--delay",

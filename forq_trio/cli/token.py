@@ -14,7 +14,7 @@ from forq_trio.client.types import Scope, TokenInfo
 from forq_trio.model import durations
 
 
-@click.group(cls=CommandGroup, short_help="Make, list or revoke access tokens.")
+@click.group(cls=CommandGroup)
 def token() -> None:
     """Tokens for clients that should not have the server's secret. They are used instead of it, and allow less."""
 

@@ -95,6 +95,18 @@ def test_a_command_loads_no_heavy_package_that_it_does_not_use(arguments: str, l
     assert loaded & left_out == set()
 
 
+def test_the_help_loads_no_command_and_no_errors():
+    """Its time is that of imports."""
+    command = [sys.executable, "-c", LOADED, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert "msgspec" not in loaded
+    own = {"forq_trio", "forq_trio.cli"} | {
+        f"forq_trio.cli.{name}" for name in ("commands", "exits", "groups")
+    }
+    assert {name for name in loaded if name.startswith("forq_trio")} == own
+
+
 def test_what_is_unforeseen_is_not_explained_away():
     problem = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
