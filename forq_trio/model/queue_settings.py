@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
@@ -79,10 +80,6 @@ class Setting(Struct, frozen=True, kw_only=True):
 def _fixed(value: Any) -> Callable[[str, Defaults], Any]:
     """The default that all queues have."""
     return lambda queue, defaults: value
-
-
-def _none(queue: str, defaults: Defaults) -> None:
-    """No bound."""
 
 
 def _ttl_ms(queue: str, defaults: Defaults) -> int:
@@ -163,6 +160,13 @@ class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
         """In how many ms the token number `place` (from 1) is there, of a bucket that is full at `full_at_ms`."""
         empty_ms = max(full_at_ms, now_ms) - now_ms - self.period_ms
         return max(0, empty_ms + -(-place * self.period_ms // self.count))
+
+    def holds(self, ready: int, held: int, full_at_ms: int, now_ms: int) -> int:
+        """How many messages wait for it: ready ones for which there is no token, or the held ones of groups."""
+        if self.per is RatePer.GROUP:
+            return held
+        filled_ms = self.period_ms - max(0, full_at_ms - now_ms)
+        return max(0, ready - max(0, filled_ms * self.count // self.period_ms))
 
 
 LeaseMs = Annotated[
@@ -275,7 +279,7 @@ MaxMessages = Annotated[
             kind=Kind.COUNT,
             low=1,
             high=limits.QUEUE_MESSAGES_MAX,
-            default=_none,
+            default=_fixed(None),
             section=Section.BOUNDS,
         )
     ),
@@ -289,7 +293,7 @@ MaxBytes = Annotated[
             kind=Kind.BYTES,
             low=1,
             high=limits.QUEUE_BYTES_MAX,
-            default=_none,
+            default=_fixed(None),
             section=Section.BOUNDS,
         )
     ),
@@ -335,7 +339,7 @@ GroupInFlightMax = Annotated[
             kind=Kind.COUNT,
             low=1,
             high=limits.GROUP_IN_FLIGHT_MAX,
-            default=_none,
+            default=_fixed(None),
             section=Section.DELIVERY,
         )
     ),
@@ -349,7 +353,7 @@ InFlightMax = Annotated[
             kind=Kind.COUNT,
             low=1,
             high=limits.IN_FLIGHT_MAX,
-            default=_none,
+            default=_fixed(None),
             section=Section.DELIVERY,
         )
     ),
@@ -362,7 +366,7 @@ RateOrNone = Annotated[
             label="Rate",
             meaning="How many messages are delivered in how much time, of the queue or of each group.",
             kind=Kind.RATE,
-            default=_none,
+            default=_fixed(None),
             section=Section.DELIVERY,
         )
     ),
@@ -392,10 +396,8 @@ class QueueSettings(
 
     def changed(self, change: "SettingsChange") -> "QueueSettings":
         """These settings after `change`."""
-        changed = {
-            name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET
-        }
-        return msgspec.structs.replace(self, **changed)
+        given = msgspec.structs.asdict(change).items()
+        return replace(self, **{name: value for name, value in given if value is not UNSET})
 
 
 class SettingsChange(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -477,9 +479,7 @@ def _setting_of(field: msgspec.inspect.Field) -> Setting:
         if isinstance(each, msgspec.inspect.Metadata) and each.extra is not None:
             setting: Setting = each.extra["setting"]
             option = setting.option or field.name.removesuffix("_ms").replace("_", "-")
-            return msgspec.structs.replace(
-                setting, name=field.name, json_name=field.encode_name, option=option
-            )
+            return replace(setting, name=field.name, json_name=field.encode_name, option=option)
     raise TypeError(f"{field.name} is not declared")
 
 

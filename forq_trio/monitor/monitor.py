@@ -184,7 +184,13 @@ class Monitor:
         for queue, watched in self._slices[place].items():
             age = age_ms(queue)
             counts = known.counts_of(queue)
-            watched.sample(now, step, counts, age, paused=known.rules(queue).paused)
+            rules = known.rules(queue)
+            held = 0
+            if rules.rate is not None:
+                held = rules.rate.holds(
+                    counts.ready, counts.held, known.rate_full_at(queue), self._clock.now_ms()
+                )
+            watched.sample(now, step, counts, age, paused=rules.paused, held_by_rate=held)
             if age is not None and age > oldest:
                 oldest = age
             judged = self._judged[queue]

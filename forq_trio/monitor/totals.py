@@ -70,7 +70,7 @@ class Totals:
         if now // 60 > self._minute:
             self._minute = int(now // 60)
             self._marks.append(self._durations())
-        return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90))
+        return array("f", (sent, delivered, acked, self._ready, oldest_seconds, 60 * ended, p90, nan))
 
     def _count_ready(self, now: float, known: Known) -> None:
         """Count the ready messages: each second for SERIES_QUEUES_MAX queues, less often for more."""

@@ -15,7 +15,10 @@ from forq_trio.telemetry.histogram import quantile
 
 
 class Metric(StrEnum):
-    """What charts draw. Rates are per second, LEASES_ENDED per minute; the age and the time to ack are in seconds."""
+    """What charts draw. Rates are per second, LEASES_ENDED per minute; the age and the time to ack are in seconds.
+
+    HELD_BY_RATE: how many messages wait for the rate of their queue or group; it is not known of all queues together.
+    """
 
     SENT = "sent"
     DELIVERED = "delivered"
@@ -24,6 +27,7 @@ class Metric(StrEnum):
     OLDEST_SECONDS = "oldest_seconds"
     LEASES_ENDED = "leases_ended"
     ACK_P90_SECONDS = "ack_p90_seconds"
+    HELD_BY_RATE = "held_by_rate"
 
 
 COLUMNS = {metric: place for place, metric in enumerate(Metric)}
@@ -98,7 +102,14 @@ class Watched:
         self._since = started_at
 
     def sample(
-        self, now: float, step: int, counts: QueueCounts, oldest_ms: int | None, *, paused: bool
+        self,
+        now: float,
+        step: int,
+        counts: QueueCounts,
+        oldest_ms: int | None,
+        *,
+        paused: bool,
+        held_by_rate: int,
     ) -> None:
         """Note what changed since the sample before. step: of the finest ring."""
         activity = self._counters.activity(self.name)
@@ -118,7 +129,8 @@ class Watched:
         age = nan if oldest_ms is None and counts.ready else (oldest_ms or 0) / limits.SECOND_MS
         ended_a_minute = (ended - before[3]) * 60 / elapsed if elapsed > 0 else 0.0
         acks = self._ack_p90() if acked != before[2] else nan
-        self.rings.put(step, array("f", (*self.rates, counts.ready, age, ended_a_minute, acks)))
+        values = (*self.rates, counts.ready, age, ended_a_minute, acks, held_by_rate)
+        self.rings.put(step, array("f", values))
         if sent + delivered > before[0] + before[1]:
             self.active_at = now
         if self.first_at is not None and total > self.total:

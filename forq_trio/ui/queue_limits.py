@@ -35,6 +35,14 @@ class Limits(Struct, frozen=True):
         most = self.rules.in_flight_max
         return most is not None and self.counts.processing >= most
 
+    @property
+    def held_by_rate(self) -> int:
+        """How many messages wait for the rate, of the queue or of their groups."""
+        rate = self.rules.rate
+        if rate is None:
+            return 0
+        return rate.holds(self.counts.ready, self.counts.held, self.full_at_ms, self.now_ms)
+
     def facts(self) -> list[tuple[str, str]]:
         """Rows for the side of the queue's page: a label, and words."""
         found: list[tuple[str, str]] = []
@@ -43,11 +51,10 @@ class Limits(Struct, frozen=True):
             found.append(("Rate", rate_words(rules.rate)))
         if rate is not None:
             wait_ms = rate.turn_ms(1, self.full_at_ms, self.now_ms)
-            held = self.counts.ready if wait_ms else 0
-            found.append(("Held by it", format.whole(held)))
+            found.append(("Held by it", format.whole(self.held_by_rate)))
             found.append(("Next token", f"in {format.duration(wait_ms)}" if wait_ms else "now"))
-            if held:
-                last_ms = rate.turn_ms(held, self.full_at_ms, self.now_ms)
+            if self.held_by_rate:
+                last_ms = rate.turn_ms(self.counts.ready, self.full_at_ms, self.now_ms)
                 found.append(("Turn of the last", f"in {format.duration(last_ms)}"))
         if rules.group_rate is not None or rules.group_in_flight_max is not None:
             found.append(("Held by groups", format.whole(self.counts.held)))

@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from forq_trio.model import limits
+from forq_trio.model.queue_settings import Rate
 from forq_trio.monitor.ages import Ages
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.monitor import Monitor
@@ -46,6 +47,29 @@ async def test_rates_counts_and_gaps(autojump_clock) -> None:
         end_ms = last.start_ms + 120 * last.step_ms
         assert abs(end_ms - TrioClock().now_ms()) <= 2 * last.step_ms
         assert system.monitor.now("q").sent_total == 20
+
+
+async def test_how_many_messages_wait_for_the_rate(autojump_clock) -> None:
+    async with opened() as system:
+        await system.broker.configure("q", rate=Rate(4, 600_000))
+        for _ in range(10):
+            await system.broker.produce("q", "x")
+        await elapse(10)
+        before = system.monitor.history.queue("q", Metric.HELD_BY_RATE, Range.TEN_MINUTES)
+        for _ in range(3):
+            await system.broker.receive("q", wait_ms=0)
+        await elapse(10)
+        held = system.monitor.history.queue("q", Metric.HELD_BY_RATE, Range.TEN_MINUTES)
+        assert (before.values[-1], held.values[-1]) == (6, 6)
+        await system.broker.receive("q", wait_ms=0)
+        await system.broker.produce("q", "x")
+        await elapse(10)
+        held = system.monitor.history.queue("q", Metric.HELD_BY_RATE, Range.TEN_MINUTES)
+        assert held.values[-1] == 7
+        await system.broker.configure("q", rate=None)
+        await elapse(10)
+        held = system.monitor.history.queue("q", Metric.HELD_BY_RATE, Range.TEN_MINUTES)
+        assert held.values[-1] == 0
 
 
 def test_of_a_queue_that_was_not_looked_at_yet_nothing_is_known() -> None:

@@ -290,6 +290,24 @@ def test_the_live_view_has_the_cells_that_the_page_has(admin, client) -> None:
     assert shown == cells.keys()
 
 
+def test_a_rate_is_charted_and_said_with_what_waits_for_it(admin, client) -> None:
+    client.configure("slow", rate={"count": 2, "periodMs": 86_400_000})
+    client.produce_many("slow", [NewMessage(str(number)) for number in range(5)])
+    page = admin.http.get("/queue/slow?state=ready").text
+    assert "<dt>Held by it</dt><dd>3</dd>" in page
+    assert "3 of 5 messages wait for the rate of the queue" in page
+    assert "Held by the rate" in page
+    assert "Leases ended a minute" not in page
+    values = json.loads(
+        html.unescape(re.search(r'data-live="chart:held"[^>]* data-values="([^"]+)"', page)[1])
+    )
+    assert [name for name, _ in values["lines"]] == ["Held"]
+    client.configure("slow", rate=None)
+    page = admin.http.get("/queue/slow").text
+    assert 'class="limits"' not in page
+    assert "Held by the rate" not in page
+
+
 RELEASE = "/queue/piped/consumers/archive/release"
 
 

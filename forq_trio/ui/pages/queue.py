@@ -137,7 +137,12 @@ class QueueFacts:
             limit = ("Rate", rate.count * limits.SECOND_MS / rate.period_ms)
             charts = [make_chart("sent", "Messages a second", "rate", [sent, out], limit=limit, raised=3)]
         times = series(Metric.ACK_P90_SECONDS)
-        if any(value is not None for value in times.values):
+        if rules.rate is not None:
+            words = format.whole(limits_of(self.site, self.queue).held_by_rate)
+            line = Line("ln-a", "Held", series(Metric.HELD_BY_RATE), words)
+            title = "Held by the rate" if rate is not None else "Held by groups"
+            charts.append(make_chart("held", title, "count", [line], filled=True))
+        elif any(value is not None for value in times.values):
             line = Line("ln-a", "p90", times, format.duration(now.ack_p90_ms))
             lease = ("Lease", rules.lease_ms / limits.SECOND_MS)
             charts.append(make_chart("ack", "Time to ack", "seconds", [line], filled=True, limit=lease))

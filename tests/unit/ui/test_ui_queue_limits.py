@@ -41,12 +41,27 @@ def test_what_a_rate_holds_back() -> None:
 
 def test_a_rate_with_tokens_holds_back_what_comes_after_them() -> None:
     found = limits(QueueCounts(ready=9), EMPTY - 400, rate=RATE)
-    assert found.facts()[1:] == [("Held by it", "0"), ("Next token", "now")]
+    assert found.facts()[1:] == [
+        ("Held by it", "7"),
+        ("Next token", "now"),
+        ("Turn of the last", "in 1.4 s"),
+    ]
     assert [found.held("ready", place) for place in (1, 2, 3)] == [
         Held("", "now"),
         Held("", "now"),
         Held("rate", "200 ms"),
     ]
+
+
+@pytest.mark.parametrize("rate", [RATE, Rate(7, 1_000), Rate(1, 3), Rate(1_000, 7)])
+def test_a_rate_holds_the_messages_whose_turn_is_later(rate) -> None:
+    for full_at_ms in range(NOW - 50, NOW + rate.period_ms + 60, max(1, rate.period_ms // 20)):
+        held = sum(rate.turn_ms(place, full_at_ms, NOW) > 0 for place in range(1, 13))
+        assert rate.holds(12, 3, full_at_ms, NOW) == held
+
+
+def test_a_rate_of_groups_holds_what_is_held() -> None:
+    assert Rate(1, 1, RatePer.GROUP).holds(12, 3, 0, NOW) == 3
 
 
 def test_a_queue_that_is_full() -> None:
