@@ -30,7 +30,7 @@ class Compactions:
         return self._compaction.state()
 
     async def start_compaction(self, *, started_by: str | None = None) -> CompactionInfo:
-        """Begin to give all free pages back to the disk, or let a paused compaction go on; one that runs is unchanged.
+        """Begin to give all free pages back to the disk, or let a paused compaction go on.
 
         It works in small steps beside everything else, and goes on after this call. started_by: the name of an access
         token, None for the holder of the server's secret. Raises CompactionImpossible, Stopping.

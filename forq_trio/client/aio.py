@@ -397,7 +397,7 @@ class AsyncForqClient(AsyncPipelines):
     async def start_compaction(self) -> CompactionInfo:
         """Begin to give all free pages of the server's file back to its disk, or let a paused compaction go on.
 
-        It goes on in the server after this call; one that runs is unchanged.
+        It goes on in the server after this call; one that somebody asked for is unchanged.
         """
         return await self._call(compaction_api.START_COMPACTION)
 

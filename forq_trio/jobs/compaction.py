@@ -6,6 +6,7 @@ Rules
 - By itself it begins where much of the file was free for LOOKS looks in a row, and gives back no more than was
   free in all of them: what steady traffic uses again stays. While sends are refused it does not begin by itself: free
   pages are the space for them.
+- One that somebody asks for gives back all that is free; one that began by itself goes on to that goal then.
 - It is not stored: after a restart it has to be begun again.
 - A file of an earlier version cannot give pages back: then nothing begins.
 """
@@ -56,6 +57,7 @@ class Compaction:
         self._on_given_back = on_given_back
         self._info = CompactionInfo()
         self._given_back_bytes = 0
+        self._goal_is_all = False
         self._free_bytes: deque[int] = deque(maxlen=LOOKS)
         self._changed = trio.Event()
         self._serving = False
@@ -77,7 +79,7 @@ class Compaction:
         return FileSpace(facts.file_bytes, facts.free_page_bytes, self._given_back_bytes)
 
     def start(self, started_by: str | None = None) -> CompactionInfo:
-        """Begin to give all free pages back, or let a paused compaction go on; one that runs is unchanged.
+        """Begin to give all free pages back, or let a paused compaction go on; one that was asked for is unchanged.
 
         started_by: the name of an access token, None for the server's secret. Raises CompactionImpossible, Stopping.
         """
@@ -85,10 +87,14 @@ class Compaction:
             raise Stopping
         if not self._facts().gives_pages_back:
             raise CompactionImpossible
-        if self._info.state == "paused":
-            self._set(state="running")
-        elif self._info.state != "running":
+        if self._info.state not in ("running", "paused"):
             self._begin(self._facts().free_page_bytes, started_by=started_by)
+        elif self._info.automatic:
+            goal_bytes = self._info.given_back_bytes + self._facts().free_page_bytes
+            self._goal_is_all = True
+            self._set(state="running", automatic=False, started_by=started_by, goal_bytes=goal_bytes)
+        elif self._info.state == "paused":
+            self._set(state="running")
         return self.state()
 
     def pause(self) -> CompactionInfo:
@@ -144,6 +150,7 @@ class Compaction:
             started_by=started_by,
             goal_bytes=goal_bytes,
         )
+        self._goal_is_all = not automatic
         self._changed.set()
 
     async def _work(self) -> None:
@@ -167,18 +174,19 @@ class Compaction:
     async def _step(self) -> None:
         """At most one checkpoint long: pausing and stopping are noticed after each.
 
-        What is free is known as of the last checkpoint. Where somebody asked, the first step says what is free now.
+        What is free is known as of the last checkpoint. Where somebody asked, the next step says what is free now.
         """
         info = self._info
         pages = -(-(info.goal_bytes - info.given_back_bytes) // limits.LOG_PAGE_BYTES)
-        sets_goal = not info.automatic and info.given_back_bytes == 0
         done = Compacted(0, 0)
-        if pages > 0 or sets_goal:
+        if pages > 0 or self._goal_is_all:
             done = await self._writer.execute(Compact(max(1, pages)))
         if done.pages:
             self._given_back_bytes += done.pages * limits.LOG_PAGE_BYTES
             given = self._info.given_back_bytes + done.pages * limits.LOG_PAGE_BYTES
-            goal = given + done.free_pages * limits.LOG_PAGE_BYTES if sets_goal else self._info.goal_bytes
+            goal = self._info.goal_bytes
+            if self._goal_is_all:
+                goal, self._goal_is_all = given + done.free_pages * limits.LOG_PAGE_BYTES, False
             self._info = msgspec.structs.replace(
                 self._info, given_back_bytes=given, goal_bytes=max(given, goal)
             )

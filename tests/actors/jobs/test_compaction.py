@@ -238,3 +238,33 @@ async def test_it_can_be_paused_resumed_and_stopped(autojump_clock, stub) -> Non
         assert not compaction.runs.running
         assert compaction.pause().state == compaction.stop().state == "stopped"
         assert compaction.start().goal_bytes == GIB - 4 * step
+
+
+@pytest.mark.parametrize("paused", [False, True])
+async def test_one_that_began_by_itself_goes_on_to_the_goal_of_who_asks_for_one(
+    autojump_clock, stub, paused: bool
+) -> None:
+    stub.steps = trio.Semaphore(0)
+    step = 10_000 * limits.LOG_PAGE_BYTES
+    stub.free //= 2
+    async with looking(stub) as compaction:
+        await minutes(LOOKS - 1)
+        stub.free *= 2  # of late: what it leaves by itself
+        await minutes(1)
+        stub.steps.release()
+        await wait_all_tasks_blocked()
+        own = compaction.state()
+        assert (own.automatic, own.goal_bytes, own.given_back_bytes) == (True, GIB // 2, step)
+        if paused:
+            compaction.pause()
+        asked = compaction.start("ops")
+        assert (asked.state, asked.automatic, asked.started_by) == ("running", False, "ops")
+        assert asked.given_back_bytes == step
+        assert compaction.start("somebody").started_by == "ops"
+        for _ in range(GIB // step + 1):
+            stub.steps.release()
+        await wait_all_tasks_blocked()
+        ended = compaction.state()
+        assert (ended.state, ended.started_at) == ("done", own.started_at)
+        assert ended.given_back_bytes == ended.goal_bytes == GIB
+        assert ended.free_bytes == 0
