@@ -18,6 +18,7 @@ from forq_trio.model.checks import check_range
 from forq_trio.model.consumers import Consumer, ConsumerGauges, Settling, check_consumer_name, consumer_key
 from forq_trio.model.errors import ConsumerNotFound, LeaseGone, LeaseOutOfOrder, ServiceError, Stopping
 from forq_trio.model.messages import check_queue_name
+from forq_trio.model.values import seen
 from forq_trio.storage.reader import Reader
 from forq_trio.wire.consumers import ConsumerInfo, ConsumerLease, LeasePage
 from forq_trio.wire.export import read_exported
@@ -333,23 +334,16 @@ class Consumers(BrokerBase):
         readable = [each.number for each in consumer.kept]
         if lease is not None and not consumer.being_given_back:
             readable.append(lease.number)
-        return ConsumerInfo(
-            queue=consumer.queue,
-            name=consumer.name,
-            generation=consumer.generation,
-            leased=consumer.leased,
-            acknowledged=consumer.acknowledged,
+        return seen(
+            ConsumerInfo,
+            consumer,
             complete=lease is None or consumer.complete,
             open_messages=0 if lease is None else lease.messages,
             open_bytes=0 if lease is None else lease.bytes,
             oldest_readable=min(readable, default=0),
             ready=0 if counts is None else counts.ready,
-            opened_at=consumer.opened_at,
-            used_at=consumer.used_at,
             expires_at=None if lease is None else consumer.used_at + consumer.idle_ms,
-            released_before=consumer.released_before,
             settling=consumer.settling is not None,
-            made_by=consumer.made_by,
         )
 
 

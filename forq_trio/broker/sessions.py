@@ -58,7 +58,7 @@ class KnownSessions:
         if session.key_name is None or session.expired(now_ms):
             return session.expired(now_ms)
         token = self._writer.snapshot().tokens.get(session.key_name)
-        return token is None or token.digest != session.key_digest or token.expired(now_ms)
+        return token is None or token.digest.hex != session.key_digest or token.expired(now_ms)
 
 
 class Sessions(BrokerBase):

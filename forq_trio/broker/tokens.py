@@ -16,6 +16,7 @@ from forq_trio.broker.views import token_info
 from forq_trio.model.access import (
     ALL_QUEUES,
     AccessToken,
+    Digest,
     Scope,
     check_scopes,
     check_token,
@@ -50,14 +51,14 @@ class KnownTokens:
         now_ms = self._clock.now_ms()
         if token is None or token.expired(now_ms):
             return None
-        self._used_at[token.digest] = now_ms
+        self._used_at[token_digest] = now_ms
         return token
 
     def all(self) -> list[AccessToken]:
         """All tokens by name, each with its latest use, saved or not."""
         tokens = [
             replace(token, last_used_at=max(token.last_used_at or 0, used_at))
-            if (used_at := self._used_at.get(token.digest)) is not None
+            if (used_at := self._used_at.get(token.digest.hex)) is not None
             else token
             for token in self._current().values()
         ]
@@ -80,7 +81,7 @@ class KnownTokens:
         """The tokens by hash. Uses of revoked tokens are forgotten, so that a new token of the name has none."""
         changes = self._writer.token_changes
         if changes != self._changes_seen:
-            self._by_digest = {token.digest: token for token in self._writer.snapshot().tokens.values()}
+            self._by_digest = {token.digest.hex: token for token in self._writer.snapshot().tokens.values()}
             self._used_at = {
                 token_digest: at
                 for token_digest, at in self._used_at.items()
@@ -111,12 +112,13 @@ class Tokens(BrokerBase):
         wanted = check_scopes(scopes)
         text = new_token_text()
         token = AccessToken(
-            name,
-            digest(text),
-            tuple(scope for scope in Scope if scope in wanted),
-            queues,
-            self._clock.now_ms(),
-            expires_at,
+            name=name,
+            scopes=tuple(scope for scope in Scope if scope in wanted),
+            queues=queues,
+            created_at=self._clock.now_ms(),
+            expires_at=expires_at,
+            last_used_at=None,
+            digest=Digest(digest(text)),
         )
         await self._writer.execute(SaveToken(check_token(token)))
         return CreatedToken(name, text)

@@ -4,6 +4,7 @@ from msgspec.structs import asdict
 
 from forq_trio.model.access import AccessToken
 from forq_trio.model.redrives import RedriveTask
+from forq_trio.model.values import seen
 from forq_trio.wire.dead_letters import AppliedFilter, RedriveInfo
 from forq_trio.wire.tokens import TokenInfo
 
@@ -30,12 +31,4 @@ def redrive_info(task: RedriveTask) -> RedriveInfo:
 
 def token_info(token: AccessToken, now_ms: int) -> TokenInfo:
     """A token without the digest of its text."""
-    return TokenInfo(
-        token.name,
-        token.scopes,
-        token.queues,
-        token.created_at,
-        token.expires_at,
-        token.last_used_at,
-        token.expired(now_ms),
-    )
+    return seen(TokenInfo, token, expired=token.expired(now_ms))

@@ -14,6 +14,7 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.checks import check_is_integer
 from forq_trio.model.errors import Forbidden, InvalidToken
+from forq_trio.model.values import EpochMs
 
 TOKEN_PREFIX = "forq_"
 ALL_QUEUES = "*"
@@ -55,19 +56,39 @@ UNKNOWN = "?"
 """In the place of a key's name, for what an earlier version stored without one."""
 
 
-class AccessToken(Struct, frozen=True, gc=False, rename="camel"):
-    """A token as it is stored. digest: SHA-256 of its text in hex; queues: a glob (* ? [...]) over queue names.
+class Token(Struct, frozen=True, gc=False, rename="camel"):
+    """What callers see of a token. queues: a glob (* ? [...]) over queue names.
 
-    expires_at, last_used_at: epoch ms; None for never.
+    expires_at, last_used_at: None for never.
     """
 
     name: str
-    digest: str
     scopes: tuple[Scope, ...]
     queues: str
-    created_at: int
-    expires_at: int | None = None
-    last_used_at: int | None = None
+    created_at: EpochMs
+    expires_at: EpochMs | None
+    last_used_at: EpochMs | None
+
+
+class Digest:
+    """SHA-256 of a token's text in hex. Neither a text nor a Struct: no encoder takes it, so no answer can have it."""
+
+    __slots__ = ("hex",)
+
+    def __init__(self, hex: str) -> None:
+        self.hex = hex
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Digest) and self.hex == other.hex
+
+    def __hash__(self) -> int:
+        return hash(self.hex)
+
+
+class AccessToken(Token, frozen=True, gc=False):
+    """A token as it is stored: with the digest of its text."""
+
+    digest: Digest
 
     def allows(self, scope: Scope) -> bool:
         """True if the token has this scope, on some queue."""

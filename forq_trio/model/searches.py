@@ -3,10 +3,9 @@
 from typing import Literal, Self
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from forq_trio.model.messages import MessageInfo, Status, StatusName
-from forq_trio.model.values import Count
+from forq_trio.model.values import Count, seen
 
 
 class MessageFilter(Struct, frozen=True, gc=False):
@@ -78,8 +77,7 @@ class MessageRow(Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, message: MessageInfo, preview: str) -> Self:
         """The row of a message that was read whole."""
-        members = asdict(message) | {"preview": preview}
-        return cls(**{name: members[name] for name in cls.__struct_fields__})
+        return seen(cls, message, preview=preview)
 
 
 ListedState = Literal["all", "ready", "delayed", "processing", "held", "failed"]

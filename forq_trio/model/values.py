@@ -1,8 +1,10 @@
 """Types and annotations of members: times, counts, and ranges for the OpenAPI document."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+
+SeenT = TypeVar("SeenT", bound=Struct)
 
 LEFT_OUT_MARK = "x-left-out"
 """Marks the schema of a LEFT_OUT member, until the OpenAPI document is made of it."""
@@ -28,3 +30,9 @@ def text_up_to(longest: int, meaning: str) -> Any:
 
 EpochMs = Annotated[int, Meta(description="Milliseconds since the Unix epoch.")]
 Count = Annotated[int, Meta(extra_json_schema={"minimum": 0})]
+
+
+def seen(kind: type[SeenT], whole: Struct, **others: Any) -> SeenT:
+    """What callers see of a value that has more: its members that `kind` has, too, and the others of `kind`."""
+    same = {name: getattr(whole, name) for name in kind.__struct_fields__ if name not in others}
+    return kind(**same, **others)

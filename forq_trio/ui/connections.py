@@ -75,7 +75,7 @@ class Connections:
                 _SESSIONS: self._sessions_max,
             }
             if viewer.token is not None:
-                bounds["token", viewer.token.digest] = self._token_max
+                bounds["token", viewer.token.digest.hex] = self._token_max
             if not all(self._free_place(group, places_max) for group, places_max in bounds.items()):
                 return False
             self.leave(place)

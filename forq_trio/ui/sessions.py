@@ -47,7 +47,7 @@ class Sessions:
             return None
         if not token.allows(Scope.BROWSE):
             raise Forbidden("This token may not browse; logging in takes the scope browse.")
-        return await self._broker.open_session(token.name, token.digest, client, agent)
+        return await self._broker.open_session(token.name, token.digest.hex, client, agent)
 
     def find(self, session_id: str) -> Viewer | None:
         """The viewer of a session that still holds; None for any other. Does not wait."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from forq_trio.model import limits
-from forq_trio.model.access import ALL_QUEUES, Scope
+from forq_trio.model.access import ALL_QUEUES, Scope, Token
 from forq_trio.model.values import EpochMs, text_up_to
 
 TokenName = Annotated[
@@ -36,15 +36,9 @@ class CreatedToken(Struct, frozen=True, rename="camel"):
     token: str
 
 
-class TokenInfo(Struct, frozen=True, gc=False, rename="camel"):
+class TokenInfo(Token, frozen=True, gc=False):
     """A token without its text. lastUsedAt, expiresAt: null for never."""
 
-    name: str
-    scopes: tuple[Scope, ...]
-    queues: str
-    created_at: EpochMs
-    expires_at: EpochMs | None
-    last_used_at: EpochMs | None
     expired: bool
 
 

@@ -7,7 +7,7 @@ a message id "n" is that of the n-th message sent, counted the same way; times a
 import msgspec
 from hypothesis import strategies as st
 
-from forq_trio.model.access import SECRET, AccessToken, Key, Scope
+from forq_trio.model.access import SECRET, Key, Scope
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -70,6 +70,7 @@ from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
 from forq_trio.model.searches import MessageFilter
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.rules import message_bytes
+from support.access import access_token
 from support.settings import EXAMPLES
 
 SENT_TO = ("a", "a", "b", "c_lifo")
@@ -116,7 +117,7 @@ changes = st.fixed_dictionaries(
     optional={name: st.sampled_from(example.drawn) for name, example in EXAMPLES.items()},
 ).map(lambda members: SettingsChange(**members))
 tokens = st.builds(
-    AccessToken,
+    access_token,
     name=st.sampled_from("tu"),
     digest=st.uuids().map(str),
     scopes=st.sampled_from(((), (Scope.PRODUCE, Scope.ADMIN))),

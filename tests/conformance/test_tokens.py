@@ -3,10 +3,11 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import Scope
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import TokenExists, TooManyTokens
 from forq_trio.storage.engine import Batch
+from support.access import access_token
 
 from .script import T0, do, run
 
@@ -19,7 +20,7 @@ def token(name="ci", **fields):
         "created_at": T0,
         **fields,
     }
-    return AccessToken(name=name, **values)
+    return access_token(name=name, **values)
 
 
 @pytest.mark.parametrize("stored", [token(), token(expires_at=T0 + 5, last_used_at=T0 + 1), token(scopes=())])

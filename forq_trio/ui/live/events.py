@@ -90,7 +90,7 @@ def live_routes(site: Site) -> Blueprint:
     def owners() -> list[tuple[Places, str]]:
         """Whose places a view of this request takes."""
         viewer = site.viewer
-        token = [] if viewer.token is None else [(of_tokens, viewer.token.digest)]
+        token = [] if viewer.token is None else [(of_tokens, viewer.token.digest.hex)]
         return [(of_sessions, viewer.session_id), *token]
 
     @contextmanager

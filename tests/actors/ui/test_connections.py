@@ -3,9 +3,10 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import Scope
 from forq_trio.ui.connections import Connections, Place
 from forq_trio.ui.viewer import Viewer
+from support.access import access_token
 
 ADDRESSES = limits.UI_CONNECTIONS_AN_ADDRESS_MAX
 SESSIONS_MAX = limits.UI_CONNECTIONS_MAX - limits.UI_KEYLESS_CONNECTIONS_MAX
@@ -40,7 +41,7 @@ class Client:
 
 
 def session(name: str, token: str | None = None) -> Viewer:
-    access = None if token is None else AccessToken(token, f"digest of {token}", (Scope.BROWSE,), "*", 0)
+    access = None if token is None else access_token(token, f"digest of {token}", (Scope.BROWSE,), "*", 0)
     return Viewer(name, f"digest of {name}", access)
 
 

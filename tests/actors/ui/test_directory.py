@@ -6,17 +6,18 @@ from types import SimpleNamespace
 import pytest
 import trio
 
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import Scope
 from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import QueueSettings
 from forq_trio.ui.directory import FEW, SECONDS, SOURCES_SECONDS, Directory
 from forq_trio.ui.slices import AT_ONCE, Slices
 from forq_trio.ui.viewer import Viewer
+from support.access import access_token
 from support.actors import elapse
 
 QUEUES = 4 * AT_ONCE
 SECRET = Viewer("session", "digest", None)
-TOKEN = Viewer("session", "digest", AccessToken("t", "digest", (Scope.BROWSE,), "q1*", 0))
+TOKEN = Viewer("session", "digest", access_token("t", "digest", (Scope.BROWSE,), "q1*", 0))
 
 
 class Asked:

@@ -5,10 +5,11 @@ import pytest
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import Scope
 from forq_trio.model.budget import Budget
 from forq_trio.ui.request_reader import Arrived, Refused, RequestReader
 from forq_trio.ui.viewer import Viewer
+from support.access import access_token
 from support.actors import elapse
 from support.transport import chunked, get, post
 
@@ -48,7 +49,7 @@ class Wire:
     @staticmethod
     def _find_viewer(cookies: bytes) -> Viewer | None:
         if cookies == b"token":
-            return Viewer("token", "digest", AccessToken("narrow", "digest", (Scope.BROWSE,), "*", 0))
+            return Viewer("token", "digest", access_token("narrow", "digest", (Scope.BROWSE,), "*", 0))
         return Viewer("in", "digest", None) if cookies == b"in" else None
 
     async def next(self) -> Arrived:

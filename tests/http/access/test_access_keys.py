@@ -3,8 +3,9 @@
 import pytest
 
 from forq_trio.model import limits
-from forq_trio.model.access import CALLER, AccessToken, Scope, digest
+from forq_trio.model.access import CALLER, Scope, digest
 from forq_trio.model.commands import SaveToken
+from support.access import access_token
 from support.forq_api import SECRET, START_MS, Api, blamed, json_of, make_request
 
 from .conftest import Holder, Tokens
@@ -96,7 +97,7 @@ async def test_a_new_token_of_an_old_name_is_another_one(api: Api):
 
 
 async def test_tokens_that_others_save_are_known_at_once(api: Api):
-    token = AccessToken("a", digest("text"), (Scope.BROWSE,), "*", START_MS)
+    token = access_token("a", digest("text"), (Scope.BROWSE,), "*", START_MS)
     assert await answer(api, x_api_key="text") == WRONG
     await api.writer.execute(SaveToken(token))
     assert await answer(api, x_api_key="text") == OK

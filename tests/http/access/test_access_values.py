@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forq_trio.broker.views import token_info
 from forq_trio.model import limits
 from forq_trio.model.access import (
     EVERYBODY,
@@ -19,14 +20,21 @@ from forq_trio.model.access import (
     new_token_text,
 )
 from forq_trio.model.errors import Forbidden, InvalidToken
+from support.access import access_token
 
 T0 = 1_700_000_000_000
 NAME_CHARACTERS = "ABCXYZabcxyz019._-"
-TOKEN = AccessToken("name", digest("text"), (Scope.CONSUME,), "*", T0)
+TOKEN = access_token("name", digest("text"), (Scope.CONSUME,), "*", T0)
 
 
 def token(**changes) -> AccessToken:
     return msgspec.structs.replace(TOKEN, **changes)
+
+
+def test_no_answer_can_have_the_digest_of_a_token():
+    with pytest.raises(TypeError, match="Digest"):
+        msgspec.json.encode(TOKEN)
+    assert b"digest" not in msgspec.json.encode(token_info(TOKEN, T0))
 
 
 @pytest.mark.parametrize(

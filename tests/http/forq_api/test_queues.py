@@ -8,7 +8,8 @@ import trio.testing
 
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
-from forq_trio.model.access import EVERYBODY, AccessToken, Principal, Scope
+from forq_trio.model.access import EVERYBODY, Principal, Scope
+from support.access import access_token
 from support.actors import all_idle
 from support.forq_api import START_MS, Api, json_of
 
@@ -256,7 +257,7 @@ async def test_the_list_with_thousands_of_queues(api: Api):
 
 def test_a_page_looks_at_a_bounded_number_of_names(monkeypatch):
     monkeypatch.setattr(limits, "QUEUES_LOOKED_AT_MAX", 3)
-    token = AccessToken("t", "", (Scope.BROWSE,), "*-mine", START_MS)
+    token = access_token("t", "", (Scope.BROWSE,), "*-mine", START_MS)
     names = ["a", "b-mine", "c", "d", "e", "f", "g-mine"]
     assert page_of(names, Principal(token), "", 9) == (["b-mine"], "c")
     assert page_of(names, Principal(token), "c", 9) == ([], "f")

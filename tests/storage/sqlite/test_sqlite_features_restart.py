@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import Scope
 from forq_trio.model.commands import (
     Claim,
     Configure,
@@ -34,6 +34,7 @@ from forq_trio.model.sessions import UiSession
 from forq_trio.storage.engine import EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
 from forq_trio.storage.sqlite.files.check import check_file
+from support.access import access_token
 from support.actors import T0
 from support.batches import do, run
 from support.settings import EVERYTHING
@@ -123,14 +124,14 @@ def test_a_failed_commit_of_settings_leaves_the_old_ones(place) -> None:
 
 
 def test_tokens_survive(place) -> None:
-    first = AccessToken("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5)
-    second = AccessToken("second", "bb", (Scope.ADMIN,), "*", T0)
+    first = access_token("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5)
+    second = access_token("second", "bb", (Scope.ADMIN,), "*", T0)
     for token in (first, second):
         do(place.engine, SaveToken(token))
     do(place.engine, NoteTokenUse({"first": T0 + 1, "unknown": T0}))
     again = place.restart()
     assert again.snapshot().tokens == {
-        "first": AccessToken("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5, T0 + 1),
+        "first": access_token("first", "aa", (Scope.PRODUCE, Scope.BROWSE), "a*", T0, T0 + 5, T0 + 1),
         "second": second,
     }
     assert isinstance(do(again, SaveToken(second)), TokenExists)

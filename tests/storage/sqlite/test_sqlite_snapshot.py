@@ -3,12 +3,13 @@
 from forq_trio.model.access import AccessToken, Scope
 from forq_trio.model.commands import Configure, SaveToken
 from forq_trio.model.queue_settings import SettingsChange
+from support.access import access_token
 from support.actors import T0
 from support.batches import do
 
 
 def token(name: str) -> AccessToken:
-    return AccessToken(name, f"digest of {name}", (Scope.BROWSE,), "*", T0, None, None)
+    return access_token(name, f"digest of {name}", (Scope.BROWSE,), "*", T0, None, None)
 
 
 def test_settings_are_replaced_by_a_commit(engine) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple, replace
 
 from forq_trio.model import limits
-from forq_trio.model.access import AccessToken, Scope
+from forq_trio.model.access import AccessToken, Digest, Scope
 from forq_trio.model.commands import NoteTokenUse, RevokeToken, SaveToken
 from forq_trio.model.errors import CallerError, TokenExists, TooManyTokens
 from forq_trio.storage.sqlite.transaction import Transaction
@@ -16,8 +17,9 @@ _SCOPES = msgspec.json.Decoder(tuple[Scope, ...])
 
 def read_token(row: tuple[Any, ...]) -> AccessToken:
     """The token of a row of `load_tokens`."""
-    name, digest, scopes, *rest = row
-    return AccessToken(name, digest, _SCOPES.decode(scopes), *rest)
+    name, scopes, queues, created_at, expires_at, last_used_at, digest = row
+    scopes = _SCOPES.decode(scopes)
+    return AccessToken(name, scopes, queues, created_at, expires_at, last_used_at, Digest(digest))
 
 
 def save(tx: Transaction, commands: Sequence[SaveToken]) -> list[CallerError | None]:
@@ -29,17 +31,8 @@ def _save(tx: Transaction, token: AccessToken) -> CallerError | None:
         return TokenExists()
     if len(tx.tokens) >= limits.TOKENS_MAX:
         return TooManyTokens()
-    scopes = msgspec.json.encode(token.scopes).decode()
-    row = (
-        token.name,
-        token.digest,
-        scopes,
-        token.queues,
-        token.created_at,
-        token.expires_at,
-        token.last_used_at,
-    )
-    tx.run("save_token", [row])
+    name, scopes, *members, digest = astuple(token)
+    tx.query("save_token", name, msgspec.json.encode(scopes).decode(), *members, digest.hex)
     tx.tokens[token.name] = token
     return None
 
@@ -62,5 +55,5 @@ def note_use(tx: Transaction, commands: Sequence[NoteTokenUse]) -> list[None]:
             if token is None or (token.last_used_at is not None and token.last_used_at >= used_at):
                 continue
             tx.query("note_token_use", used_at, name)
-            tx.tokens[name] = msgspec.structs.replace(token, last_used_at=used_at)
+            tx.tokens[name] = replace(token, last_used_at=used_at)
     return [None] * len(commands)

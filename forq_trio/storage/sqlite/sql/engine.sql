@@ -63,11 +63,11 @@ DELETE FROM queues WHERE queue = ?;
 
 -- name: load_tokens
 -- All access tokens.
-SELECT name, digest, scopes, queues, created_at, expires_at, last_used_at FROM tokens;
+SELECT name, scopes, queues, created_at, expires_at, last_used_at, digest FROM tokens;
 
 -- name: save_token
 -- Store a new access token.
-INSERT INTO tokens (name, digest, scopes, queues, created_at, expires_at, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO tokens (name, scopes, queues, created_at, expires_at, last_used_at, digest) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: revoke_token
 -- Remove an access token.
