@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import msgspec
+
 from forq_trio.model.access import EVERYBODY
 from forq_trio.model.holders import OWNER, Holder, at_address
 
@@ -39,6 +41,12 @@ class Response:
 
 
 NO_CONTENT = Response(204)
+encode_json = msgspec.json.Encoder().encode
+
+
+def json_response(value: Any, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Response:
+    """A response with `value` as JSON."""
+    return Response(status, encode_json(value), headers=headers)
 
 
 def nothing_done() -> None:

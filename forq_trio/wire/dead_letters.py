@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Attributes, Content
@@ -36,14 +36,14 @@ class MoveResults(Struct, frozen=True, rename="camel"):
 class RedriveMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """Messages to move back."""
 
-    ids: MessageIds
+    message_ids: MessageIds = field(name="ids")
     target: Target | None = None
 
 
 class DeleteMessages(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Messages to remove for good."""
 
-    ids: MessageIds
+    message_ids: MessageIds = field(name="ids")
 
 
 class Resubmission(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True):

@@ -2,22 +2,19 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute, calling, read_nothing
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.reading import query_page
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
 from forq_trio.http.router import Route
 from forq_trio.model.access import Scope
 from forq_trio.model.queue_settings import QueueSettings, SettingsChange
 from forq_trio.wire.endpoints import queues as api
-from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues, Purged
+from forq_trio.wire.queues import ConfiguredQueue, ConfiguredQueues
 
 _read_change = BodyReader(SettingsChange)
-_encode = msgspec.json.Encoder().encode
 
 
 class AdministrationEndpoints:
@@ -38,19 +35,14 @@ class AdministrationEndpoints:
             ConfiguredQueue(settings=settings[queue], effective=self._broker.known.rules(queue), queue=queue)
             for queue in page
         ]
-        return Response(200, _encode(ConfiguredQueues(queues, last)))
+        return json_response(ConfiguredQueues(queues, last))
 
     async def change(self, request: Request, queue: str) -> Response:
         """Change the settings that the body names, and answer like `show`."""
         change = _read_change(request.body)
         if change.dead_letter_queue:
             request.principal.check(Scope.ADMIN, change.dead_letter_queue)
-        return Response(200, _encode(await self._broker.change_settings(queue, change)))
-
-    async def purge(self, request: Request, queue: str) -> Response:
-        """How many messages were removed: those sent before this request."""
-        read_nothing(request.body)
-        return Response(200, _encode(Purged(await self._broker.purge(queue))))
+        return json_response(await self._broker.change_settings(queue, change))
 
 
 def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
@@ -63,6 +55,6 @@ def administration_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         calling(route, api.FORGET_SETTINGS, broker.reset_settings),
         calling(route, api.PAUSE_QUEUE, broker.pause),
         calling(route, api.RESUME_QUEUE, broker.resume),
-        route(api.PURGE_QUEUE, endpoints.purge),
+        calling(route, api.PURGE_QUEUE, broker.purge, wraps=True),
         calling(route, api.REMOVE_QUEUE, broker.delete_queue),
     ]

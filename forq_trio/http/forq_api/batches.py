@@ -1,8 +1,6 @@
-"""Many messages in one request: send, receive, and settle by receipt. Our additions to Forq's API."""
+"""Many messages in one request: send and receive. Our additions to Forq's API."""
 
 from collections.abc import Sequence
-
-import msgspec
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
@@ -12,25 +10,19 @@ from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.refusals import Refused
 from forq_trio.http.forq_api.sends import read_messages, refused_result
 from forq_trio.http.long_poll import undelivery
-from forq_trio.http.message import Request, Response, nothing_done
+from forq_trio.http.message import Request, Response, encode_json, json_response, nothing_done
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import ForqError
 from forq_trio.model.messages import NewMessage, Produced
-from forq_trio.wire import receipts as wire
 from forq_trio.wire.messages import LeasedMessages, ReceivedMessages, ReceiveRequest, SendResult, SendResults
 
 _read_receive = BodyReader(ReceiveRequest)
-_read_ack = BodyReader(wire.AckRequest)
-_read_nack = BodyReader(wire.NackRequest)
-_read_extend = BodyReader(wire.ExtendRequest)
-_read_release = BodyReader(wire.ReleaseRequest)
 _TOO_MANY = errors.OutOfRange.about("messages")
-_encode = msgspec.json.Encoder().encode
 
 
 class BatchEndpoints:
-    """Each endpoint answers 200 with a result per message or receipt; only a send is one commit."""
+    """A send answers 200 with a result per message; it is one commit."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -52,7 +44,7 @@ class BatchEndpoints:
         results = [
             _send_result(next(outcomes)) if isinstance(entry, NewMessage) else entry for entry in entries
         ]
-        return Response(200, _encode(SendResults(results)))
+        return json_response(SendResults(results))
 
     async def receive(self, request: Request, queue: str) -> Response:
         """The next messages, waiting for the first one; none after the wait."""
@@ -64,35 +56,12 @@ class BatchEndpoints:
             check_range("$.leaseMs", wanted.lease_ms, 0, limits.LEASE_MS_MAX)
         if wanted.peek:
             seen = await peek(self._broker, request, queue, wanted)
-            return Response(200, _encode(ReceivedMessages(seen)), on_unsent=nothing_done)
+            return Response(200, encode_json(ReceivedMessages(seen)), on_unsent=nothing_done)
         deliveries = await lease(self._broker, request, queue, wanted)
-        body = _encode(LeasedMessages(deliveries))
+        body = encode_json(LeasedMessages(deliveries))
         if not deliveries:
             return Response(200, body)
         return Response(200, body, on_unsent=undelivery(self._broker, queue, deliveries))
-
-    async def ack(self, request: Request, queue: str) -> Response:
-        """Remove messages."""
-        wanted = _read_ack(request.body)
-        return _settled(await self._broker.ack(queue, wanted.receipts))
-
-    async def nack(self, request: Request, queue: str) -> Response:
-        """Give messages back after a failed attempt."""
-        wanted = _read_nack(request.body)
-        results = await self._broker.nack(
-            queue, wanted.receipts, delay_ms=wanted.delay_ms, reason=wanted.reason
-        )
-        return _settled(results)
-
-    async def extend(self, request: Request, queue: str) -> Response:
-        """Let leases end later (or sooner)."""
-        wanted = _read_extend(request.body)
-        return _settled(await self._broker.extend(queue, wanted.receipts, wanted.lease_ms))
-
-    async def release(self, request: Request, queue: str) -> Response:
-        """Give messages back unprocessed, the attempt uncounted."""
-        wanted = _read_release(request.body)
-        return _settled(await self._broker.release(queue, wanted.receipts, delay_ms=wanted.delay_ms))
 
 
 def _send_result(outcome: Produced | ForqError) -> SendResult:
@@ -104,7 +73,3 @@ def _send_result(outcome: Produced | ForqError) -> SendResult:
 def _content_bytes_exceed(bound: int, body: bytes, messages: Sequence[NewMessage]) -> bool:
     """True if the contents are longer than `bound`. JSON is never shorter than UTF-8: most bodies need no count."""
     return len(body) > bound and sum(len(message.content.encode()) for message in messages) > bound
-
-
-def _settled(results: list[wire.ReceiptResult]) -> Response:
-    return Response(200, _encode(wire.ReceiptResults(results)))

@@ -1,47 +1,96 @@
-"""Endpoints that do no more than call: a generic function calls, and encodes the result."""
+"""Endpoints that do no more than decode, call and encode: one generic function does so, as the endpoint declares."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.message import NO_CONTENT, Request, Response, json_response
 from forq_trio.http.router import Respond, Route
+from forq_trio.model.access import Principal
 from forq_trio.wire.endpoints.endpoint import Endpoint
 
 MakeRoute: TypeAlias = Callable[[Endpoint[Any], Respond], Route]
 """Makes the route of an endpoint from its declaration and the function that responds."""
 
+AboutCaller: TypeAlias = Callable[[Principal], Mapping[str, Any]]
+"""What a call has to know about who makes the request, as keyword arguments."""
+
 AnswerT = TypeVar("AnswerT")
-_encode = msgspec.json.Encoder().encode
 
 
-class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
-    """What these endpoints read: a member in it asks for something that they do not do."""
+class _Nothing(Struct, forbid_unknown_fields=True):
+    """What endpoints read that take nothing: a member in it asks for something that they do not do."""
 
 
-_read_object_without_members = BodyReader(_Nothing)
+def with_key(principal: Principal) -> Mapping[str, Any]:
+    """The key that was used."""
+    return {"key": principal.key}
 
 
-def read_nothing(body: bytes) -> None:
-    """Refuse a body that is neither absent nor an object without members."""
-    if body:
-        _read_object_without_members(body)
+def with_starter(principal: Principal) -> Mapping[str, Any]:
+    """The name of the access token; None for the server's secret."""
+    return {"started_by": principal.key.name or None}
 
 
+@overload
 def calling(
     route: MakeRoute,
     endpoint: Endpoint[AnswerT],
     call: Callable[..., Awaitable[AnswerT]],
+    *,
+    about_caller: AboutCaller | None = ...,
+    headers: tuple[tuple[bytes, bytes], ...] = ...,
+) -> Route: ...
+
+
+@overload
+def calling(
+    route: MakeRoute,
+    endpoint: Endpoint[Any],
+    call: Callable[..., Awaitable[Any]],
+    *,
+    wraps: Literal[True],
+) -> Route: ...
+
+
+def calling(
+    route: MakeRoute,
+    endpoint: Endpoint[Any],
+    call: Callable[..., Awaitable[Any]],
+    *,
+    wraps: bool = False,
+    about_caller: AboutCaller | None = None,
+    headers: tuple[tuple[bytes, bytes], ...] = (),
 ) -> Route:
-    """The route of an endpoint that responds with the result of `call`, which gets the values in the path."""
-    status = endpoint.answers[0].status
+    """The route of an endpoint that responds with the result of `call`.
+
+    `call` gets the values in the path in their order, and the members of the declared body by their names; a body may
+    be absent if all of its members may. wraps: the result is the one member of the declared answer. headers: of the
+    answer.
+    """
+    status, answer = endpoint.answers[0].status, endpoint.answers[0].body
+    read = _reader(endpoint)
 
     async def respond(request: Request, *segments: str) -> Response:
-        if endpoint.takes_nothing:
-            read_nothing(request.body)
-        result = await call(*segments)
-        return NO_CONTENT if status == 204 else Response(status, _encode(result))
+        arguments = read(request.body)
+        if about_caller is not None:
+            arguments |= about_caller(request.principal)
+        result = await call(*segments, **arguments)
+        if status == 204:
+            return NO_CONTENT
+        return json_response(answer(result) if wraps else result, status, headers)
 
     return route(endpoint, respond)
+
+
+def _reader(endpoint: Endpoint[Any]) -> Callable[[bytes], dict[str, Any]]:
+    """Reads the body of a request to keyword arguments."""
+    body: type[Struct] | None = _Nothing if endpoint.takes_nothing else endpoint.body
+    if body is None:
+        return lambda raw: {}
+    read: BodyReader[Struct] = BodyReader(body)
+    may_be_absent = len(body.__struct_defaults__) == len(body.__struct_fields__)
+    return lambda raw: asdict(read(raw)) if raw or not may_be_absent else {}

@@ -1,23 +1,23 @@
-"""Single dead letters: find, show, redrive, resubmit, delete. Our additions to Forq's API."""
+"""Dead letters: find, show, redrive, resubmit, delete, and tasks over all that match. Our additions to Forq's API."""
 
 from urllib.parse import parse_qs
 
-import msgspec
-
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.reading import query_limit, query_number
 from forq_trio.http.forq_api.refusals import Refused
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, json_response
+from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.dead_letters import DeadLetterFilter
+from forq_trio.wire.endpoints import dead_letters as api
 
 _read_redrive = BodyReader(wire.RedriveMessages)
-_read_delete = BodyReader(wire.DeleteMessages)
+_read_start = BodyReader(wire.StartRedrive)
 _read_resubmission = BodyReader(wire.Resubmission)
-_encode = msgspec.json.Encoder().encode
 
 
 class DeadLetterEndpoints:
@@ -35,20 +35,14 @@ class DeadLetterEndpoints:
         page = await self._broker.search_dead_letters(
             queue, wanted, before_sequence=before or None, limit=limit
         )
-        return Response(200, _encode(page))
+        return json_response(page)
 
     async def redrive(self, request: Request, queue: str) -> Response:
         """Redrive the named dead letters."""
         wanted = _read_redrive(request.body)
         check_target(request, wanted.target)
-        results = await self._broker.redrive(queue, wanted.ids, target=wanted.target)
-        return Response(200, _encode(wire.MoveResults(results)))
-
-    async def delete(self, request: Request, queue: str) -> Response:
-        """Delete the named dead letters."""
-        wanted = _read_delete(request.body)
-        results = await self._broker.delete_dead_letters(queue, wanted.ids)
-        return Response(200, _encode(wire.MoveResults(results)))
+        results = await self._broker.redrive(queue, wanted.message_ids, target=wanted.target)
+        return json_response(wire.MoveResults(results))
 
     async def resubmit(self, request: Request, queue: str, message_id: str) -> Response:
         """Send an edited copy of a dead letter."""
@@ -65,7 +59,34 @@ class DeadLetterEndpoints:
             target=wanted.target,
             remove=wanted.remove,
         )
-        return Response(200, _encode(produced))
+        return json_response(produced)
+
+    async def start_task(self, request: Request, queue: str) -> Response:
+        """202 with the task, which runs on in the server."""
+        wanted = _read_start(request.body)
+        check_target(request, wanted.target)
+        started_by = request.principal.key.name or None
+        return json_response(await self._start(queue, wanted, started_by), 202)
+
+    async def _start(self, queue: str, wanted: wire.StartRedrive, started_by: str | None) -> wire.RedriveInfo:
+        if wanted.action == "redrive":
+            return await self._broker.start_redrive(
+                queue,
+                wanted.filter,
+                target=wanted.target,
+                rate_per_second=wanted.rate_per_second,
+                dry_run=wanted.dry_run,
+                started_by=started_by,
+            )
+        if wanted.target is not None:
+            raise Refused(errors.InvalidRequest, "What is deleted goes to no target.", field="target")
+        return await self._broker.start_deletion(
+            queue,
+            wanted.filter,
+            rate_per_second=wanted.rate_per_second,
+            dry_run=wanted.dry_run,
+            started_by=started_by,
+        )
 
 
 def check_target(request: Request, target: str | None) -> None:
@@ -102,3 +123,22 @@ def filter_in_query(query: str) -> DeadLetterFilter:
 
 def _age(query: str, name: str) -> int:
     return query_number(query, name, 0, 0, limits.SEARCH_AGE_MS_MAX)
+
+
+def dead_letter_routes(route: MakeRoute, broker: Broker) -> list[Route]:
+    """The routes below /queues/{queue}/dead-letters. route: makes one of an endpoint and what responds."""
+    letters = DeadLetterEndpoints(broker)
+    return [
+        route(api.SEARCH_DEAD_LETTERS, letters.search),
+        route(api.REDRIVE_DEAD_LETTERS, letters.redrive),
+        calling(route, api.DELETE_DEAD_LETTERS, broker.delete_dead_letters, wraps=True),
+        route(api.START_REDRIVE, letters.start_task),
+        calling(route, api.LIST_REDRIVES, broker.redrives, wraps=True),
+        calling(route, api.SHOW_REDRIVE, broker.redrive_info),
+        calling(route, api.DISMISS_REDRIVE, broker.dismiss_redrive),
+        calling(route, api.PAUSE_REDRIVE, broker.pause_redrive),
+        calling(route, api.RESUME_REDRIVE, broker.resume_redrive),
+        calling(route, api.CANCEL_REDRIVE, broker.cancel_redrive),
+        calling(route, api.SHOW_DEAD_LETTER, broker.dead_letter),
+        route(api.RESUBMIT_DEAD_LETTER, letters.resubmit),
+    ]

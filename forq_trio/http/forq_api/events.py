@@ -1,7 +1,5 @@
 """Lifecycle events over HTTP: their bytes come from the reader as they are sent. Our additions to Forq's API."""
 
-import msgspec
-
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.ndjson import lines_answer
@@ -13,8 +11,6 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.events import read_events
 from forq_trio.wire.endpoints import events as api
-
-_encode = msgspec.json.Encoder().encode
 
 
 class EventEndpoints:

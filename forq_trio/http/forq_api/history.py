@@ -3,24 +3,21 @@
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.forq_api.calls import MakeRoute, calling, read_nothing
+from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.dead_letters import filter_in_query
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import query_choice, query_limit, query_number, query_range, query_text
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.history import OUTCOMES, Outcome
 from forq_trio.wire.endpoints import history as api
 from forq_trio.wire.logs import HistoryFilter
-from forq_trio.wire.queues import Purged
-
-_encode = msgspec.json.Encoder().encode
 
 
 class HistoryEndpoints:
-    """Reads go through the pool of readers; a purge is answered at its end."""
+    """Reads go through the pool of readers."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -43,12 +40,7 @@ class HistoryEndpoints:
         before = query_number(request.query, "before", 0, 1, limits.SEQUENCE_MAX)
         limit = query_limit(request.query, limits.SEARCH_PAGE_MAX, limits.SEARCH_PAGE_DEFAULT)
         page = await self._broker.search_history(queue, wanted, before=before or None, limit=limit)
-        return Response(200, _encode(page))
-
-    async def purge(self, request: Request, queue: str) -> Response:
-        """How many messages were removed: those that ended before this request."""
-        read_nothing(request.body)
-        return Response(200, _encode(Purged(await self._broker.purge_history(queue))))
+        return json_response(page)
 
 
 def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
@@ -58,6 +50,6 @@ def history_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         route(api.READ_HISTORY, endpoints.page),
         calling(route, api.SHOW_HISTORY_RANGE, broker.history_range),
         route(api.SEARCH_HISTORY, endpoints.search),
-        route(api.PURGE_HISTORY, endpoints.purge),
+        calling(route, api.PURGE_HISTORY, broker.purge_history, wraps=True),
         calling(route, api.SHOW_FINISHED_MESSAGE, broker.finished_message),
     ]

@@ -1,14 +1,12 @@
 """Forq's own four endpoints (contract F1-F6): send one message, wait for one, ack it, nack it."""
 
-import msgspec
-
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.reading import query_choice, query_number, query_shuffles
 from forq_trio.http.forq_api.receiving import lease, peek
 from forq_trio.http.forq_api.refusals import Refused, asks_for_more
 from forq_trio.http.forq_api.sends import read_message
 from forq_trio.http.long_poll import undelivery
-from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.message import NO_CONTENT, Request, Response, encode_json
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import Delivery
@@ -17,7 +15,6 @@ from forq_trio.wire.messages import NextMessage, ReceivedMessage, ReceiveRequest
 
 _RECEIPT = RECEIPT_HEADER.lower().encode()
 _NEXT = ReceiveRequest(wait_ms=limits.WAIT_MS_MAX)
-_encode = msgspec.json.Encoder().encode
 
 
 class MessageEndpoints:
@@ -76,8 +73,8 @@ class MessageEndpoints:
 def _body(request: Request, message: Delivery | ReceivedMessage) -> bytes:
     """The message as Forq answers it, or whole if the client asks for more."""
     if asks_for_more(request):
-        return _encode(message)
-    return _encode(NextMessage(message.id, message.content, message.receipt))
+        return encode_json(message)
+    return encode_json(NextMessage(message.id, message.content, message.receipt))
 
 
 def _read_query(query: str) -> ReceiveRequest:

@@ -2,19 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from typing import Any
 
-import msgspec
 import trio
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.bodies import BodyReader
-from forq_trio.http.forq_api.calls import MakeRoute, calling
+from forq_trio.http.forq_api.calls import MakeRoute, calling, with_key
 from forq_trio.http.forq_api.ndjson import lines_answer
 from forq_trio.http.forq_api.reading import check_length, query_limit, query_number, query_range
 from forq_trio.http.forq_api.refusals import Refused, shortened
 from forq_trio.http.forq_api.sends import ReadSlices, read_our_message
-from forq_trio.http.message import NO_CONTENT, Request, Response
+from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
@@ -23,7 +21,6 @@ from forq_trio.wire import publishing as wire
 from forq_trio.wire.endpoints import publishing as api
 
 _read_publish = BodyReader(wire.PublishRequest)
-_encode = msgspec.json.Encoder().encode
 
 
 class PublishingEndpoints:
@@ -46,7 +43,7 @@ class PublishingEndpoints:
             for target in {message.dead_letter_queue for message in messages} - {None, ""}:
                 request.principal.check(Scope.PRODUCE, target)
             key = request.principal.key
-            return _json(await self._broker.stage(queue, stage, number, messages, key=key))
+            return json_response(await self._broker.stage(queue, stage, number, messages, key=key))
 
     @asynccontextmanager
     async def _one_at_a_time(self, caller: str) -> AsyncIterator[None]:
@@ -67,22 +64,13 @@ class PublishingEndpoints:
         published = await self._broker.publish_for_a_while(
             *(wanted.app, wanted.version, wanted.stages), once=wanted.once, key=request.principal.key
         )
-        return _json(published)
-
-    async def show(self, request: Request, app: str) -> Response:
-        """The last version of an app."""
-        return _json(await self._broker.publication(app, key=request.principal.key))
+        return json_response(published)
 
     async def list_apps(self, request: Request) -> Response:
         """A page of the apps that the key covers."""
         after = query_number(request.query, "after", 0, 0, limits.SEQUENCE_MAX)
         limit = query_limit(request.query, limits.APPS_PAGE_MAX)
-        return _json(await self._broker.apps(after=after, limit=limit, key=request.principal.key))
-
-    async def delete_app(self, request: Request, app: str) -> Response:
-        """204: it is forgotten."""
-        await self._broker.delete_app(app, key=request.principal.key)
-        return NO_CONTENT
+        return json_response(await self._broker.apps(after=after, limit=limit, key=request.principal.key))
 
     async def export(self, request: Request, queue: str) -> Response:
         """A page of messages, as the reader made its lines."""
@@ -95,7 +83,7 @@ class PublishingEndpoints:
         """Ranges for exports side by side."""
         default, most = limits.EXPORT_PARTITIONS_DEFAULT, limits.EXPORT_PARTITIONS_MAX
         count = query_number(request.query, "count", default, 1, most)
-        return _json(await self._broker.export_partitions(queue, count))
+        return json_response(await self._broker.export_partitions(queue, count))
 
 
 async def _read_page(body: bytes) -> list[NewMessage]:
@@ -137,10 +125,6 @@ def _number(text: str, field: str) -> int:
     return int(text)
 
 
-def _json(answer: Any) -> Response:
-    return Response(200, _encode(answer))
-
-
 def publishing_routes(route: MakeRoute, broker: Broker) -> list[Route]:
     """The routes for stages, publications and exports. route: see `forq_routes`."""
     publishing = PublishingEndpoints(broker)
@@ -149,8 +133,8 @@ def publishing_routes(route: MakeRoute, broker: Broker) -> list[Route]:
         calling(route, api.DISCARD_STAGE, broker.discard_stage),
         route(api.PUBLISH, publishing.publish),
         route(api.LIST_APPS, publishing.list_apps),
-        route(api.SHOW_PUBLICATION, publishing.show),
-        route(api.DELETE_APP, publishing.delete_app),
+        calling(route, api.SHOW_PUBLICATION, broker.publication, about_caller=with_key),
+        calling(route, api.DELETE_APP, broker.delete_app, about_caller=with_key),
         route(api.EXPORT_QUEUE, publishing.export),
         route(api.EXPORT_PARTITIONS, publishing.partitions),
     ]

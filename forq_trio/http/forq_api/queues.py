@@ -1,18 +1,15 @@
 """Queues and messages, read without changing them. Our additions to Forq's API."""
 
-import msgspec
 from msgspec.structs import replace
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.forq_api.reading import query_limit, query_page, query_shuffles
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.pages import page_of
 from forq_trio.model import limits
 from forq_trio.monitor.monitor import Monitor
 from forq_trio.wire.messages import MessageList
 from forq_trio.wire.queues import QueueInfo, QueueList
-
-_encode = msgspec.json.Encoder().encode
 
 
 class QueueEndpoints:
@@ -25,18 +22,18 @@ class QueueEndpoints:
     async def list(self, request: Request) -> Response:
         """A page of the queues that the key covers, by name, from the cache: fast with thousands of them."""
         page, last = page_of(self._broker.known.queue_names(), request.principal, *query_page(request.query))
-        return Response(
-            200, _encode(QueueList([self._judged(info) for info in self._broker.known.queues(page)], last))
+        return json_response(
+            QueueList([self._judged(info) for info in self._broker.known.queues(page)], last)
         )
 
     async def show(self, request: Request, queue: str) -> Response:
         """One queue."""
-        return Response(200, _encode(self._judged(await self._broker.queue_stats(queue))))
+        return json_response(self._judged(await self._broker.queue_stats(queue)))
 
     async def health(self, request: Request, queue: str) -> Response:
         """How well one queue is."""
         health = self._monitor.health(self._broker.known.check_queue(queue))
-        return Response(200, _encode(replace(health, sends_refused=self._broker.known.sends_refused)))
+        return json_response(replace(health, sends_refused=self._broker.known.sends_refused))
 
     def _judged(self, info: QueueInfo) -> QueueInfo:
         """What the broker says of a queue, with the verdict on it."""
@@ -47,4 +44,4 @@ class QueueEndpoints:
         """The next ready messages in claim order, or some at random; 10 unless `limit` says otherwise."""
         limit = query_limit(request.query, limits.BROWSE_PAGE_MAX, limits.PEEK_DEFAULT)
         messages = await self._broker.peek(queue, limit=limit, shuffle=query_shuffles(request.query))
-        return Response(200, _encode(MessageList(messages)))
+        return json_response(MessageList(messages))

@@ -7,15 +7,12 @@ routes (`is_forqs_path`) answer the other two in headers, unless the client asks
 import re
 from collections.abc import Mapping
 
-import msgspec
-
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, encode_json
 from forq_trio.model import limits
 from forq_trio.model.errors import ContentTooLarge, ForqError, OutcomeUnknown, Overloaded
 from forq_trio.model.forq_error import REASONS, AnyReason, Reason
 from forq_trio.wire.errors import ANSWER_HEADER, FIELD_HEADER, FULL, MESSAGE_HEADER, ErrorView
 
-_encode = msgspec.json.Encoder().encode
 _ANSWER = ANSWER_HEADER.lower().encode()
 _FULL = FULL.encode()
 _FORQS_PATH = re.compile(r"/api/v1/queues/[^/]+/messages(/[^/]+/(ack|nack))?")
@@ -105,7 +102,7 @@ def transport_answer(status: int, method: str, path: str) -> Response:
 
 def error_body_start(kind: type[ForqError]) -> bytes:
     """How every body with the code of this error begins, whatever its form."""
-    return _encode(ErrorView(kind.code))[:-1]
+    return encode_json(ErrorView(kind.code))[:-1]
 
 
 def _view(code: str, field: str | None, message: str) -> ErrorView:
@@ -118,7 +115,7 @@ def _view(code: str, field: str | None, message: str) -> ErrorView:
 
 
 def _response(status: int, view: ErrorView, headers: Headers) -> Response:
-    return Response(status, _encode(view), headers=(*headers, _RETRY) if status == 503 else headers)
+    return Response(status, encode_json(view), headers=(*headers, _RETRY) if status == 503 else headers)
 
 
 def _forqs_response(status: int, view: ErrorView, headers: Headers) -> Response:

@@ -5,26 +5,29 @@ from typing import Any
 from forq_trio.broker.broker import Broker
 from forq_trio.http.access import Access
 from forq_trio.http.forq_api.administration import administration_routes
-from forq_trio.http.forq_api.backups import backup_routes
 from forq_trio.http.forq_api.batches import BatchEndpoints
-from forq_trio.http.forq_api.calls import calling
-from forq_trio.http.forq_api.compaction import compaction_routes
+from forq_trio.http.forq_api.calls import MakeRoute, calling, with_starter
 from forq_trio.http.forq_api.consumers import consumer_routes
+from forq_trio.http.forq_api.dead_letters import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
 from forq_trio.http.forq_api.events import event_routes
 from forq_trio.http.forq_api.history import history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
-from forq_trio.http.forq_api.redrives import dead_letter_routes
 from forq_trio.http.forq_api.refusals import is_forqs_path
-from forq_trio.http.forq_api.tokens import token_routes
 from forq_trio.http.router import Respond, Route
 from forq_trio.jobs.backup import Backups
 from forq_trio.monitor.monitor import Monitor
+from forq_trio.wire.endpoints import backups as backup_api
+from forq_trio.wire.endpoints import compaction as compaction_api
 from forq_trio.wire.endpoints import messages as api
 from forq_trio.wire.endpoints import queues as queue_api
+from forq_trio.wire.endpoints import tokens as token_api
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
+
+_NO_STORE = ((b"cache-control", b"no-store"),)
+"""No proxy may store the one answer that has a token's text."""
 
 _PARTS = (
     administration_routes,
@@ -33,8 +36,6 @@ _PARTS = (
     history_routes,
     consumer_routes,
     event_routes,
-    token_routes,
-    compaction_routes,
 )
 """Parts of the API, each with its routes: made of what makes one, and the broker."""
 
@@ -73,10 +74,10 @@ def forq_routes(
         route(api.NACK_MESSAGE, messages.nack),
         route(api.SEND_MESSAGES, batches.send),
         route(api.RECEIVE_MESSAGES, batches.receive),
-        route(api.ACK_MESSAGES, batches.ack),
-        route(api.NACK_MESSAGES, batches.nack),
-        route(api.EXTEND_LEASES, batches.extend),
-        route(api.RELEASE_MESSAGES, batches.release),
+        calling(route, api.ACK_MESSAGES, broker.ack, wraps=True),
+        calling(route, api.NACK_MESSAGES, broker.nack, wraps=True),
+        calling(route, api.EXTEND_LEASES, broker.extend, wraps=True),
+        calling(route, api.RELEASE_MESSAGES, broker.release, wraps=True),
         route(queue_api.LIST_QUEUES, queues.list),
         route(queue_api.SHOW_QUEUE, queues.show),
         route(queue_api.SHOW_HEALTH, queues.health),
@@ -84,5 +85,19 @@ def forq_routes(
         calling(route, api.CANCEL_MESSAGE, broker.cancel),
         route(api.PEEK_MESSAGES, queues.peek),
         *[each for part in _PARTS for each in part(route, broker)],
-        *([] if backups is None else backup_routes(route, backups)),
+        calling(route, token_api.CREATE_TOKEN, broker.create_token, headers=_NO_STORE),
+        calling(route, token_api.LIST_TOKENS, broker.tokens, wraps=True),
+        calling(route, token_api.REVOKE_TOKEN, broker.revoke_token),
+        calling(route, compaction_api.SHOW_COMPACTION, broker.compaction_info),
+        calling(route, compaction_api.START_COMPACTION, broker.start_compaction, about_caller=with_starter),
+        calling(route, compaction_api.PAUSE_COMPACTION, broker.pause_compaction),
+        calling(route, compaction_api.STOP_COMPACTION, broker.stop_compaction),
+        *([] if backups is None else _backup_routes(route, backups)),
+    ]
+
+
+def _backup_routes(route: MakeRoute, backups: Backups) -> list[Route]:
+    return [
+        calling(route, backup_api.START_BACKUP, backups.start, about_caller=with_starter),
+        calling(route, backup_api.SHOW_BACKUPS, backups.state),
     ]

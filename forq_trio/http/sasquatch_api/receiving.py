@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from forq_trio.broker.broker import Broker
 from forq_trio.http.long_poll import peek_messages, receive_messages, undelivery
-from forq_trio.http.message import Request, Response, nothing_done
+from forq_trio.http.message import Request, Response, encode_json, nothing_done
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import BodyReader, in_range, milliseconds, required
 from forq_trio.http.sasquatch_api.errors import VALIDATION_ERROR, SasquatchError
@@ -16,8 +16,6 @@ from forq_trio.model import limits
 from forq_trio.model.access import Principal, Scope
 from forq_trio.model.commands import RedrivePolicy
 from forq_trio.model.messages import Delivery, MessageInfo, check_queue_name
-
-_encode = msgspec.json.Encoder().encode
 
 
 class ReceiveOptions(msgspec.Struct, frozen=True):
@@ -58,7 +56,7 @@ class ReceiveEndpoints:
         )
         messages = [_view(delivery, delivery.receipt) for delivery in found]
         give_back = undelivery(self._broker, wanted.queue, found) if found else None
-        return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=give_back)
+        return Response(200, encode_json(bodies.ReceivedMessages(messages)), on_unsent=give_back)
 
     async def _peek(self, request: Request, wanted: ReceiveOptions) -> Response:
         """The next message, or a random one, without claiming it."""
@@ -67,7 +65,7 @@ class ReceiveEndpoints:
             self._broker, request, wanted.queue, limit=1, wait_ms=wanted.wait_ms, shuffle=wanted.shuffle
         )
         messages = [_view(info) for info in found]
-        return Response(200, _encode(bodies.ReceivedMessages(messages)), on_unsent=nothing_done)
+        return Response(200, encode_json(bodies.ReceivedMessages(messages)), on_unsent=nothing_done)
 
     def _wanted(self, asked: bodies.ReceiveRequest) -> ReceiveOptions:
         """A receive with its defaults: those of its queue's settings, else those of the dialect.

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from forq_trio.broker.broker import Broker
-from forq_trio.http.message import Request, Response
+from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.sasquatch_api import bodies
 from forq_trio.http.sasquatch_api.bodies import (
     BodyReader,
@@ -38,8 +38,6 @@ from forq_trio.model.messages import NewMessage, NewMessageWithDefaultBound, Pro
 _QUEUE_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.QUEUE_NAME_LENGTH_MAX}}}(-dlq)?")
 _DEDUPLICATION_ID = re.compile(rf"[A-Za-z0-9]{{1,{limits.DEDUPLICATION_ID_LENGTH_MAX}}}")
 _PRIORITY = re.compile(r"[+-]?[0-9]{1,18}")
-
-_encode = msgspec.json.Encoder().encode
 
 
 class SendEndpoints:
@@ -86,14 +84,14 @@ class SendEndpoints:
             else:
                 failed[index] = outcome
         failures = [bodies.FailedAt(index, error.view) for index, error in sorted(failed.items())]
-        return Response(200, _encode(bodies.SentBatch(successful, failures)))
+        return json_response(bodies.SentBatch(successful, failures))
 
     async def _send_one(self, principal: Principal, sent: bodies.SendRequest) -> Response:
         queue, message = self._message(principal, sent)
         (outcome,) = await self._produce([(queue, message)])
         if not isinstance(outcome, Produced):
             raise outcome
-        return Response(200, _encode(_sent(message, outcome)))
+        return json_response(_sent(message, outcome))
 
     async def _produce(self, messages: Sequence[tuple[str, NewMessage]]) -> list[Produced | SasquatchError]:
         """Store these messages; for one that was not stored, the error for its sender."""
