@@ -23,9 +23,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import count, islice
 from math import inf
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 import trio
+from msgspec.structs import replace
 
 from forq_trio.model import limits
 from forq_trio.model.budget import Budget
@@ -46,7 +47,7 @@ class Call(Generic[OutcomeT]):
     parked receivers it uses.
     """
 
-    __slots__ = ("_outcome", "_task", "abandoned", "command", "holder", "parked_in", "posted")
+    __slots__ = ("_done", "_outcome", "_task", "abandoned", "command", "holder", "parked_in", "posted")
 
     def __init__(self, command: Command[OutcomeT], *, posted: bool = False) -> None:
         self.command = command
@@ -54,6 +55,7 @@ class Call(Generic[OutcomeT]):
         self.holder = HOLDER.get()
         self.abandoned = False
         self.parked_in: ParkedQueue | None = None
+        self._done: tuple[Any, ...] = ()
         self._outcome: OutcomeT | BaseException = _UNRESOLVED
         self._task: trio.lowlevel.Task | None = None
 
@@ -64,11 +66,20 @@ class Call(Generic[OutcomeT]):
         """
         if self._outcome is not _UNRESOLVED:
             return False
+        if self._done and isinstance(outcome, tuple):
+            outcome = cast("OutcomeT", self._done + outcome)
         self._outcome = outcome
         if self._task is not None:
             trio.lowlevel.reschedule(self._task)
             self._task = None
         return not self.abandoned
+
+    def go_on(self, done: tuple[Any, ...]) -> None:
+        """Leave the receipts to the next batch that follow these outcomes."""
+        if done:
+            command: Any = self.command
+            self._done += done
+            self.command = replace(command, receipts=command.receipts[len(done) :])
 
     async def wait(self) -> OutcomeT:
         """Return the outcome or raise it. For one task, once; cancelled, the call is abandoned."""

@@ -74,7 +74,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.messages import Delivery, Receipt
 from forq_trio.model.publishing import Published
 from forq_trio.step_scheduler import StepScheduler
-from forq_trio.storage.engine import CLEANED_UP, DEFERRED, Batch, BatchResult, Snapshot
+from forq_trio.storage.engine import CLEANED_UP, Batch, BatchResult, Deferred, Snapshot
 from forq_trio.store import CommitFailed, Store
 from forq_trio.telemetry.activity import DLQ_FULL
 from forq_trio.telemetry.counters import Counters
@@ -381,9 +381,9 @@ class WriterActor:
     def _note(self, batch: Batch, outcomes: Sequence[Any]) -> None:
         """Note changes of tokens, the reasons of nacks, and publications."""
         for command, outcome in zip(batch.commands, outcomes, strict=True):
-            if type(command) is Nack and isinstance(outcome, tuple):
-                reasons = self._counters.nack_reasons
-                reasons.add(batch.now_ms, command.queue, command.reason, outcome.count(True))
+            if type(command) is Nack and isinstance(outcome, tuple | Deferred):
+                done = outcome.done if isinstance(outcome, Deferred) else outcome
+                self._counters.nack_reasons.add(batch.now_ms, command.queue, command.reason, done.count(True))
             elif type(command) is NackById and outcome is True:
                 self._counters.nack_reasons.add(batch.now_ms, command.queue, None, 1)
             elif type(command) is Publish and isinstance(outcome, Published):
@@ -404,7 +404,8 @@ class WriterActor:
 
     def _answer(self, call: Call[Any], outcome: Any) -> None:
         command = call.command
-        if outcome is DEFERRED:
+        if type(outcome) is Deferred:
+            call.go_on(outcome.done)
             self._defer(call)
         elif outcome == () and type(command) is Claim and command.wait_ms > 0 and not call.abandoned:
             self._park(call, command, command.wait_ms / 1_000)

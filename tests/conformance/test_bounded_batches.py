@@ -22,7 +22,7 @@ from forq_trio.model.commands import (
 from forq_trio.model.errors import QueueFull
 from forq_trio.model.messages import NewMessage, QueueCounts
 from forq_trio.model.queue_settings import Overflow
-from forq_trio.storage.engine import DEFERRED
+from forq_trio.storage.engine import DEFERRED, Deferred
 
 from .script import (
     LEASE_MS,
@@ -116,7 +116,7 @@ def test_a_claim_gets_nothing_only_where_there_is_nothing(engine, small):
 def test_receipts_of_large_messages_are_settled_in_parts(engine, monkeypatch, kind):
     send_all(engine, 6)
     deliveries = receive(engine, 6)
-    monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+    monkeypatch.setattr(limits, "STEP_BYTES_MAX", 16)
     more = (0,) if kind is Extend else ()
     named = [kind("q", receipts(deliveries[start : start + 2]), *more) for start in (0, 2, 4)]
     first = run(engine, *named).outcomes
@@ -124,6 +124,35 @@ def test_receipts_of_large_messages_are_settled_in_parts(engine, monkeypatch, ki
     assert first[2] is DEFERRED
     assert do(engine, named[2]) != DEFERRED
     assert counted(engine)["q"].processing == 0
+
+
+@pytest.mark.parametrize("kind", [Ack, Nack, Extend, Release])
+def test_a_settlement_stops_at_the_receipt_that_uses_up_the_bytes(engine, monkeypatch, kind):
+    send_all(engine, 5)
+    taken = receipts(receive(engine, 5))
+    monkeypatch.setattr(limits, "STEP_BYTES_MAX", 12)
+    more = (0,) if kind is Extend else ()
+    settled, deferred = run(engine, kind("q", taken, *more), kind("q", taken[4:], *more)).outcomes
+    assert (type(settled), len(settled.done), all(value is not False for value in settled.done)) == (
+        Deferred,
+        3,
+        True,
+    )
+    assert deferred == DEFERRED
+    assert counted(engine)["q"].processing == 2
+    assert len(do(engine, kind("q", taken[3:], *more))) == 2
+    assert counted(engine)["q"].processing == 0
+
+
+def test_a_last_nack_of_large_messages_leaves_none_to_a_sweep(engine, monkeypatch):
+    """What a batch fails it moves: both steps stop at the same message."""
+    configure(engine, max_attempts=1)
+    send_all(engine, 5)
+    taken = receipts(receive(engine, 5))
+    monkeypatch.setattr(limits, "STEP_BYTES_MAX", 10)
+    result = run(engine, Nack("q", taken))
+    assert (len(result.outcomes[0].done), result.failed_queued) == (3, False)
+    assert counted(engine) == {"q": QueueCounts(processing=2), "q-dlq": QueueCounts(ready=3)}
 
 
 def test_messages_named_by_id_are_settled_in_parts(engine, monkeypatch):

@@ -87,7 +87,7 @@ def lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
         if filling is None:
             return consumer.told()
         page = _next_page(tx, command, filling)
-        if page is DEFERRED:
+        if isinstance(page, Deferred):
             break
         if page is None and not filling.pages:
             return _note_use_now_and_then(tx, consumer)

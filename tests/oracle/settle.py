@@ -1,20 +1,26 @@
 """The reference engine: settlements."""
 
+from collections.abc import Callable
 from typing import Any
 
 from forq_trio.model.commands import Ack, AckById, Command, Extend, Nack, NackById, Release
 from forq_trio.model.messages import Receipt, Status
 from forq_trio.storage import engine, rules
+from forq_trio.storage.engine import Deferred
 from forq_trio.storage.transitions import EXTENDED, SHORTENED
 from oracle.groups import is_queue_full, must_be_held
 from oracle.state import Row
 from oracle.transaction import Transaction
 
+Settled = tuple[Any, ...] | Deferred
+"""An outcome for each receipt, or for the first ones."""
 
-def ack(tx: Transaction, command: Ack) -> tuple[bool, ...]:
-    return tuple(
-        ack_row(tx, _current(tx, command, command.queue, receipt, command.message_id))
-        for receipt in command.receipts
+
+def ack(tx: Transaction, command: Ack) -> Settled:
+    return _settle_in_order(
+        tx,
+        command,
+        lambda receipt: ack_row(tx, _current(tx, command, command.queue, receipt, command.message_id)),
     )
 
 
@@ -22,15 +28,16 @@ def ack_by_id(tx: Transaction, command: AckById) -> bool:
     return ack_row(tx, _by_id(tx, command))
 
 
-def nack(tx: Transaction, command: Nack) -> tuple[bool, ...]:
-    return tuple(
-        _nack(
+def nack(tx: Transaction, command: Nack) -> Settled:
+    return _settle_in_order(
+        tx,
+        command,
+        lambda receipt: _nack(
             tx,
             _current(tx, command, command.queue, receipt, command.message_id),
             command.delay_ms,
             command.reason,
-        )
-        for receipt in command.receipts
+        ),
     )
 
 
@@ -38,18 +45,33 @@ def nack_by_id(tx: Transaction, command: NackById) -> bool:
     return _nack(tx, _by_id(tx, command), None, None)
 
 
-def extend(tx: Transaction, command: Extend) -> tuple[int | None, ...]:
-    return tuple(
-        _extend(tx, _current(tx, command, command.queue, receipt), command.lease_ms)
-        for receipt in command.receipts
+def extend(tx: Transaction, command: Extend) -> Settled:
+    return _settle_in_order(
+        tx,
+        command,
+        lambda receipt: _extend(tx, _current(tx, command, command.queue, receipt), command.lease_ms),
     )
 
 
-def release(tx: Transaction, command: Release) -> tuple[bool, ...]:
-    return tuple(
-        release_row(tx, _current(tx, command, command.queue, receipt), command.delay_ms)
-        for receipt in command.receipts
+def release(tx: Transaction, command: Release) -> Settled:
+    return _settle_in_order(
+        tx,
+        command,
+        lambda receipt: release_row(tx, _current(tx, command, command.queue, receipt), command.delay_ms),
     )
+
+
+def _settle_in_order(
+    tx: Transaction, command: Ack | Nack | Extend | Release, settle: Callable[[Receipt], Any]
+) -> Settled:
+    """Settle one receipt after the other, until the batch may do no more."""
+    outcomes: list[Any] = []
+    allowance = tx.allowances.of(type(command))
+    while len(outcomes) < len(command.receipts):
+        if allowance.used_up:
+            return Deferred(tuple(outcomes))
+        outcomes.append(settle(command.receipts[len(outcomes)]))
+    return tuple(outcomes)
 
 
 def _current(

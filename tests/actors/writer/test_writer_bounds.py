@@ -3,11 +3,11 @@
 import trio
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Ack, Claim, Configure, Pause, ProduceMany
+from forq_trio.model.commands import Ack, Claim, Configure, Nack, Pause, ProduceMany
 from forq_trio.model.errors import Stopping
 from forq_trio.model.messages import NewMessage, Receipt
 from forq_trio.model.queue_settings import Overflow, SettingsChange
-from support.actors import running_writer
+from support.actors import recorded, running_writer
 from support.words import Pending, claim, contents, send
 
 HALF = "x" * (limits.COMMIT_BYTES_MAX // 2)
@@ -125,6 +125,37 @@ async def test_a_stopping_writer_runs_them_first(engine, autojump_clock, monkeyp
             ]
             await trio.testing.wait_all_tasks_blocked()
         assert [await call.finished() for call in acks] == [(True,)] * 4
+
+
+async def test_a_settlement_goes_on_where_a_batch_stopped(engine, autojump_clock, monkeypatch) -> None:
+    async with recorded(engine) as (writer, counters):
+        await writer.execute(some(5))
+        deliveries = await writer.execute(claim(most=5))
+        receipts = tuple(Receipt.parse(delivery.receipt) for delivery in deliveries)
+        monkeypatch.setattr(limits, "STEP_BYTES_MAX", 8)
+        engine.batches.clear()
+        unknown = Receipt(99, 1)
+        outcome = await writer.execute(Nack("q", (unknown, *receipts), reason="no"))
+        assert outcome == (False, True, True, True, True, True)
+        assert [len(command.receipts) for batch in engine.batches for command in batch.commands] == [6, 3, 1]
+        assert counters.nack_reasons.latest(engine.batches[-1].now_ms, "q") == {"no": 5}
+
+
+async def test_what_a_leaving_claim_gives_back_is_given_back_whole(
+    engine, autojump_clock, monkeypatch
+) -> None:
+    async with running_writer(engine) as writer:
+        await writer.execute(some(5))
+        async with trio.open_nursery() as nursery:
+            leaving = Pending(nursery, writer, claim(most=5))
+
+            def leave() -> None:
+                leaving.cancel()
+                monkeypatch.setattr(limits, "STEP_BYTES_MAX", 8)
+
+            engine.before_commit = leave
+        await trio.testing.wait_all_tasks_blocked()
+        assert (writer.snapshot().counts["q"].ready, writer.snapshot().counts["q"].processing) == (5, 0)
 
 
 async def test_commands_of_one_request_share_a_batch(engine, autojump_clock) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from forq_trio.model.commands import (
     Ack,
     AckById,
@@ -24,7 +26,7 @@ from forq_trio.model.commands import (
     Sweep,
 )
 from forq_trio.model.messages import Delivery, NewMessage, Produced, Receipt
-from forq_trio.storage.engine import DEFERRED, Batch, BatchResult
+from forq_trio.storage.engine import Batch, BatchResult, Deferred
 from reliability.whole_app.stores import Table
 
 SETTLING = (Ack, Nack, Extend, Release)
@@ -78,7 +80,11 @@ class Deeds:
         claims = [command.queue for command in batch.commands if isinstance(command, Claim)]
         self.claimed_from = {*claims, *batch.receivers}
         for command, outcome in zip(batch.commands, result.outcomes, strict=True):
-            if not isinstance(outcome, Exception) and outcome is not DEFERRED:
+            if isinstance(outcome, Deferred):
+                if outcome.done:
+                    done = replace(command, receipts=command.receipts[: len(outcome.done)])
+                    self._note(done, outcome.done)
+            elif not isinstance(outcome, Exception):
                 self._note(command, outcome)
         # A batch runs kind by kind, not in the order in which it was asked.
         self.sent.sort(key=lambda sent: (sent.produced.sequence, sent.produced.duplicate))

@@ -85,9 +85,13 @@ def _lease(tx: Transaction, command: LeaseMessages) -> Consumer | Deferred:
     if tx.allowances.used_up(Step.LEASE):
         return DEFERRED
     consumer = _lease_page(tx, command)
-    while consumer is not DEFERRED and rules.filling(consumer) and not tx.allowances.used_up(Step.LEASE):
+    while (
+        not isinstance(consumer, Deferred)
+        and rules.filling(consumer)
+        and not tx.allowances.used_up(Step.LEASE)
+    ):
         more = _lease_page(tx, command)
-        if more is DEFERRED:
+        if isinstance(more, Deferred):
             break
         consumer = more
     return consumer

@@ -57,7 +57,7 @@ def _send_across(tx: Transaction, command: ProduceEach) -> tuple[Produced | Serv
     results: list[Produced | ServiceError] = []
     for queue, message in command.messages:
         stored = send(tx, queue, (message,), newest, command.messages_max)
-        if stored is not DEFERRED:
+        if not isinstance(stored, Deferred):
             results.append(stored[0] if isinstance(stored, list) else stored)
         elif results:
             results.append(QueueFull())

@@ -52,8 +52,13 @@ class _Messages:
             self._allowance = tx.allowances.of(kind)
 
     @property
+    def bounded(self) -> bool:
+        """True if the allowance may be used up."""
+        return self._allowance is not None
+
+    @property
     def used_up(self) -> bool:
-        """True if the other commands of this kind are to wait for the next batch."""
+        """True if what is left of the commands of this kind is to wait for the next batch."""
         return self._allowance is not None and self._allowance.used_up
 
     @cached_property
@@ -297,10 +302,21 @@ def _each_receipt(
     messages: _Messages, commands: Sequence[CommandT], settle: Callable[[CommandT, Receipt], OutcomeT]
 ) -> list[tuple[OutcomeT, ...] | Deferred]:
     """The outcomes of these commands: `settle` for each receipt."""
-    return [
-        DEFERRED if messages.used_up else tuple([settle(command, receipt) for receipt in command.receipts])
-        for command in commands
-    ]
+    if not messages.bounded:
+        return [tuple([settle(command, receipt) for receipt in command.receipts]) for command in commands]
+    outcomes: list[tuple[OutcomeT, ...] | Deferred] = []
+    for command in commands:
+        if messages.used_up:
+            outcomes.append(DEFERRED)
+            continue
+        done: list[OutcomeT] = []
+        for receipt in command.receipts:
+            if messages.used_up:
+                break
+            done.append(settle(command, receipt))
+        settled = tuple(done)
+        outcomes.append(settled if len(done) == len(command.receipts) else Deferred(settled))
+    return outcomes
 
 
 def _each_id(
