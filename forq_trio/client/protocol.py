@@ -40,7 +40,7 @@ from forq_trio.model.errors import (
 from forq_trio.model.events import read_events as read_event_lines
 from forq_trio.wire.consumers import LeasePage
 from forq_trio.wire.endpoints.endpoint import PREFIX, Endpoint
-from forq_trio.wire.endpoints.history import READ_HISTORY
+from forq_trio.wire.endpoints.logs import READ_HISTORY
 from forq_trio.wire.endpoints.publishing import EXPORT_QUEUE
 from forq_trio.wire.errors import ANSWER_HEADER, FIRST_HEADER, FULL, LAST_HEADER, NEXT_HEADER, ErrorView
 from forq_trio.wire.export import read_exported

@@ -30,8 +30,7 @@ from forq_trio.client.types import (
 )
 from forq_trio.wire.consumers import AcknowledgeLease, LeaseRequest, OpenConsumer
 from forq_trio.wire.endpoints import consumers as consumer_api
-from forq_trio.wire.endpoints import events as event_api
-from forq_trio.wire.endpoints import history as history_api
+from forq_trio.wire.endpoints import logs as log_api
 from forq_trio.wire.endpoints import publishing as publishing_api
 from forq_trio.wire.limits import (
     APPS_PAGE_MAX,
@@ -116,11 +115,11 @@ class Pipelines(Connection):
         it begins at its `next`.
         """
         query = {"after": after, "until": until, "limit": limit, "queue": queue}
-        return protocol.read_history(self._exchange(history_api.READ_HISTORY, query=query))
+        return protocol.read_history(self._exchange(log_api.READ_HISTORY, query=query))
 
     def history_range(self) -> HistoryRange:
         """Which history ids are kept, and whether messages that end now are."""
-        return self._call(history_api.SHOW_HISTORY_RANGE)
+        return self._call(log_api.SHOW_HISTORY_RANGE)
 
     def search_history(
         self,
@@ -132,16 +131,16 @@ class Pipelines(Connection):
     ) -> FinishedPage:
         """A page (1-100) of finished messages of a queue that match, newest first; reads 10,000 messages at most."""
         query = protocol.search_query(wanted or HistoryFilter(), before, limit)
-        return self._call(history_api.SEARCH_HISTORY, query=query, queue=queue)
+        return self._call(log_api.SEARCH_HISTORY, query=query, queue=queue)
 
     def finished_message(self, queue: str, message_id: str) -> FinishedMessage:
         """One finished message of a queue, with its content and how it ended."""
-        return self._call(history_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
+        return self._call(log_api.SHOW_FINISHED_MESSAGE, queue=queue, messageId=message_id)
 
     def purge_history(self, queue: str) -> int:
         """Remove all messages of a queue from the history that ended before this call; returns how many."""
         waits = protocol.PURGE_SECONDS
-        answer = self._call(history_api.PURGE_HISTORY, wait_seconds=waits, queue=queue)
+        answer = self._call(log_api.PURGE_HISTORY, wait_seconds=waits, queue=queue)
         return answer.purged
 
     def open_consumer(self, queue: str, name: str, *, idle_seconds: int | None = None) -> ConsumerInfo:
@@ -239,13 +238,13 @@ class Pipelines(Connection):
     ) -> EventPage:
         """Up to `limit` (1-10,000) lifecycle events behind `after`, oldest first; waits up to `wait_ms` for one."""
         query = {"after": after, "until": until, "limit": limit, "queue": queue, "waitMs": wait_ms}
-        answer = self._exchange(event_api.LIST_EVENTS, query=query, wait_seconds=wait_ms / 1000)
+        answer = self._exchange(log_api.LIST_EVENTS, query=query, wait_seconds=wait_ms / 1000)
         return protocol.read_events(answer)
 
     def event_range(self) -> EventRange:
         """Whether lifecycle events are kept, and which."""
-        return self._call(event_api.SHOW_EVENT_RANGE)
+        return self._call(log_api.SHOW_EVENT_RANGE)
 
     def message_events(self, queue: str, message_id: str) -> list[MessageEvent]:
         """The latest 1,000 events of a message, oldest first, also of one that has gone."""
-        return self._call(event_api.LIST_MESSAGE_EVENTS, queue=queue, messageId=message_id)
+        return self._call(log_api.LIST_MESSAGE_EVENTS, queue=queue, messageId=message_id)

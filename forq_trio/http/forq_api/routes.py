@@ -10,8 +10,7 @@ from forq_trio.http.forq_api.calls import MakeRoute, calling, with_starter
 from forq_trio.http.forq_api.consumers import consumer_routes
 from forq_trio.http.forq_api.dead_letters import dead_letter_routes
 from forq_trio.http.forq_api.errors import answer_error, answer_forqs_error
-from forq_trio.http.forq_api.events import event_routes
-from forq_trio.http.forq_api.history import history_routes
+from forq_trio.http.forq_api.logs import event_routes, history_routes
 from forq_trio.http.forq_api.messages import MessageEndpoints
 from forq_trio.http.forq_api.publishing import publishing_routes
 from forq_trio.http.forq_api.queues import QueueEndpoints
