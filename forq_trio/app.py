@@ -254,7 +254,7 @@ def _build_server(
 def _build_handler(config: Config, system: System) -> tuple[Admit, Handler]:
     throttle = Throttle()
     access = Access(
-        config.auth_secret, system.broker, throttle, trust_proxy_headers=config.trust_proxy_headers
+        config.auth_secret, system.broker.keys, throttle, trust_proxy_headers=config.trust_proxy_headers
     )
     about = About(_version(), "sqlite", system.engine.durability)
     routes = [

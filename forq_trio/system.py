@@ -132,8 +132,10 @@ async def open_system(
     broker = Broker(writer, readers, clock, compaction)
     ages = Ages(broker.known, readers, counters, clock)
     monitor = Monitor(broker.known, counters, ages, trio.current_time, clock)
-    periodic = _periodic_jobs(broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds)
-    periodic += _retention_jobs(writer, broker, clock, history, events, housekeeping)
+    periodic = _periodic_jobs(
+        writer, broker, QueueGauges(broker, ages, counters), housekeeping, sweep_seconds
+    )
+    periodic += _retention_jobs(writer, clock, history, events, housekeeping)
     backups = Backups(engine, writer, counters, clock, backup or BackupSettings(), _hurry(checkpointer))
     board = _board(periodic, checkpointer, backups, compaction, broker, clock)
     system = System(
@@ -158,37 +160,42 @@ async def open_system(
                     failure = error
                 jobs.cancel_scope.cancel()
         finally:
-            board.close()
-            # After the jobs: one of them may have needed the engine until now.
-            readers.close()
-            broker.post_uses()
-            writer.stop()
+            _stop(board, readers, broker, writer)
     if failure is not None:
         raise failure  # here, because the nurseries would put it into groups
 
 
+def _stop(board: JobBoard, readers: ReaderPool, broker: Broker, writer: WriterActor) -> None:
+    """Stop what takes calls. After the jobs, one of which may have needed the engine until now."""
+    board.close()
+    readers.close()
+    broker.keys.uses.post()
+    broker.sessions.uses.post()
+    writer.stop()
+
+
 def _periodic_jobs(
+    writer: WriterActor,
     broker: Broker,
     gauges: QueueGauges,
     housekeeping: Housekeeping,
     sweep_seconds: Mapping[SweepKind, float],
 ) -> list[Periodic]:
     """The jobs that work at an interval; `housekeeping` gets those that are told of the writer's progress."""
-    sweeps = cleanup_jobs(broker, sweep_seconds)
+    sweeps = cleanup_jobs(writer, sweep_seconds)
     housekeeping.failed_sweeps = [sweeps[kind] for kind in NUDGED_KINDS]
     return [
         *sweeps.values(),
         gauges_job(gauges),
         uses_job(broker),
         consumers_job(broker),
-        stages_job(broker),
-        optimize_job(broker),
+        stages_job(writer),
+        optimize_job(writer),
     ]
 
 
 def _retention_jobs(
     writer: WriterActor,
-    broker: Broker,
     clock: Clock,
     history: Retention | None,
     events: Retention | None,
@@ -201,7 +208,7 @@ def _retention_jobs(
         "events": BytesBound(retention["events"].mib_max * limits.MIB, lambda: writer.sends_refused),
     }
     jobs: dict[LogName, tuple[Periodic, BytesBound]] = {
-        log: (retention_job(broker, clock, log, each, bounds[log]), bounds[log])
+        log: (retention_job(writer, clock, log, each, bounds[log]), bounds[log])
         for log, each in retention.items()
     }
     housekeeping.retention = BytesWatch(writer.snapshot, jobs)

@@ -1,6 +1,10 @@
 """What the methods of `Broker` reach: declared once, for the files over which they are spread by theme."""
 
+from forq_trio.broker.keys import Keys
 from forq_trio.broker.known import Known
+from forq_trio.broker.lists import Lists
+from forq_trio.broker.redrives import Redrives
+from forq_trio.broker.sessions import Sessions
 from forq_trio.model.clock import Clock
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.writer_actor import WriterActor
@@ -14,3 +18,7 @@ class BrokerBase:
         self._readers = readers
         self._clock = clock
         self.known = Known(writer)
+        self.keys = Keys(writer, clock)
+        self.sessions = Sessions(writer, clock)
+        self.lists = Lists(readers, clock)
+        self.redrive_tasks = Redrives(self.known, self.lists, writer, clock)

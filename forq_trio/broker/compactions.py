@@ -4,6 +4,7 @@ from typing import Protocol
 
 import trio
 
+from forq_trio.broker.base import BrokerBase
 from forq_trio.wire.compaction import CompactionInfo
 
 
@@ -19,7 +20,7 @@ class CompactionTask(Protocol):
     def stop(self) -> CompactionInfo: ...
 
 
-class Compactions:
+class Compactions(BrokerBase):
     """Each method returns the compaction as it is then; if a call is cancelled, nothing happens."""
 
     _compaction: CompactionTask

@@ -1,50 +1,32 @@
-"""Dead letters: find, redrive, resubmit, delete. A part of `Broker`.
+"""Dead letters: find, redrive, resubmit, delete; one by one, and by tasks over all that match. A part of `Broker`.
 
 Each change is one transaction: interrupted at any point, a message is in one queue, never in both or neither.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
+import trio
+
 from forq_trio.broker.looks import Looks
 from forq_trio.broker.parts import execute_in_parts
+from forq_trio.broker.views import redrive_info
 from forq_trio.model import commands, limits
-from forq_trio.model.checks import check_attributes, check_content, check_range, check_text
+from forq_trio.model.checks import check_attributes, check_content, check_range
 from forq_trio.model.commands import Command
-from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound
+from forq_trio.model.errors import CallerError, MalformedMessageId, MessageNotFound, RedriveNotFound
 from forq_trio.model.messages import (
     MessageInfo,
     Produced,
     check_message_id,
     check_queue_name,
-    json_name,
 )
-from forq_trio.model.searches import DeadLetterPage, MessageFilter
-from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
+from forq_trio.model.redrives import RedriveAction, RedriveTask
+from forq_trio.model.searches import DeadLetterPage
+from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult, RedriveInfo
 
 
 class DeadLetters(Looks):
-    """Changes of single dead letters by an administrator. Cancellation is that of `Broker`."""
-
-    async def search(
-        self,
-        queue: str,
-        wanted: MessageFilter | None = None,
-        *,
-        before_sequence: int | None = None,
-        limit: int = limits.SEARCH_PAGE_DEFAULT,
-        scan_max: int = limits.SEARCH_SCAN_MAX,
-    ) -> DeadLetterPage:
-        """The messages of any queue that match, newest first, 1-100 a page; reads `scan_max` at most.
-
-        Raises InvalidQueueName, what `check_filter` raises, and what reads raise.
-        """
-        check_queue_name(queue)
-        check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
-        check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
-        wanted = check_filter(wanted or MessageFilter())
-        return await self._readers.run(
-            lambda reader: reader.search(queue, wanted, before_sequence, limit, scan_max), long=True
-        )
+    """Calls of administrators. Cancellation is that of `Broker`."""
 
     async def search_dead_letters(
         self,
@@ -60,7 +42,8 @@ class DeadLetters(Looks):
         reads raise.
         """
         self.known.check_dead_letter_queue(queue)
-        found = await self.search(queue, self._times_of(wanted), before_sequence=before_sequence, limit=limit)
+        times = self.lists.times_of(wanted)
+        found = await self.lists.search(queue, times, before_sequence=before_sequence, limit=limit)
         if not found.total:
             self.known.check_queue(queue)
         return found
@@ -69,24 +52,6 @@ class DeadLetters(Looks):
         """One dead letter, with where it came from and how it failed. Raises like `message`, and DeadLettersOnly."""
         self.known.check_dead_letter_queue(queue)
         return await self.message(queue, message_id)
-
-    def _times_of(self, wanted: DeadLetterFilter | None) -> MessageFilter:
-        """The filter with its ages turned into times."""
-        if wanted is None:
-            return MessageFilter()
-        now_ms = self._clock.now_ms()
-        for name, age_ms in (("min_age_ms", wanted.min_age_ms), ("max_age_ms", wanted.max_age_ms)):
-            if age_ms is not None:
-                check_range(name, age_ms, 0, limits.SEARCH_AGE_MS_MAX, f"filter.{json_name(name)}")
-        return MessageFilter(
-            reason=wanted.reason,
-            since_ms=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
-            until_ms=None if wanted.min_age_ms is None else now_ms - wanted.min_age_ms,
-            attributes=wanted.attributes,
-            text=wanted.text,
-            error=wanted.error,
-            error_like=wanted.error_like,
-        )
 
     async def redrive(
         self, queue: str, message_ids: Sequence[str], *, target: str | None = None
@@ -155,21 +120,99 @@ class DeadLetters(Looks):
             raise MessageNotFound
         return produced
 
+    async def start_redrive(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter | None = None,
+        *,
+        target: str | None = None,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveInfo:
+        """Start a task that moves all dead letters that match and are there now; returns once it is stored.
 
-def check_filter(wanted: MessageFilter) -> MessageFilter:
-    """Return `wanted`, or raise OutOfRange, InvalidAttributes or InvalidContent if no message could match it."""
-    if wanted.reason is not None:
-        check_text("reason", wanted.reason, 0, limits.REASON_LENGTH_MAX, "filter.reason")
-    if wanted.text is not None:
-        check_text("text", wanted.text, 0, limits.SEARCH_TEXT_LENGTH_MAX, "filter.text")
-    if wanted.error is not None:
-        check_text("error", wanted.error, 0, limits.REASON_LENGTH_MAX, "filter.error")
-    if wanted.error_like is not None:
-        check_text("error_like", wanted.error_like, 1, limits.REASON_LENGTH_MAX, "filter.errorLike")
-    if wanted.above_sequence is not None:
-        check_range("above_sequence", wanted.above_sequence, 0, limits.SEQUENCE_MAX)
-    check_attributes(wanted.attributes, "filter.attributes")
-    return wanted
+        target: None moves each back to where it came from. rate_per_second: 1-10,000, None for no limit.
+        dry_run: only count. Raises InvalidQueueName, DeadLettersOnly, QueueNotFound, OutOfRange, InvalidAttributes,
+        InvalidContent or TooManyRedrives. If this call is cancelled, the task starts all the same.
+        """
+        task = await self.redrive_tasks.start(
+            queue,
+            self.lists.times_of(wanted),
+            target=target,
+            rate_per_second=rate_per_second,
+            dry_run=dry_run,
+        )
+        return redrive_info(task)
+
+    async def start_deletion(
+        self,
+        queue: str,
+        wanted: DeadLetterFilter | None = None,
+        *,
+        rate_per_second: int | None = None,
+        dry_run: bool = False,
+    ) -> RedriveInfo:
+        """Start a task that deletes all dead letters that match and are there now, for good.
+
+        It is a redrive with the action "delete": it is seen, paused, resumed and cancelled like one. Members and errors
+        are those of `start_redrive`.
+        """
+        task = await self.redrive_tasks.start(
+            queue,
+            self.lists.times_of(wanted),
+            action=RedriveAction.DELETE,
+            rate_per_second=rate_per_second,
+            dry_run=dry_run,
+        )
+        return redrive_info(task)
+
+    async def redrives(self, queue: str | None) -> list[RedriveInfo]:
+        """The redrives of a queue (None: of all) that run or are paused and the latest that ended, the latest first.
+
+        Raises DeadLettersOnly.
+        """
+        if queue is not None:
+            self.known.check_dead_letter_queue(queue)
+        await trio.lowlevel.checkpoint()
+        return [redrive_info(task) for task in self.redrive_tasks.all(queue)]
+
+    async def redrive_info(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """A redrive, with its progress. Raises RedriveNotFound."""
+        await trio.lowlevel.checkpoint()
+        return redrive_info(self._redrive_of(queue, redrive_id))
+
+    async def pause_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Stop a redrive until it is resumed, also over a restart; a paused one is unchanged.
+
+        Raises RedriveNotFound, and RedriveStateConflict if it has ended. If this call is cancelled, it is carried out
+        all the same; so are `resume_redrive` and `cancel_redrive`.
+        """
+        self._redrive_of(queue, redrive_id)
+        return redrive_info(await self.redrive_tasks.pause(redrive_id))
+
+    async def resume_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Let a paused or failed redrive go on from where it was; one that runs is unchanged.
+
+        Raises RedriveNotFound, TooManyRedrives, and RedriveStateConflict if it is done or cancelled.
+        """
+        self._redrive_of(queue, redrive_id)
+        return redrive_info(await self.redrive_tasks.resume(redrive_id))
+
+    async def cancel_redrive(self, queue: str, redrive_id: str) -> RedriveInfo:
+        """Stop a redrive for good; returns once it has ended. What it moved stays moved. Raises RedriveNotFound."""
+        self._redrive_of(queue, redrive_id)
+        return redrive_info(await self.redrive_tasks.cancel(redrive_id))
+
+    async def dismiss_redrive(self, queue: str, redrive_id: str) -> None:
+        """Forget a redrive that has ended. Raises RedriveNotFound, and RedriveStateConflict for one that has not."""
+        self._redrive_of(queue, redrive_id)
+        await self.redrive_tasks.dismiss(redrive_id)
+
+    def _redrive_of(self, queue: str, redrive_id: str) -> RedriveTask:
+        task = self.redrive_tasks.get(redrive_id)
+        if task.queue != queue:
+            raise RedriveNotFound
+        return task
 
 
 def _stored_id(message_id: str) -> str | None:

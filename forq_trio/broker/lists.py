@@ -1,14 +1,15 @@
-"""Lists of messages without their contents, and errors by how often they occur. A part of `Broker`."""
+"""Lists and searches that clients have not: by times, without contents, or by sequence. `Broker.lists`."""
 
-from forq_trio.broker.base import BrokerBase
-from forq_trio.broker.dead_letters import check_filter
+from collections.abc import Sequence
+
 from forq_trio.model import limits
-from forq_trio.model.checks import check_range
-from forq_trio.model.messages import (
-    check_queue_name,
-)
+from forq_trio.model.checks import check_attributes, check_range, check_text
+from forq_trio.model.clock import Clock
+from forq_trio.model.history import FinishedPage, Outcome
+from forq_trio.model.messages import Receipt, check_queue_name, json_name
 from forq_trio.model.places import check_cursor
 from forq_trio.model.searches import (
+    DeadLetterPage,
     ErrorGroups,
     ErrorTexts,
     FoundRows,
@@ -17,10 +18,55 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
+from forq_trio.readers.pool import ReaderPool
+from forq_trio.wire.dead_letters import DeadLetterFilter
 
 
-class Lists(BrokerBase):
+class Lists:
     """A cancelled read is interrupted. Reads raise ReadDeadlineExceeded, StorageUnavailable or Stopping."""
+
+    def __init__(self, readers: ReaderPool, clock: Clock) -> None:
+        self._readers = readers
+        self._clock = clock
+
+    def times_of(self, wanted: DeadLetterFilter | None) -> MessageFilter:
+        """The filter of a call, with its ages turned into times. Raises OutOfRange."""
+        if wanted is None:
+            return MessageFilter()
+        now_ms = self._clock.now_ms()
+        for name, age_ms in (("min_age_ms", wanted.min_age_ms), ("max_age_ms", wanted.max_age_ms)):
+            if age_ms is not None:
+                check_range(name, age_ms, 0, limits.SEARCH_AGE_MS_MAX, f"filter.{json_name(name)}")
+        return MessageFilter(
+            reason=wanted.reason,
+            since_ms=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
+            until_ms=None if wanted.min_age_ms is None else now_ms - wanted.min_age_ms,
+            attributes=wanted.attributes,
+            text=wanted.text,
+            error=wanted.error,
+            error_like=wanted.error_like,
+        )
+
+    async def search(
+        self,
+        queue: str,
+        wanted: MessageFilter | None = None,
+        *,
+        before_sequence: int | None = None,
+        limit: int = limits.SEARCH_PAGE_DEFAULT,
+        scan_max: int = limits.SEARCH_SCAN_MAX,
+    ) -> DeadLetterPage:
+        """The messages of any queue that match, newest first, 1-100 a page; reads `scan_max` at most.
+
+        Raises InvalidQueueName, what `check_filter` raises, and what reads raise.
+        """
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
+        check_range("scan_max", scan_max, 1, limits.SEARCH_SCAN_MAX)
+        wanted = check_filter(wanted or MessageFilter())
+        return await self._readers.run(
+            lambda reader: reader.search(queue, wanted, before_sequence, limit, scan_max), long=True
+        )
 
     async def list_messages(
         self,
@@ -98,3 +144,53 @@ class Lists(BrokerBase):
         return await self._readers.run(
             lambda reader: reader.error_texts(queue, wanted, scan_max, most), long=True
         )
+
+    async def find_finished(
+        self,
+        queue: str,
+        wanted: MessageFilter,
+        *,
+        outcome: Outcome | None = None,
+        before: int | None = None,
+        limit: int = limits.SEARCH_PAGE_DEFAULT,
+    ) -> FinishedPage:
+        """The finished messages that match, like `Broker.search_history`, by times."""
+        check_queue_name(queue)
+        check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
+        wanted = check_filter(wanted)
+        scan_max = limits.SEARCH_SCAN_MAX
+        return await self._readers.run(
+            lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max), long=True
+        )
+
+    async def present(self, queue: str, sequences: Sequence[int]) -> frozenset[int]:
+        """Which of these messages (by sequence, 200 at the most) are in `queue`. Raises OutOfRange."""
+        check_range("number of sequences", len(sequences), 0, limits.PRESENT_MAX, "seq")
+        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
+        return frozenset(sequence for sequence, where in queues.items() if where == queue)
+
+    async def queue_of(self, sequence: int) -> str | None:
+        """The queue that a message (by sequence) is in; None for one that does not exist."""
+        return (await self._readers.run(lambda reader: reader.queues_of([sequence]))).get(sequence)
+
+    async def queues_of(self, receipts: Sequence[str]) -> list[str | None]:
+        """The queue of each receipt's message; None for one that does not exist. Raises MalformedReceipt."""
+        sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
+        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
+        return [queues.get(sequence) for sequence in sequences]
+
+
+def check_filter(wanted: MessageFilter) -> MessageFilter:
+    """Return `wanted`, or raise OutOfRange, InvalidAttributes or InvalidContent if no message could match it."""
+    if wanted.reason is not None:
+        check_text("reason", wanted.reason, 0, limits.REASON_LENGTH_MAX, "filter.reason")
+    if wanted.text is not None:
+        check_text("text", wanted.text, 0, limits.SEARCH_TEXT_LENGTH_MAX, "filter.text")
+    if wanted.error is not None:
+        check_text("error", wanted.error, 0, limits.REASON_LENGTH_MAX, "filter.error")
+    if wanted.error_like is not None:
+        check_text("error_like", wanted.error_like, 1, limits.REASON_LENGTH_MAX, "filter.errorLike")
+    if wanted.above_sequence is not None:
+        check_range("above_sequence", wanted.above_sequence, 0, limits.SEQUENCE_MAX)
+    check_attributes(wanted.attributes, "filter.attributes")
+    return wanted

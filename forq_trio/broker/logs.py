@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 import trio
 
-from forq_trio.broker.dead_letters import DeadLetters, check_filter
+from forq_trio.broker.dead_letters import DeadLetters
 from forq_trio.broker.parts import purge_in_steps
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
-from forq_trio.model.commands import PurgeHistory, Removed, TrimEvents, TrimHistory
+from forq_trio.model.commands import PurgeHistory
 from forq_trio.model.errors import (
     EventsGone,
     EventsOff,
@@ -18,10 +18,9 @@ from forq_trio.model.errors import (
     MessageNotFound,
 )
 from forq_trio.model.events import MessageEvent, read_events
-from forq_trio.model.history import FinishedMessage, FinishedPage, Outcome
+from forq_trio.model.history import FinishedMessage, FinishedPage
 from forq_trio.model.logs import LogLines, LogName
 from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.model.searches import MessageFilter
 from forq_trio.waiters import ALL_QUEUES
 from forq_trio.wire.export import read_exported
 from forq_trio.wire.logs import EventPage, EventRange, HistoryFilter, HistoryPage, HistoryRange
@@ -56,16 +55,6 @@ class Logs(DeadLetters):
         return await self._readers.run(
             lambda reader: reader.log_lines(name, after, until, limit, queue), long=True
         )
-
-    async def trim_log(self, name: LogName, before_ms: int, bytes_max: int) -> Removed:
-        """Remove some of the oldest: see `TrimEvents`, `TrimHistory`. Sends no command where none can go."""
-        log = self.known.log(name)
-        newest_to_go = log.last - 1 if name == "events" else log.last
-        if log.first > newest_to_go:
-            await trio.lowlevel.checkpoint()
-            return Removed(0, more=False)
-        trim = TrimEvents if name == "events" else TrimHistory
-        return await self._writer.execute(trim(before_ms, bytes_max))
 
     async def events(
         self,
@@ -168,26 +157,8 @@ class Logs(DeadLetters):
         InvalidContent.
         """
         outcome = None if wanted is None else wanted.outcome
-        return await self.find_finished(
-            queue, self._times_of(wanted), outcome=outcome, before=before, limit=limit
-        )
-
-    async def find_finished(
-        self,
-        queue: str,
-        wanted: MessageFilter,
-        *,
-        outcome: Outcome | None = None,
-        before: int | None = None,
-        limit: int = limits.SEARCH_PAGE_DEFAULT,
-    ) -> FinishedPage:
-        """`search_history`, by times."""
-        check_queue_name(queue)
-        check_range("limit", limit, 1, limits.SEARCH_PAGE_MAX)
-        wanted = check_filter(wanted)
-        scan_max = limits.SEARCH_SCAN_MAX
-        return await self._readers.run(
-            lambda reader: reader.find_finished(queue, wanted, outcome, before, limit, scan_max), long=True
+        return await self.lists.find_finished(
+            queue, self.lists.times_of(wanted), outcome=outcome, before=before, limit=limit
         )
 
     async def finished_message(self, queue: str, message_id: str) -> FinishedMessage:

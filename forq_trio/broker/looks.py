@@ -3,8 +3,6 @@
 Counts and settings come from the cache, as of the last commit, without a query.
 """
 
-from collections.abc import Sequence
-
 import trio
 
 from forq_trio.broker.base import BrokerBase
@@ -13,7 +11,6 @@ from forq_trio.model.checks import check_range
 from forq_trio.model.errors import MessageNotFound
 from forq_trio.model.messages import (
     MessageInfo,
-    Receipt,
     check_message_id,
     check_queue_name,
 )
@@ -68,27 +65,3 @@ class Looks(BrokerBase):
         if shuffle:
             return await self._readers.run(lambda reader: reader.peek_shuffled(queue, limit))
         return await self._readers.run(lambda reader: reader.peek(queue, limit))
-
-    async def queues_of(self, receipts: Sequence[str]) -> list[str | None]:
-        """The queue of each receipt's message; None for one that does not exist. Raises MalformedReceipt."""
-        sequences = [receipt.seq for receipt in map(Receipt.parse, receipts)]
-        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
-        return [queues.get(sequence) for sequence in sequences]
-
-    async def present(self, queue: str, sequences: Sequence[int]) -> frozenset[int]:
-        """Which of these messages (by sequence, 200 at the most) are in `queue`. Raises OutOfRange."""
-        check_range("number of sequences", len(sequences), 0, limits.PRESENT_MAX, "seq")
-        queues = await self._readers.run(lambda reader: reader.queues_of(sequences))
-        return frozenset(sequence for sequence, where in queues.items() if where == queue)
-
-    async def queue_of(self, sequence: int) -> str | None:
-        """The queue that a message (by sequence) is in; None for one that does not exist."""
-        return (await self._readers.run(lambda reader: reader.queues_of([sequence]))).get(sequence)
-
-    async def browse(
-        self, queue: str, *, before_sequence: int | None = None, limit: int = 50
-    ) -> list[MessageInfo]:
-        """Messages newest first, those below `before_sequence` (None: from the newest), 1-100 a page."""
-        check_queue_name(queue)
-        check_range("limit", limit, 1, limits.BROWSE_PAGE_MAX)
-        return await self._readers.run(lambda reader: reader.browse(queue, before_sequence, limit))

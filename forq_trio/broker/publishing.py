@@ -168,10 +168,6 @@ class Publishing(Sends):
         if not await self._writer.execute(commands.ForgetApp(app, key)):
             raise PublicationNotFound
 
-    async def end_stages(self) -> int:
-        """End stages whose life is over, some of them; returns how many."""
-        return await self._writer.execute(commands.EndStages())
-
     async def export(
         self, queue: str, *, after: int = 0, until: int | None = None, limit: int = limits.EXPORT_PAGE_MAX
     ) -> ExportPage:

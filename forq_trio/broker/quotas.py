@@ -2,17 +2,13 @@
 
 from collections import Counter
 
-from forq_trio.broker.redrives import Redrives
+from forq_trio.broker.base import BrokerBase
 from forq_trio.model import limits
 from forq_trio.model.quotas import Quota
-from forq_trio.writer_actor import WriterActor
 
 
-class Quotas:
+class Quotas(BrokerBase):
     """From the cache, without a query."""
-
-    _writer: WriterActor
-    redrive_tasks: Redrives
 
     def quotas(self) -> list[Quota]:
         """The quotas that have shares, as of the last commit."""

@@ -14,7 +14,8 @@ from typing import TypeVar
 import msgspec
 import trio
 
-from forq_trio.broker.dead_letters import DeadLetters
+from forq_trio.broker.known import Known
+from forq_trio.broker.lists import Lists
 from forq_trio.broker.redrive_pace import Pace
 from forq_trio.model import limits
 from forq_trio.model.commands import Command, Delete, Redrive, SaveRedrive
@@ -35,9 +36,10 @@ NOTHING_BELOW = 1
 class Walk:
     """Walks on from the task's cursor. task: as of the last step."""
 
-    def __init__(self, task: RedriveTask, letters: DeadLetters, writer: WriterActor) -> None:
+    def __init__(self, task: RedriveTask, known: Known, lists: Lists, writer: WriterActor) -> None:
         self.task = task
-        self._letters = letters
+        self._known = known
+        self._lists = lists
         self._writer = writer
         self._saved_at = trio.current_time()
 
@@ -49,7 +51,7 @@ class Walk:
         more = True
         while more:
             await pace.wait()
-            self._letters.known.check_dead_letter_queue(task.queue)
+            self._known.check_dead_letter_queue(task.queue)
             found = await _retry(partial(self._search, wanted, pace.step))
             found = _above(found, wanted.above_sequence)
             pace.charge(await self._step(found))
@@ -57,7 +59,7 @@ class Walk:
 
     async def _search(self, wanted: MessageFilter, limit: int) -> DeadLetterPage:
         before = self.task.before_sequence
-        return await self._letters.search(self.task.queue, wanted, before_sequence=before, limit=limit)
+        return await self._lists.search(self.task.queue, wanted, before_sequence=before, limit=limit)
 
     async def _step(self, found: DeadLetterPage) -> int:
         """Move what can be moved of a page, and note it; returns how many messages were."""

@@ -28,7 +28,8 @@ from typing import Any
 import msgspec
 import trio
 
-from forq_trio.broker.dead_letters import DeadLetters, check_filter
+from forq_trio.broker.known import Known
+from forq_trio.broker.lists import Lists, check_filter
 from forq_trio.broker.redrive_walk import Walk
 from forq_trio.model import limits
 from forq_trio.model.checks import check_range
@@ -84,8 +85,9 @@ class Redrives:
     that found more.
     """
 
-    def __init__(self, letters: DeadLetters, writer: WriterActor, clock: Clock) -> None:
-        self._letters = letters
+    def __init__(self, known: Known, lists: Lists, writer: WriterActor, clock: Clock) -> None:
+        self._known = known
+        self._lists = lists
         self._writer = writer
         self._clock = clock
         self._nursery: trio.Nursery | None = None
@@ -125,13 +127,14 @@ class Redrives:
         InvalidContent, TooManyRedrives, and what `WriterActor.execute` raises. If this call is cancelled, the task
         starts all the same.
         """
-        self._letters.known.check_dead_letter_queue(queue)
+        await trio.lowlevel.checkpoint()
+        self._known.check_dead_letter_queue(queue)
         wanted = check_filter(wanted or MessageFilter())
         if target is not None:
             check_queue_name(target, "target")
         if rate_per_second is not None:
             check_range("rate_per_second", rate_per_second, 1, limits.REDRIVE_RATE_MAX)
-        self._letters.known.check_queue(queue)
+        self._known.check_queue(queue)
         if self._nursery is None:
             raise Stopping
         counts = self._writer.snapshot().counts.get(queue)
@@ -258,7 +261,7 @@ class Redrives:
     def _begin(self, run: _Run) -> None:
         """Begin a walk, if the task is running and the actor is."""
         if run.running and self._nursery is not None:
-            run.walk = Walk(run.task, self._letters, self._writer)
+            run.walk = Walk(run.task, self._known, self._lists, self._writer)
             run.scope = trio.CancelScope()
             run.stopped = trio.Event()
             self._nursery.start_soon(self._walk, run, run.walk)

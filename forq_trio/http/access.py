@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import NoReturn
 from urllib.parse import unquote
 
-from forq_trio.broker.tokens import Tokens
+from forq_trio.broker.keys import Keys
 from forq_trio.http.errors import ForeignSite, LockedOut, Unauthorized
 from forq_trio.http.message import Request
 from forq_trio.http.throttle import Throttle
@@ -107,10 +107,10 @@ class Access:
     """Makes the gates of the API; they share the secret, the tokens and the count of failures."""
 
     def __init__(
-        self, secret: str, tokens: Tokens, throttle: Throttle, *, trust_proxy_headers: bool = False
+        self, secret: str, keys: Keys, throttle: Throttle, *, trust_proxy_headers: bool = False
     ) -> None:
         self.secret = secret.encode()
-        self.tokens = tokens
+        self.keys = keys
         self.failures = KeyFailures(throttle, trust_proxy_headers=trust_proxy_headers)
 
     def gate(self, scope: Scope, path: str | None) -> "AccessGate":
@@ -154,7 +154,7 @@ class AccessGate:
             access.failures.forget(request)
             request.caller = access.failures.address(request)
             return
-        token = access.tokens.use_token(key.decode("latin-1"))
+        token = access.keys.use(key.decode("latin-1"))
         if token is None:
             access.failures.refuse(request)
         access.failures.forget(request)

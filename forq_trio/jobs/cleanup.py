@@ -1,4 +1,4 @@
-"""Jobs that ask the broker at an interval and do no more: the sweeps of contract F13 at Forq's intervals, and others.
+"""Jobs that do no more than one call at an interval: the sweeps of contract F13 at Forq's intervals, and others.
 
 The due timer settles expiry, delays and leases on time, and a message that fails is moved in the transaction in which
 it fails, so these sweeps normally find nothing. Where a batch leaves some because very many failed at once, the writer
@@ -11,8 +11,9 @@ from functools import partial
 from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
-from forq_trio.model import limits
+from forq_trio.model import commands, limits
 from forq_trio.model.commands import SweepKind
+from forq_trio.writer_actor import WriterActor
 
 _MINUTE = 60.0
 OPTIMIZE_INTERVAL_SECONDS = 60 * _MINUTE
@@ -51,14 +52,14 @@ def intervals(*, failed_seconds_max: float, expired_seconds_max: float) -> dict[
 
 
 def cleanup_jobs(
-    broker: Broker, interval_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS
+    writer: WriterActor, interval_seconds: Mapping[SweepKind, float] = INTERVAL_SECONDS
 ) -> dict[SweepKind, Periodic]:
     """One job per sweep. Nudged ones run at the start, too: a crash may have left failed messages."""
     return {
         kind: Periodic(
             f"sweep.{kind.value}",
             seconds,
-            partial(sweep_all, broker, kind),
+            partial(sweep_all, writer, kind),
             title=TITLES[kind],
             nudged=kind in NUDGED_KINDS,
         )
@@ -66,35 +67,35 @@ def cleanup_jobs(
     }
 
 
-async def sweep_all(broker: Broker, kind: SweepKind) -> str:
+async def sweep_all(writer: WriterActor, kind: SweepKind) -> str:
     """Sweep until nothing is left, one commit a step, between which other calls are served; says what was found."""
     count, more = 0, True
     while more:
-        swept = await broker.sweep(kind)
+        swept = await writer.execute(commands.Sweep(kind))
         count, more = count + swept.count, swept.more
     return counted(count, *_RESULTS[kind])
 
 
-def optimize_job(broker: Broker) -> Periodic:
+def optimize_job(writer: WriterActor) -> Periodic:
     """Refreshes the database's statistics once an hour (F13), on the write connection."""
 
     async def optimize() -> str:
-        await broker.optimize()
+        await writer.execute(commands.Optimize())
         return "up to date"
 
     return Periodic("optimize", OPTIMIZE_INTERVAL_SECONDS, optimize, title="Refresh statistics")
 
 
-def stages_job(broker: Broker) -> Periodic:
+def stages_job(writer: WriterActor) -> Periodic:
     """Ends stages that were not published within a day of their last page; the writer then removes them bit by bit.
 
     Where there is none it asks the writer nothing.
     """
 
     async def end() -> str:
-        ended = step = await broker.end_stages() if broker.known.staging().stages else 0
+        ended = step = await writer.execute(commands.EndStages()) if writer.snapshot().staging.stages else 0
         while step == limits.STAGES_ENDED_MAX:
-            step = await broker.end_stages()
+            step = await writer.execute(commands.EndStages())
             ended += step
         return counted(ended, "stage", "stages")
 
@@ -120,6 +121,6 @@ def uses_job(broker: Broker) -> Periodic:
     """
 
     async def save() -> str:
-        return counted(await broker.save_uses(), "use", "uses")
+        return counted(await broker.keys.uses.save() + await broker.sessions.uses.save(), "use", "uses")
 
     return Periodic("uses", limits.TOKEN_USE_SAVE_SECONDS, save, title="Save uses of tokens and sessions")

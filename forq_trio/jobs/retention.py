@@ -10,15 +10,17 @@ more bytes then than when the refusals began: the oldest go, and new ones use th
 
 from collections.abc import Callable, Mapping
 
+import trio
 from msgspec import Struct
 
-from forq_trio.broker.broker import Broker
 from forq_trio.jobs.periodic import Periodic
 from forq_trio.jobs.runs import counted
 from forq_trio.model import limits
 from forq_trio.model.clock import Clock
+from forq_trio.model.commands import Removed, TrimEvents, TrimHistory
 from forq_trio.model.logs import LogName
 from forq_trio.storage.engine import Snapshot
+from forq_trio.writer_actor import WriterActor
 
 
 class Retention(Struct, frozen=True):
@@ -84,8 +86,19 @@ _JOBS: Mapping[LogName, tuple[str, str, float]] = {
 """The title of the job of each log, what it removes, and how often."""
 
 
+async def trim_log(writer: WriterActor, name: LogName, before_ms: int, bytes_max: int) -> Removed:
+    """Remove some of the oldest: see `TrimEvents`, `TrimHistory`. Sends no command where none can go."""
+    log = writer.snapshot().logs[name]
+    newest_to_go = log.last - 1 if name == "events" else log.last
+    if log.first > newest_to_go:
+        await trio.lowlevel.checkpoint()
+        return Removed(0, more=False)
+    trim = TrimEvents if name == "events" else TrimHistory
+    return await writer.execute(trim(before_ms, bytes_max))
+
+
 def retention_job(
-    broker: Broker, clock: Clock, log: LogName, retention: Retention, bound: BytesBound | None = None
+    writer: WriterActor, clock: Clock, log: LogName, retention: Retention, bound: BytesBound | None = None
 ) -> Periodic:
     """The job that trims a log, also one that is no longer filled; it writes nothing where nothing can go.
 
@@ -98,7 +111,7 @@ def retention_job(
         count, more = 0, True
         while more:
             before_ms = clock.now_ms() - retention.hours * limits.HOUR_MS
-            removed = await broker.trim_log(log, before_ms, bytes_bound.now())
+            removed = await trim_log(writer, log, before_ms, bytes_bound.now())
             count, more = count + removed.count, removed.more
         return counted(count, f"{item} removed", f"{item}s removed")
 

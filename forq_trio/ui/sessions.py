@@ -41,25 +41,25 @@ class Sessions:
         Cancelled, the session may be stored without anybody knowing its id.
         """
         if compare_digest(key.encode(), self._secret):
-            return await self._broker.open_session(None, self._secret_digest, client, agent)
-        token = self._broker.use_token(key)
+            return await self._broker.sessions.open(None, self._secret_digest, client, agent)
+        token = self._broker.keys.use(key)
         if token is None:
             return None
         if not token.allows(Scope.BROWSE):
             raise Forbidden("This token may not browse; logging in takes the scope browse.")
-        return await self._broker.open_session(token.name, token.digest.hex, client, agent)
+        return await self._broker.sessions.open(token.name, token.digest.hex, client, agent)
 
     def find(self, session_id: str) -> Viewer | None:
         """The viewer of a session that still holds; None for any other. Does not wait."""
         if not session_id or len(session_id) > limits.SESSION_ID_LENGTH_MAX:
             return None
-        session = self._broker.session_of(session_id)
+        session = self._broker.sessions.use(session_id)
         if session is None:
             return None
         if session.key_name is None:
             valid = compare_digest(session.key_digest, self._secret_digest)
             return Viewer(session_id, session.digest, None) if valid else None
-        token = self._broker.token_by_digest(session.key_digest)
+        token = self._broker.keys.by_digest(session.key_digest)
         if token is None or not token.allows(Scope.BROWSE):
             return None
         return Viewer(session_id, session.digest, token)
@@ -70,4 +70,4 @@ class Sessions:
 
     async def end(self, viewer: Viewer) -> None:
         """Log out."""
-        await self._broker.end_session(viewer.digest)
+        await self._broker.sessions.end(viewer.digest)

@@ -49,7 +49,7 @@ async def open_face(kind: str, url: str, durability: str = "normal") -> AsyncIte
 async def _http(system: System) -> AsyncIterator[HttpFace]:
     """A server on the loopback, and the clients that reach it."""
     errors: list[Exception] = []
-    access = Access(SECRET, system.broker, Throttle())
+    access = Access(SECRET, system.broker.keys, Throttle())
     handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
     server = Server(handler, await open_listeners("127.0.0.1", 0), PATIENT, on_error=errors.append)
     url = f"http://127.0.0.1:{server.ports[0]}"

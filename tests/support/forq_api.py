@@ -134,7 +134,7 @@ class Api:
 
     def serve(self, *, require_receipt: bool = False, trust_proxy_headers: bool = False) -> Handler:
         """The handler of a server that is set up like this."""
-        access = Access(SECRET, self.broker, self.throttle, trust_proxy_headers=trust_proxy_headers)
+        access = Access(SECRET, self.broker.keys, self.throttle, trust_proxy_headers=trust_proxy_headers)
         metrics_gate = ApiKeyGate(METRICS_SECRET, self.throttle, trust_proxy_headers=trust_proxy_headers)
         self.routes = [
             *forq_routes(

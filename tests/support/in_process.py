@@ -104,7 +104,7 @@ class _InProcessServer:
     def _routes(self, system: System) -> list:
         # Between any two wrong keys a minute passes on the other clock: nobody is locked out.
         throttle = Throttle() if self.lock_out else Throttle(count(step=61.0).__next__)
-        access = Access(SECRET, system.broker, throttle)
+        access = Access(SECRET, system.broker.keys, throttle)
         about = About("test", "sqlite", system.engine.durability)
         return [
             *forq_routes(system.broker, access, system.monitor),

@@ -19,18 +19,9 @@ FOR_DIALECTS = {
     "check_message": "a message is checked before it is stored",
     "check_producible": "a queue is checked before the body is read",
     "undeliver": "the consumer disconnected",
-    "queues_of": "whether a token covers receipts without a queue",
-    "use_token": "a request shows a token",
-    "search": "redrives search by times",
-    "browse": "looks at all messages of a queue",
-    "queue_of": "goes to a message by its sequence",
-    "present": "which messages of an open list are still there",
     "event_lines": "the page as the reader made it",
     "message_event_lines": "the same",
     "log_lines": "the page as the reader made it",
-    "trim_log": "a job",
-    "sweep": "a job",
-    "find_finished": "the admin UI searches by times",
     "settle_unused": "a job",
     "consumer_gauges": "the metrics",
     "quotas": "the metrics",
@@ -44,19 +35,7 @@ FOR_DIALECTS = {
     ),
     "consumers_page": "a page as it goes over HTTP",
     "lease_lines": "the lines of a page as they are stored",
-    "optimize": "a job",
     "export_lines": "lines as the reader makes them are the answer",
-    "end_stages": "a job",
-    "save_uses": "a job",
-    "post_uses": "the end of the system",
-    **dict.fromkeys(
-        (
-            *("list_messages", "find_messages", "count_messages", "error_groups", "error_texts"),
-            "token_by_digest",
-            *("open_session", "session_of", "ui_sessions", "end_session", "end_sessions"),
-        ),
-        "the admin UI",
-    ),
 }
 """What only the Broker has, with the reason: dialects and jobs call it, not programs."""
 
@@ -65,14 +44,10 @@ MORE_PARAMETERS = {
     ("purge", "on_step"): "the admin UI shows how far it is",
     ("purge_history", "on_step"): "the same",
     ("peek", "wait_ms"): "over HTTP a look that waits is a receive with peek",
-    ("start_redrive", "above_sequence"): "the bound of what somebody looked at",
-    ("start_redrive", "started_by"): "over HTTP the token says it",
     **{
         (method, "key"): "over HTTP it is that of the request"
         for method in ("stage", "publication", "apps", "delete_app", "open_consumer")
     },
-    ("start_deletion", "above_sequence"): "the bound of what somebody looked at",
-    ("start_deletion", "started_by"): "over HTTP the token says it",
     ("start_compaction", "started_by"): "the same",
 }
 WIDER = {

@@ -3,6 +3,7 @@
 from urllib.parse import parse_qs
 
 from forq_trio.broker.broker import Broker
+from forq_trio.broker.views import redrive_info
 from forq_trio.http.forq_api.bodies import BodyReader
 from forq_trio.http.forq_api.calls import MakeRoute, calling
 from forq_trio.http.forq_api.reading import query_limit, query_number
@@ -11,6 +12,7 @@ from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Principal, Scope
+from forq_trio.model.redrives import RedriveAction
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.endpoints import dead_letters as api
@@ -65,28 +67,18 @@ class DeadLetterEndpoints:
         """202 with the task, which runs on in the server."""
         wanted = _read_start(request.body)
         check_target(request, wanted.target)
-        started_by = request.principal.key.name or None
-        return json_response(await self._start(queue, wanted, started_by), 202)
-
-    async def _start(self, queue: str, wanted: wire.StartRedrive, started_by: str | None) -> wire.RedriveInfo:
-        if wanted.action == "redrive":
-            return await self._broker.start_redrive(
-                queue,
-                wanted.filter,
-                target=wanted.target,
-                rate_per_second=wanted.rate_per_second,
-                dry_run=wanted.dry_run,
-                started_by=started_by,
-            )
-        if wanted.target is not None:
+        if wanted.action == "delete" and wanted.target is not None:
             raise Refused(errors.InvalidRequest, "What is deleted goes to no target.", field="target")
-        return await self._broker.start_deletion(
+        started = await self._broker.redrive_tasks.start(
             queue,
-            wanted.filter,
+            self._broker.lists.times_of(wanted.filter),
+            action=RedriveAction(wanted.action),
+            target=wanted.target,
             rate_per_second=wanted.rate_per_second,
             dry_run=wanted.dry_run,
-            started_by=started_by,
+            started_by=request.principal.key.name or None,
         )
+        return json_response(redrive_info(started), 202)
 
 
 def check_target(request: Request, target: str | None) -> None:

@@ -58,7 +58,7 @@ class SettleEndpoints:
         principal.check_somewhere(Scope.CONSUME)
         if principal.token is None or principal.token.queues == ALL_QUEUES:
             return
-        for queue in await self._broker.queues_of(handles):
+        for queue in await self._broker.lists.queues_of(handles):
             if queue is not None:
                 principal.check(Scope.CONSUME, queue)
 

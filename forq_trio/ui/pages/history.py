@@ -77,7 +77,7 @@ def history_routes(site: Site) -> Blueprint:
         viewer = site.viewer
         viewer.require(Scope.BROWSE, check_queue_name(queue))
         wanted = read_wanted(request.args)
-        found = await site.broker.find_finished(
+        found = await site.broker.lists.find_finished(
             queue, MessageFilter(text=wanted.q or None), outcome=wanted.outcome, before=wanted.before or None
         )
         return await site.page(

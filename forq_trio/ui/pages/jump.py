@@ -75,11 +75,11 @@ def jump_routes(site: Site) -> Blueprint:
         return await site.page("error.html", "", status=404, title="No such message", text=text)
 
     async def message_by_sequence(sequence: int) -> Response | None:
-        queue = await site.broker.queue_of(sequence)
+        queue = await site.broker.lists.queue_of(sequence)
         if queue is None or not site.viewer.may_see(queue):
             return None
         wanted = MessageFilter(above_sequence=sequence - 1)
-        found = await site.broker.find_messages(
+        found = await site.broker.lists.find_messages(
             queue, wanted, before_sequence=sequence + 1, limit=1, scan_max=1
         )
         if not found.rows:

@@ -164,7 +164,7 @@ class MessageList:
     async def page(self, listed: Listed) -> RowsPage:
         if listed.q:
             return await self._search(listed)
-        found = await self._site.broker.list_messages(
+        found = await self._site.broker.lists.list_messages(
             self._queue,
             cast("ListedState", listed.state),
             cursor=listed.cursor or None,
@@ -183,7 +183,7 @@ class MessageList:
             return await self._by_id(listed, wanted)
         before = _number(listed.cursor) or None
         try:
-            found = await self._site.broker.find_messages(
+            found = await self._site.broker.lists.find_messages(
                 self._queue, wanted.filter, before_sequence=before, limit=limits.LIST_PAGE_DEFAULT
             )
         except CallerError as error:
@@ -241,7 +241,7 @@ def message_list_routes(site: Site) -> Blueprint:
         """Which of these messages (`seq`, with commas between) the queue still has."""
         site.viewer.require(Scope.BROWSE, check_queue_name(queue))
         asked = request.args.get("seq", "").split(",")[: limits.PRESENT_MAX]
-        found = await site.broker.present(queue, [_number(text) for text in asked])
+        found = await site.broker.lists.present(queue, [_number(text) for text in asked])
         return Response(",".join(map(str, sorted(found))), content_type="text/plain; charset=utf-8")
 
     return blueprint

@@ -177,7 +177,7 @@ class SystemContext:
         return {
             "tokens": await site.broker.tokens(),
             "sessions": sorted(
-                site.broker.ui_sessions(), key=lambda session: session.last_used_at or 0, reverse=True
+                site.broker.sessions.all(), key=lambda session: session.last_used_at or 0, reverse=True
             ),
             "settings": [
                 (setting, shown_value(setting, getattr(config, name))) for name, setting in SETTINGS.items()
@@ -267,18 +267,18 @@ def system_routes(site: Site) -> Blueprint:
     @blueprint.post("/system/sessions/<digest>/end")
     async def end_session(digest: str) -> Response:
         site.viewer.require(Scope.ADMIN)
-        await site.broker.end_session(digest)
+        await site.broker.sessions.end(digest)
         return site.done("The session has ended", go=site.url("/system") + "#sessions")
 
     @blueprint.post("/system/sessions/end")
     async def end_sessions() -> Response:
         site.viewer.require(Scope.ADMIN)
-        count = await site.broker.end_sessions()
+        count = await site.broker.sessions.end_all()
         return site.done(f"{format.plural(count, 'session')} ended", go=site.url("/login", ended="1"))
 
     @blueprint.get("/system/sessions/end")
     async def ask_end_sessions() -> Response:
         site.viewer.require(Scope.ADMIN)
-        return site.part("system/end_sessions.html", count=len(site.broker.ui_sessions()))
+        return site.part("system/end_sessions.html", count=len(site.broker.sessions.all()))
 
     return blueprint

@@ -82,7 +82,7 @@ def token_routes(site: Site) -> Blueprint:
     async def ask_revoke(name: str) -> Response:
         site.viewer.require(Scope.ADMIN)
         found = next((token for token in await site.broker.tokens() if token.name == name), None)
-        sessions = sum(session.key_name == name for session in site.broker.ui_sessions())
+        sessions = sum(session.key_name == name for session in site.broker.sessions.all())
         return site.part("system/revoke.html", name=name, found=found, sessions=sessions)
 
     @blueprint.post("/system/tokens/<name>/revoke")

@@ -46,7 +46,7 @@ async def find_page(
     site: Site, queue: str, wanted: Filter, search: Search, before: int | None, shown: int, waits: bool
 ) -> Page:
     """The next rows that match, within what was searched. waits: whether the search goes on by itself."""
-    found: FoundRows = await site.broker.find_messages(
+    found: FoundRows = await site.broker.lists.find_messages(
         queue, wanted.question(search.above), before_sequence=before, limit=ROWS_A_PAGE
     )
     shown += len(found.rows)
@@ -152,7 +152,7 @@ class Workbench:
         """The most frequent errors of the group that is chosen; None where none is."""
         if wanted.error_like is None:
             return None
-        return await self._site.broker.error_texts(queue, wanted.question())
+        return await self._site.broker.lists.error_texts(queue, wanted.question())
 
     async def rows(self, queue: str) -> Response:
         """More rows of the list."""

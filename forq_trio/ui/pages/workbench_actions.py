@@ -20,6 +20,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.durations import TEXT_LENGTH_MAX
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
+from forq_trio.model.redrives import RedriveAction
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -175,12 +176,11 @@ class Actions:
             return await self._redrive_dialog(queue, changed, given, errors, 400)
         broker = self._site.broker
         if chosen.is_all:
-            await broker.start_redrive(
+            await broker.redrive_tasks.start(
                 queue,
-                chosen.wanted.for_task(self._site.clock.now_ms()),
+                chosen.wanted.question(chosen.search.above),
                 target=target,
                 rate_per_second=rate,
-                above_sequence=chosen.search.above,
                 started_by=viewer.started_by,
             )
             said = f"Redriving {format.plural(chosen.count, 'message')}"
@@ -205,10 +205,10 @@ class Actions:
             return self._delete_dialog(queue, changed, chosen_changed(chosen, changed), 400)
         broker = self._site.broker
         if chosen.is_all:
-            await broker.start_deletion(
+            await broker.redrive_tasks.start(
                 queue,
-                chosen.wanted.for_task(self._site.clock.now_ms()),
-                above_sequence=chosen.search.above,
+                chosen.wanted.question(chosen.search.above),
+                action=RedriveAction.DELETE,
                 started_by=viewer.started_by,
             )
             said = f"Deleting {format.plural(chosen.count, 'message')}"
@@ -257,7 +257,7 @@ class Actions:
             return await self._delete_all_dialog(queue, typed, error, 400)
         for task in await self._open_tasks(queue):
             await broker.cancel_redrive(queue, task.id)
-        await broker.start_deletion(queue, started_by=viewer.started_by)
+        await broker.redrive_tasks.start(queue, action=RedriveAction.DELETE, started_by=viewer.started_by)
         self._groups.forget(queue)
         return self._site.done(
             f"Deleting {format.plural(count, 'message')}", go=self._site.url(f"/dead/{queue}")

@@ -15,7 +15,7 @@ from forq_trio.model.messages import (
     REASON_OVERFLOW,
 )
 from forq_trio.model.searches import MessageFilter
-from forq_trio.wire.dead_letters import AppliedFilter, DeadLetterFilter
+from forq_trio.wire.dead_letters import AppliedFilter
 
 AGES: Mapping[str, tuple[int, str]] = {
     "10m": (10 * 60_000, "10 min"),
@@ -132,7 +132,7 @@ class Filter(Struct, frozen=True):
         return replace(self, reason=None, error=None, error_like=None)
 
     def question(self, above_sequence: int | None = None) -> MessageFilter:
-        """As the broker's lists and counts take it."""
+        """As the broker's lists, counts and tasks take it."""
         return MessageFilter(
             reason=self.reason,
             since_ms=self.as_of - AGES[self.age][0] if self.age else None,
@@ -142,19 +142,6 @@ class Filter(Struct, frozen=True):
             error=self.error,
             error_like=self.error_like,
             above_sequence=above_sequence,
-        )
-
-    def for_task(self, now_ms: int) -> DeadLetterFilter:
-        """As tasks over all that match take it: with ages for times."""
-        passed_ms = max(0, now_ms - self.as_of)
-        return DeadLetterFilter(
-            reason=self.reason,
-            min_age_ms=passed_ms,
-            max_age_ms=passed_ms + AGES[self.age][0] if self.age else None,
-            attributes=self.attributes,
-            text=self.q or None,
-            error=self.error,
-            error_like=self.error_like,
         )
 
 

@@ -85,7 +85,7 @@ class Count:
 
     async def step(self, broker: Broker, queue: str) -> None:
         """Look at the next messages."""
-        found = await broker.error_groups(queue, before_sequence=self.next_before)
+        found = await broker.lists.error_groups(queue, before_sequence=self.next_before)
         self.searched += found.searched
         self.total = found.total
         self.next_before = found.next_before

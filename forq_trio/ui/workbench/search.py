@@ -84,7 +84,7 @@ async def step(broker: Broker, queue: str, wanted: Filter, search: Search) -> Se
     if not search.searching:
         return search
     scan_max = min(limits.SEARCH_SCAN_MAX, search.depth - search.searched)
-    counted = await broker.count_messages(
+    counted = await broker.lists.count_messages(
         queue, wanted.question(), before_sequence=search.down, scan_max=scan_max
     )
     return Search(
@@ -110,7 +110,9 @@ async def recount(broker: Broker, queue: str, wanted: Filter, search: Search) ->
     found = held = 0
     down: int | None = None
     for _ in range(RECOUNT_STEPS_MAX):
-        counted = await broker.count_messages(queue, wanted.question(search.above), before_sequence=down)
+        counted = await broker.lists.count_messages(
+            queue, wanted.question(search.above), before_sequence=down
+        )
         found += counted.count
         held += counted.processing
         down = counted.next_before

@@ -19,9 +19,9 @@ async def broker(tmp_path):
 
 async def test_a_list_is_read_page_by_page(broker: Broker) -> None:
     await broker.produce_many(QUEUE, [NewMessage(each) for each in "abc"])
-    first = await broker.list_messages(QUEUE, "ready", limit=2)
+    first = await broker.lists.list_messages(QUEUE, "ready", limit=2)
     assert [row.preview for row in first.rows] == ["a", "b"]
-    second = await broker.list_messages(QUEUE, "ready", cursor=first.next)
+    second = await broker.lists.list_messages(QUEUE, "ready", cursor=first.next)
     assert ([row.preview for row in second.rows], second.next) == (["c"], None)
 
 
@@ -29,38 +29,38 @@ async def test_messages_are_found_and_grouped(broker: Broker) -> None:
     await broker.produce_many(QUEUE, [NewMessage(each, max_attempts=3) for each in "abc"])
     (delivery,) = await broker.receive(QUEUE, wait_ms=0)
     await broker.nack(QUEUE, [delivery.receipt], reason="no stock")
-    found = await broker.find_messages(QUEUE, MessageFilter(error="no stock"))
+    found = await broker.lists.find_messages(QUEUE, MessageFilter(error="no stock"))
     assert [row.preview for row in found.rows] == ["a"]
-    groups = (await broker.error_groups(QUEUE)).groups
+    groups = (await broker.lists.error_groups(QUEUE)).groups
     assert [(group.error, group.count) for group in groups] == [(None, 2), ("no stock", 1)]
 
 
 @pytest.mark.parametrize("limit", [0, 101])
 async def test_bounds_of_a_page(broker: Broker, limit: int) -> None:
     with pytest.raises(OutOfRange):
-        await broker.list_messages(QUEUE, "all", limit=limit)
+        await broker.lists.list_messages(QUEUE, "all", limit=limit)
     with pytest.raises(OutOfRange):
-        await broker.find_messages(QUEUE, MessageFilter(), limit=limit)
+        await broker.lists.find_messages(QUEUE, MessageFilter(), limit=limit)
 
 
 @pytest.mark.parametrize("scan_max", [0, 10_001])
 async def test_bounds_of_a_scan(broker: Broker, scan_max: int) -> None:
     with pytest.raises(OutOfRange):
-        await broker.find_messages(QUEUE, MessageFilter(), scan_max=scan_max)
+        await broker.lists.find_messages(QUEUE, MessageFilter(), scan_max=scan_max)
     with pytest.raises(OutOfRange):
-        await broker.error_groups(QUEUE, scan_max=scan_max)
+        await broker.lists.error_groups(QUEUE, scan_max=scan_max)
 
 
 async def test_names_and_cursors_that_cannot_be(broker: Broker) -> None:
     for call in (
-        broker.list_messages("a b", "all"),
-        broker.find_messages("a b", MessageFilter()),
-        broker.error_groups("a b"),
+        broker.lists.list_messages("a b", "all"),
+        broker.lists.find_messages("a b", MessageFilter()),
+        broker.lists.error_groups("a b"),
     ):
         with pytest.raises(InvalidQueueName):
             await call
     with pytest.raises(OutOfRange) as refused:
-        await broker.list_messages(QUEUE, "delayed", cursor="1_2_3")
+        await broker.lists.list_messages(QUEUE, "delayed", cursor="1_2_3")
     assert refused.value.field == "cursor"
 
 
@@ -75,6 +75,6 @@ async def test_names_and_cursors_that_cannot_be(broker: Broker) -> None:
 )
 async def test_filters_that_no_message_could_match(broker: Broker, wanted, error) -> None:
     with pytest.raises(error):
-        await broker.find_messages(QUEUE, wanted)
+        await broker.lists.find_messages(QUEUE, wanted)
     with pytest.raises(error):
-        await broker.search(QUEUE, wanted)
+        await broker.lists.search(QUEUE, wanted)

@@ -70,8 +70,8 @@ async def test_looking_changes_nothing(broker) -> None:
     await broker.produce("q", "delayed", process_after=T0 + 1_000)
     for _ in range(2):
         assert [message.content for message in await broker.peek("q", limit=3)] == ["0", "1", "2"]
-        newest = await broker.browse("q", limit=4)
-        older = await broker.browse("q", before_sequence=newest[-1].sequence)
+        newest = (await broker.lists.search("q", limit=4)).messages
+        older = (await broker.lists.search("q", before_sequence=newest[-1].sequence)).messages
         assert [message.content for message in newest + older] == ["delayed", "4", "3", "2", "1", "0"]
         stats = await broker.queue_stats("q")
         assert (stats.ready, stats.delayed, stats.oldest_ready_age_ms) == (5, 1, 0)

@@ -86,7 +86,7 @@ async def test_a_search_looks_at_so_many_and_the_next_page_leaves_no_gap(bench: 
     wanted = MessageFilter(text="message 1")  # 1 and 10 to 19
     found, pages, before = [], [], None
     while True:
-        page = await bench.broker.search(DEAD, wanted, before_sequence=before, limit=100, scan_max=7)
+        page = await bench.broker.lists.search(DEAD, wanted, before_sequence=before, limit=100, scan_max=7)
         assert page.total == 25
         pages.append(page.searched)
         found += [message.id for message in page.messages]
@@ -99,14 +99,14 @@ async def test_a_search_looks_at_so_many_and_the_next_page_leaves_no_gap(bench: 
 
 async def test_a_full_page_ends_the_search_and_the_next_goes_on(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(10)))
-    first = await bench.broker.search(DEAD, limit=4)
-    second = await bench.broker.search(DEAD, before_sequence=first.next_before, limit=100)
+    first = await bench.broker.lists.search(DEAD, limit=4)
+    second = await bench.broker.lists.search(DEAD, before_sequence=first.next_before, limit=100)
     assert [message.id for message in first.messages + second.messages] == ids[::-1]
     assert (first.searched, second.searched, second.next_before) == (4, 6, None)
 
 
 async def test_an_empty_queue(bench: Workbench) -> None:
-    page = await bench.broker.search(DEAD)
+    page = await bench.broker.lists.search(DEAD)
     assert (page.messages, page.searched, page.total, page.next_before) == ([], 0, 0, None)
 
 
@@ -158,7 +158,7 @@ async def test_failures_outlive_a_redrive(bench: Workbench) -> None:
 )
 async def test_filters_that_no_message_could_match(bench: Workbench, wanted, error) -> None:
     with pytest.raises(error):
-        await bench.broker.search(DEAD, wanted)
+        await bench.broker.lists.search(DEAD, wanted)
     with pytest.raises(error):
         await bench.broker.redrive_tasks.start(DEAD, wanted)
 
@@ -166,4 +166,4 @@ async def test_filters_that_no_message_could_match(bench: Workbench, wanted, err
 @pytest.mark.parametrize("limit", [0, 101])
 async def test_bounds_of_a_page(bench: Workbench, limit: int) -> None:
     with pytest.raises(OutOfRange):
-        await bench.broker.search(DEAD, limit=limit)
+        await bench.broker.lists.search(DEAD, limit=limit)

@@ -163,7 +163,10 @@ async def test_a_deletion_removes_what_matches_and_leaves_what_a_consumer_holds(
 async def test_only_above_a_sequence(bench: Workbench) -> None:
     ids = await bench.fail(*map(str, range(7)))
     bound = (await bench.all_of(DEAD))[-3].sequence
-    info = await bench.broker.start_deletion(DEAD, above_sequence=bound, started_by="ann")
+    started = await bench.broker.redrive_tasks.start(
+        DEAD, MessageFilter(above_sequence=bound), action=RedriveAction.DELETE, started_by="ann"
+    )
+    info = await bench.broker.redrive_info(DEAD, started.id)
     assert (info.action, info.started_by, info.filter.above_sequence) == ("delete", "ann", bound)
     task = await bench.broker.redrive_tasks.wait(info.id)
     assert (task.moved, await bench.ids(DEAD)) == (4, ids[2::-1])

@@ -90,7 +90,7 @@ class Workbench:
         messages: list[MessageInfo] = []
         before: int | None = None
         while True:
-            page = await self.broker.search(queue, wanted, before_sequence=before, limit=100)
+            page = await self.broker.lists.search(queue, wanted, before_sequence=before, limit=100)
             messages += page.messages
             before = page.next_before
             if before is None:

@@ -17,7 +17,7 @@ from support.forq_api import open_api
 async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
     monkeypatch.setattr("forq_trio.model.limits.EVENTS_TRIMMED_MAX", 2)
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
-        job = retention_job(api.broker, api.clock, "events", Retention(hours=2))
+        job = retention_job(api.writer, api.clock, "events", Retention(hours=2))
         await api.send(*"abcde")
         api.clock.ms += HOUR_MS
         await api.send(*"fg")
@@ -33,7 +33,7 @@ async def test_events_go_by_age_and_the_newest_stays(monkeypatch) -> None:
 async def test_events_go_by_size() -> None:
     async with open_api(MemoryEngine(EngineSettings(events=True))) as api:
         await api.send(*"abcde")
-        await retention_job(api.broker, api.clock, "events", Retention(mib_max=0))._work()
+        await retention_job(api.writer, api.clock, "events", Retention(mib_max=0))._work()
         assert api.broker.known.log("events")[:3] == (True, 5, 5)
 
 

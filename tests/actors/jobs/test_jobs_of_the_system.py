@@ -1,13 +1,14 @@
 """The jobs of contract F13 in a running system, on simulated time, with the SQLite engine on the loop."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from forq_trio.model import limits
-from forq_trio.model.commands import Nack, Optimize, Sweep, SweepKind
+from forq_trio.model.commands import Command, Nack, Optimize, Sweep, SweepKind
 from forq_trio.model.errors import StorageUnavailable
 from forq_trio.storage.engine import MOVED_TO_DLQ, EngineSettings
 from forq_trio.storage.sqlite.engine import SqliteEngine
@@ -154,13 +155,15 @@ async def test_an_idle_system_writes_nothing_beyond_its_jobs(engine, autojump_cl
 
 async def test_a_job_that_always_fails_takes_nothing_down(engine, autojump_clock, monkeypatch) -> None:
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
+        execute = system.writer.execute
 
-        async def broken() -> None:
-            await trio.lowlevel.checkpoint()
-            raise ZeroDivisionError
+        async def broken_for_jobs(command: Command[Any]) -> Any:
+            if isinstance(command, Sweep | Optimize):
+                await trio.lowlevel.checkpoint()
+                raise ZeroDivisionError
+            return await execute(command)
 
-        monkeypatch.setattr(system.broker, "optimize", broken)
-        monkeypatch.setattr(system.broker, "sweep", lambda _kind: broken())
+        monkeypatch.setattr(system.writer, "execute", broken_for_jobs)
         await elapse(300 * MINUTE)
         assert (await system.broker.produce("q", "still here")).sequence == 1
         assert len(await system.broker.receive("q", wait_ms=0)) == 1

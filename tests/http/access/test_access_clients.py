@@ -29,7 +29,7 @@ async def client_of(tmp_path) -> AsyncIterator[Client]:
     url = f"sqlite:///{tmp_path / 'forq.db'}"
     errors: list[Exception] = []
     async with open_system(open_engine(url, EngineSettings(), "normal"), SystemClock()) as system:
-        access = Access(SECRET, system.broker, Throttle())
+        access = Access(SECRET, system.broker.keys, Throttle())
         handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
         listeners = await open_listeners("127.0.0.1", 0)
         server = Server(handler, listeners, TransportConfig(), on_error=errors.append)

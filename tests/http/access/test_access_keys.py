@@ -149,11 +149,11 @@ async def test_the_last_use_never_goes_back(api: Api, tokens: Tokens):
     holder = await tokens.holder(Scope.BROWSE)
     api.clock.ms += 10
     await holder.ask(*LIST)
-    await api.broker.save_uses()
+    await api.broker.keys.uses.save()
     api.clock.ms -= 5
     await holder.ask(*LIST)
     assert [token.last_used_at for token in await api.broker.tokens()] == [START_MS + 10]
-    await api.broker.save_uses()
+    await api.broker.keys.uses.save()
     assert [token.last_used_at for token in await api.broker.tokens()] == [START_MS + 10]
 
 

@@ -58,22 +58,22 @@ async def test_tokens_outlive_a_restart_and_so_does_their_last_use(tmp_path: Pat
         await broker.revoke_token("revoked")
         await elapse(1)
         used_at = clock.now_ms()
-        assert broker.use_token(used) is not None
+        assert broker.keys.use(used) is not None
         before = await broker.tokens()
         assert [token.last_used_at for token in before] == [None, used_at]
         assert used_at >= before[1].created_at + 1_000
     async with open_broker(url, clock=TrioClock()) as broker:
         assert await broker.tokens() == before
-        assert broker.use_token(revoked) is None
-        assert broker.use_token(unused).name == before[0].name
-        assert broker.use_token(used).name == before[1].name
+        assert broker.keys.use(revoked) is None
+        assert broker.keys.use(unused).name == before[0].name
+        assert broker.keys.use(used).name == before[1].name
 
 
 async def test_the_files_do_not_hold_the_text(tmp_path: Path):
     """Nor any part of it that would shorten the search for the rest."""
     async with open_broker(f"sqlite:///{tmp_path / 'forq.db'}") as broker:
         text = (await broker.create_token("a", [Scope.CONSUME])).token
-        assert broker.use_token(text) is not None
+        assert broker.keys.use(text) is not None
         while_open = all_bytes(tmp_path)
     for content in (while_open, all_bytes(tmp_path)):
         assert digest(text).encode() in content
@@ -89,7 +89,7 @@ async def test_uses_are_saved_once_a_minute_and_only_where_there_were_any(engine
         await elapse(2.5 * MINUTE)
         assert saves(engine) == []
         for _ in range(5):
-            assert broker.use_token(text) is not None
+            assert broker.keys.use(text) is not None
             await elapse(1)
         last_used_at = TrioClock().now_ms() - 1_000
         await elapse(MINUTE)
@@ -97,7 +97,7 @@ async def test_uses_are_saved_once_a_minute_and_only_where_there_were_any(engine
         assert system.writer.snapshot().tokens["a"].last_used_at == last_used_at
         await elapse(3 * MINUTE)
         assert len(saves(engine)) == 1
-        broker.use_token(other)
+        broker.keys.use(other)
         await elapse(MINUTE)
         assert list(saves(engine)[1].used) == ["b"]
         assert [token.last_used_at is None for token in await broker.tokens()] == [False, False]
@@ -107,13 +107,13 @@ async def test_a_use_while_others_are_saved_is_not_lost(engine, autojump_clock):
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
         text = (await broker.create_token("a", [Scope.CONSUME])).token
-        broker.use_token(text)
+        broker.keys.use(text)
         await elapse(0.5)
-        engine.before_commit = lambda: broker.use_token(text)
-        await broker.save_uses()
+        engine.before_commit = lambda: broker.keys.use(text)
+        await broker.keys.uses.save()
         engine.before_commit = lambda: None
         assert len(saves(engine)) == 1
-        await broker.save_uses()
+        await broker.keys.uses.save()
         assert system.writer.snapshot().tokens["a"].last_used_at == T0 + round(trio.current_time() * 1_000)
 
 
@@ -128,7 +128,7 @@ async def test_what_the_database_refuses_is_saved_later(engine, autojump_clock, 
     monkeypatch.setattr(engine, "execute_batch", refuse_the_first_save)
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         text = (await system.broker.create_token("a", [Scope.CONSUME])).token
-        system.broker.use_token(text)
+        system.broker.keys.use(text)
         used_at = TrioClock().now_ms()
         await elapse(2 * MINUTE)
         assert len(saves(engine)) == 2
@@ -138,7 +138,7 @@ async def test_what_the_database_refuses_is_saved_later(engine, autojump_clock, 
 async def test_the_use_of_a_revoked_token_is_forgotten(engine, autojump_clock):
     async with open_system(engine, TrioClock(), policy=on_the_loop()) as system:
         broker = system.broker
-        broker.use_token((await broker.create_token("a", [Scope.CONSUME])).token)
+        broker.keys.use((await broker.create_token("a", [Scope.CONSUME])).token)
         await broker.revoke_token("a")
         await broker.create_token("a", [Scope.CONSUME])
         await elapse(2 * MINUTE)
@@ -154,13 +154,13 @@ async def test_revoking_holds_also_for_one_who_left_before_it_was_done():
         readers = ReaderPool(engine.open_reader, size=1)
         broker = Broker(writer, readers, clock, Compaction(writer, clock, engine.facts))
         text = (await broker.create_token("a", [Scope.CONSUME])).token
-        assert broker.use_token(text) is not None
+        assert broker.keys.use(text) is not None
         commit = SlowCommit(engine)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(broker.revoke_token, "a")
             await commit.reached()
             nursery.cancel_scope.cancel()
-        assert broker.use_token(text) is not None
+        assert broker.keys.use(text) is not None
         commit.go_on()
         await broker.healthcheck()
-        assert broker.use_token(text) is None
+        assert broker.keys.use(text) is None

@@ -10,6 +10,7 @@ import trio.testing
 from forq_trio import AsyncForqClient, EventRange, EventsGone, EventsOff, MessageNotFound, OutOfRange, Scope
 from forq_trio.client.http1 import Answer, Request
 from forq_trio.http.message import Response
+from forq_trio.jobs.retention import trim_log
 from forq_trio.model.limits import WAIT_MS_MAX
 from forq_trio.model.logs import LogLines
 from forq_trio.storage.engine import EngineSettings
@@ -51,7 +52,7 @@ async def test_a_page_says_where_to_go_on(api: Api) -> None:
 
 async def test_what_retention_removed_is_gone_for_those_who_would_miss_it(api: Api) -> None:
     await api.send("a", "b", "c", "d")
-    await api.broker.trim_log("events", START_MS + 1, 10**9)
+    await trim_log(api.writer, "events", START_MS + 1, 10**9)
     assert await page(api) == ([4], (4, 4, 4))
     assert await page(api, "?after=3") == ([4], (4, 4, 4))
     assert await api.code("GET", f"{EVENTS}?after=2") == (410, "forq.events_gone")
@@ -231,7 +232,7 @@ async def test_broker_and_client_read_the_same(api: Api) -> None:
                 await face.events(limit=10_001)
             with pytest.raises(MessageNotFound):
                 await face.message_events("q", ID)
-        await api.broker.trim_log("events", START_MS + 1, 10**9)
+        await trim_log(api.writer, "events", START_MS + 1, 10**9)
         for face in (api.broker, client):
             with pytest.raises(EventsGone):
                 await face.events(1)

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from forq_trio.jobs.retention import trim_log
 from forq_trio.model import limits
 from forq_trio.storage.engine import EngineSettings
 from oracle.engine import MemoryEngine
@@ -64,7 +65,7 @@ async def test_a_message_is_a_line(api: Api):
 
 async def test_what_retention_removed_is_gone(api: Api):
     await finish(api, "a", "b", "c")
-    await api.broker.trim_log("history", 0, 1)
+    await trim_log(api.writer, "history", 0, 1)
     assert await page(api) == (["c"], (3, 3, 3))
     assert await page(api, "?after=2") == (["c"], (3, 3, 3))
     assert await api.code("GET", "/api/v1/history?after=1") == (410, "forq.history_gone")

@@ -54,7 +54,7 @@ async def test_every_member_arrives(api: Api, batch: bool):
         assert (await in_a_batch(api, EVERYTHING)).keys() == {"id", "sequence"}
     else:
         assert await alone(api, EVERYTHING) == (204, {})
-    (stored,) = await api.broker.browse("q")
+    (stored,) = (await api.broker.lists.search("q")).messages
     assert (stored.priority, stored.process_after, stored.ttl_ms) == (900, START_MS + 50, 5_000)
     assert (stored.attributes, stored.group) == ({"colour": "red"}, "g")
     assert (stored.max_attempts, stored.dead_letter_queue) == (3, "graveyard")
@@ -248,4 +248,4 @@ async def test_a_full_queue(api: Api):
     response = await api.call("POST", "q/messages", {"content": "3"}, ASKING_FOR_MORE)
     assert (response.status, json_of(response)["code"]) == full
     assert response.headers == batch.headers == ((b"retry-after", b"1"),)
-    assert [message.content for message in await api.broker.browse("q")] == ["2", "1"]
+    assert [message.content for message in (await api.broker.lists.search("q")).messages] == ["2", "1"]

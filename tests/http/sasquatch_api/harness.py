@@ -72,7 +72,7 @@ class Api:
 
     def serve(self, *, auth: bool = True, **options: int) -> None:
         """Serve with these options from now on."""
-        access = Access(SECRET, self.broker, Throttle()) if auth else None
+        access = Access(SECRET, self.broker.keys, Throttle()) if auth else None
         settings = SasquatchOptions(**options)
         routes = sasquatch_routes(self.broker, self.clock, settings, access, "1.2.3")
         self.handler = logging_requests(Router(routes, lambda error, request: answer(error)))

@@ -45,7 +45,9 @@ async def life(api: Api, sender: str, bounds: str, receiver: str) -> tuple[int, 
     deliveries = 0
     while await received(api, RECEIVERS[receiver]):
         deliveries += 1
-    places = [queue for queue in ("q", "q-dlq", "grave", "dead") if await api.broker.browse(queue)]
+    places = [
+        queue for queue in ("q", "q-dlq", "grave", "dead") if (await api.broker.lists.search(queue)).messages
+    ]
     (place,) = places or [DELETED]
     return deliveries, place
 
@@ -69,7 +71,7 @@ async def test_defaults_delete_nothing_of_forqs(api: Api):
     await api.broker.produce("q", "precious")
     while await api.receive(visibility_timeout=0):
         pass
-    assert [message.content for message in await api.broker.browse("q-dlq")] == ["precious"]
+    assert [message.content for message in (await api.broker.lists.search("q-dlq")).messages] == ["precious"]
 
 
 async def test_the_length_that_a_queue_is_set_to_counts_before_the_default(api: Api):

@@ -110,7 +110,7 @@ async def retention_of_dead_letters(api: Api) -> bool:
 async def cleaning_up(api: Api) -> bool:
     await api.send(message_retention_period=60)
     api.clock.pass_seconds(60)
-    return await api.length() == (0, 0) and await api.broker.browse("q") == []
+    return await api.length() == (0, 0) and (await api.broker.lists.search("q")).messages == []
 
 
 async def a_client_that_leaves(api: Api) -> bool:

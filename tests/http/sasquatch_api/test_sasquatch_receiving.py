@@ -161,7 +161,7 @@ async def test_what_is_set_for_the_queue_is_its_default(api: Api):
         assert await api.texts(visibility_timeout=1, max_receives=10) != []
     api.clock.pass_seconds(60)
     await api.broker.healthcheck()
-    (expired, later) = await api.broker.browse("dead")
+    (expired, later) = (await api.broker.lists.search("dead")).messages
     assert {expired.content, later.content} == {"m", "the id is free"}
 
 

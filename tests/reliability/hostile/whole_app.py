@@ -68,7 +68,7 @@ async def open_whole_app() -> AsyncIterator[WholeApp]:
         await nursery.start(writer.run)
         async with trio.open_nursery() as tasks:
             await tasks.start(broker.redrive_tasks.run)
-            access = Access(SECRET, broker, Throttle())
+            access = Access(SECRET, broker.keys, Throttle())
             routes = [
                 *forq_routes(broker, access, monitor),
                 *sasquatch_routes(broker, clock, SasquatchOptions(), access, "1"),

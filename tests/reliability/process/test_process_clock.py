@@ -108,7 +108,7 @@ async def serving(url: str, mock: trio.testing.MockClock) -> AsyncIterator[Shop]
     errors: list[Exception] = []
     engine = open_engine(url, EngineSettings(), "normal")
     async with open_system(engine, clock, policy=on_the_loop()) as system:
-        access = Access(SECRET, system.broker, Throttle())
+        access = Access(SECRET, system.broker.keys, Throttle())
         handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
         config = TransportConfig(idle_seconds=1e9)
         server = Server(handler, await open_listeners("127.0.0.1", 0), config, on_error=errors.append)

@@ -143,7 +143,7 @@ class Trial:
         async with open_system(engine, self._clock, reader_pool_size=2, policy=policy) as system:
             tell_answers(engine, system.writer)
             engine.after_answers = lambda: self._check_parked(system, engine.batch_ms, engine.more_at_once)
-            access = Access(SECRET, system.broker, Throttle())
+            access = Access(SECRET, system.broker.keys, Throttle())
             handler = Router(forq_routes(system.broker, access, system.monitor), answer_error)
             front = Front(self._wrap_handler(handler), self._rng, self.books)
             clients = Clients(self._rng, front, self.books, self._clock.now_ms)

@@ -1,0 +1,52 @@
+"""Access tokens, found by what a request shows: one SHA-256 and one dict look-up, whatever the number of tokens."""
+
+from msgspec.structs import replace
+
+from forq_trio.broker.uses import Uses
+from forq_trio.model.access import AccessToken, digest
+from forq_trio.model.clock import Clock
+from forq_trio.model.commands import NoteTokenUse
+from forq_trio.writer_actor import WriterActor
+
+
+class Keys:
+    """The tokens by their hashes, as of the last commit. `Broker.keys`."""
+
+    def __init__(self, writer: WriterActor, clock: Clock) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._changes_seen = -1
+        self._by_digest: dict[str, AccessToken] = {}
+        self.uses = Uses(
+            writer, NoteTokenUse, lambda: {digest: token.name for digest, token in self._current().items()}
+        )
+
+    def use(self, key: str) -> AccessToken | None:
+        """The token of which `key` is the text, noted as used now; None if there is none, or it has expired."""
+        return self.by_digest(digest(key))
+
+    def by_digest(self, token_digest: str) -> AccessToken | None:
+        """`use` by the digest of the key, for sessions that were opened with it."""
+        token = self._current().get(token_digest)
+        now_ms = self._clock.now_ms()
+        if token is None or token.expired(now_ms):
+            return None
+        self.uses.at[token_digest] = now_ms
+        return token
+
+    def all(self) -> list[AccessToken]:
+        """All tokens by name, each with its latest use, saved or not."""
+        tokens = [
+            replace(token, last_used_at=max(token.last_used_at or 0, used_at))
+            if (used_at := self.uses.at.get(token.digest.hex)) is not None
+            else token
+            for token in self._current().values()
+        ]
+        return sorted(tokens, key=lambda token: token.name)
+
+    def _current(self) -> dict[str, AccessToken]:
+        changes = self._writer.token_changes
+        if changes != self._changes_seen:
+            self._by_digest = {token.digest.hex: token for token in self._writer.snapshot().tokens.values()}
+            self._changes_seen = changes
+        return self._by_digest
