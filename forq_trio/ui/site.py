@@ -64,6 +64,11 @@ class Site:
         wanted = args.get("range", "")
         return (wanted if wanted in RANGES else default), default
 
+    def seen_rows(self, viewer: Viewer, args: Mapping[str, str]) -> list[str] | None:
+        """The rows that the page of a live view has; None where they are not known any more."""
+        names = self.row_lists.find(args.get("rows", ""))
+        return names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
+
     def url(self, path: str, **query: object) -> str:
         return self.templates.url(path, **query)
 
@@ -74,19 +79,19 @@ class Site:
 
         live: the path of its live view, None for none.
         """
-        summary = await self.summaries.of(self.viewer)
+        values = {**self.common(), **await self.navigation(self.viewer), **context}
         async with self.directory.slices.lock:
-            text = self.templates.render(
-                template,
-                Cells(),
-                **self.common(),
-                here=here,
-                live_path=live,
-                summary=summary,
-                system_verdict=self.summaries.system_verdict(),
-                **context,
-            )
+            text = self.templates.render(template, Cells(), here=here, live_path=live, **values)
             return html_response(text, accepts_gzip(), status)
+
+    async def navigation(self, viewer: Viewer) -> dict[str, Any]:
+        """What the navigation of every page shows."""
+        return {
+            "viewer": viewer,
+            "Scope": Scope,
+            "summary": await self.summaries.of(viewer),
+            "system_verdict": self.summaries.system_verdict(),
+        }
 
     def part(self, template: str, status: int = 200, cells: Cells | None = None, **context: Any) -> Response:
         """A part of a page, for htmx."""

@@ -14,23 +14,23 @@ from forq_trio.model.errors import MessageNotFound
 from forq_trio.ui.live.hub import Reader, TooManyDashboards, View
 from forq_trio.ui.live.places import Places
 from forq_trio.ui.loop_share import ACCOUNT
-from forq_trio.ui.pages.dead import DeadView
-from forq_trio.ui.pages.message import MessageView
-from forq_trio.ui.pages.overview import EmptyView, OverviewView
-from forq_trio.ui.pages.queue import QueueView
-from forq_trio.ui.pages.system import SystemView
-from forq_trio.ui.pages.workbench import WorkbenchView
+from forq_trio.ui.pages.dead import dead_view
+from forq_trio.ui.pages.message import message_view
+from forq_trio.ui.pages.overview import empty_view, overview_view
+from forq_trio.ui.pages.queue import queue_view
+from forq_trio.ui.pages.system import system_view
+from forq_trio.ui.pages.workbench import workbench_view
 from forq_trio.ui.site import Site
 
 _RETRY_MS = 3_000
 VIEWS: Mapping[str, Callable[[Any, Any, Mapping[str, str]], View]] = {
-    "empty": EmptyView,
-    "message": MessageView,
-    "overview": OverviewView,
-    "system": SystemView,
-    "dead": DeadView,
-    "workbench": WorkbenchView,
-    "queue": QueueView,
+    "empty": empty_view,
+    "message": message_view,
+    "overview": overview_view,
+    "system": system_view,
+    "dead": dead_view,
+    "workbench": workbench_view,
+    "queue": queue_view,
 }
 """The views by the name in their path, /live/<name>: each is made of the site, the viewer and the query."""
 

@@ -8,8 +8,8 @@ from quart import Blueprint, Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model.messages import QueueCounts
-from forq_trio.ui.cells import Cells
 from forq_trio.ui.directory import Known
+from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench.filter import read_number
@@ -100,43 +100,31 @@ def headline(rows: int, messages: int) -> str:
     return f"{format.plural(messages, 'dead letter')} in {format.whole(rows)} queues"
 
 
-def dead_context(site: Site, viewer: Viewer, rows: list[DeadRow], found: DeadList) -> dict[str, Any]:
+def dead_context(site: Site, rows: list[DeadRow], found: DeadList) -> dict[str, Any]:
     """What the live part needs."""
     return {
         "rows": rows,
         "headline": headline(found.filled, found.messages),
         "sparkline": site.sparklines.of,
         "sources_max": SOURCES_SHOWN_MAX,
-        "system_verdict": site.summaries.system_verdict(),
-        "viewer": viewer,
     }
 
 
-class DeadView:
+def dead_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The live part of the list. Its rows are those of the page."""
+    page = max(1, read_number(args, "page", 100_000))
+    names = site.seen_rows(viewer, args)
+    queues = DeadQueues(site, viewer)
 
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        self._site = site
-        self._viewer = viewer
-        self._page = max(1, read_number(args, "page", 100_000))
-        names = site.row_lists.find(args.get("rows", ""))
-        self._names = names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
-        self._context: dict[str, Any] = {}
-
-    async def refresh(self) -> None:
-        queues = DeadQueues(self._site, self._viewer)
+    async def read() -> dict[str, Any]:
+        nonlocal names
         found = await queues.all()
-        if self._names is None:
-            start = (self._page - 1) * ROWS_A_PAGE
-            self._names = found.names[start : start + ROWS_A_PAGE]
-        rows = await queues.rows(self._names)
-        self._context = dead_context(self._site, self._viewer, rows, found)
-        self._context["summary"] = await self._site.summaries.of(self._viewer)
+        if names is None:
+            start = (page - 1) * ROWS_A_PAGE
+            names = found.names[start : start + ROWS_A_PAGE]
+        return dead_context(site, await queues.rows(names), found)
 
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        self._site.templates.render("dead/live.html", cells, **self._context)
-        return cells.html
+    return PageView(site, viewer, "dead/live.html", read)
 
 
 def dead_routes(site: Site) -> Blueprint:
@@ -150,8 +138,6 @@ def dead_routes(site: Site) -> Blueprint:
         found = await queues.all()
         start = (page - 1) * ROWS_A_PAGE
         names = [*filter(site.broker.known.has_queue, found.names[start : start + ROWS_A_PAGE])]
-        context = dead_context(site, viewer, await queues.rows(names), found)
-        del context["viewer"], context["system_verdict"]
         return await site.page(
             "dead/page.html",
             "dead",
@@ -160,7 +146,7 @@ def dead_routes(site: Site) -> Blueprint:
             page=page,
             pages=max(1, -(-len(found.names) // ROWS_A_PAGE)),
             start=start,
-            **context,
+            **dead_context(site, await queues.rows(names), found),
         )
 
     return blueprint

@@ -1,6 +1,7 @@
 """One message: as a page, in place below its row, and its content as a file."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -12,9 +13,9 @@ from forq_trio.model.errors import MalformedMessageId, MessageNotFound
 from forq_trio.model.events import MessageEvent
 from forq_trio.model.messages import MessageInfo
 from forq_trio.ui import content, timeline
-from forq_trio.ui.cells import Cells
 from forq_trio.ui.curl import curl_command
 from forq_trio.ui.event_timeline import event_timeline, is_whole
+from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_actions import add_actions
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -114,46 +115,25 @@ async def events_of(site: Site, viewer: Viewer, queue: str, message_id: str) -> 
         return []
 
 
-class MessageView:
+def message_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The live part of a message's page: its state, and whether it is another one than the page shows, or gone."""
+    queue, since = args.get("queue", ""), args.get("since", "")
+    viewer.require(Scope.BROWSE, queue)
 
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        self._site = site
-        self._viewer = viewer
-        self._queue = args.get("queue", "")
-        self._id = args.get("id", "")
-        self._since = args.get("since", "")
-        viewer.require(Scope.BROWSE, self._queue)
-        self._message: MessageInfo | None = None
-        self._context: dict[str, Any] = {}
-
-    async def refresh(self) -> None:
-        site = self._site
-        try:
-            self._message = await site.broker.message(self._queue, self._id)
-        except (MessageNotFound, MalformedMessageId):
-            self._message = None
-        self._context = {
-            "summary": await site.summaries.of(self._viewer),
-            "system_verdict": site.summaries.system_verdict(),
+    async def read() -> dict[str, Any]:
+        message = None
+        with suppress(MessageNotFound, MalformedMessageId):
+            message = await site.broker.message(queue, args.get("id", ""))
+        return {
+            "message": message,
+            "gone": message is None,
+            "changed": message is not None and version_of(message) != since,
             "now_ms": site.clock.now_ms(),
-            "is_dead": site.broker.known.takes_dead_letters(self._queue),
+            "is_dead": site.broker.known.takes_dead_letters(queue),
             "reason_words": timeline.reason_words,
         }
 
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        message = self._message
-        changed = message is not None and version_of(message) != self._since
-        self._site.templates.render(
-            "message/live.html",
-            cells,
-            message=message,
-            gone=message is None,
-            changed=changed,
-            **self._context,
-        )
-        return cells.html
+    return PageView(site, viewer, "message/live.html", read)
 
 
 def version_of(message: MessageInfo) -> str:

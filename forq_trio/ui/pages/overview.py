@@ -14,8 +14,8 @@ from forq_trio.model.access import Scope
 from forq_trio.model.messages import QueueCounts
 from forq_trio.monitor.history import Range
 from forq_trio.monitor.watched import Metric
-from forq_trio.ui.cells import Cells
 from forq_trio.ui.directory import Known
+from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.site import Site
 from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
@@ -25,9 +25,6 @@ FILTER_LENGTH_MAX = 100
 AGES_SECONDS_MAX = 5.0
 KINDS = ("all", "attention", "standard", "dead")
 LEVELS = ("broken", "attention", "paused", "fine")
-
-
-_ON_EVERY_PAGE = ("summary", "viewer", "system_verdict")
 
 
 class QueueListQuery(Struct, frozen=True):
@@ -274,57 +271,32 @@ def total_charts(site: Site, range_: str, summary: Summary) -> list[ChartView]:
     ]
 
 
-class EmptyView:
+def empty_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The page before the first queue: it learns that there is one now."""
-
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        self._site = site
-        self._viewer = viewer
-        self._summary = Summary()
-
-    async def refresh(self) -> None:
-        self._summary = await self._site.summaries.of(self._viewer)
-
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        self._site.templates.render(
-            "nav_live.html",
-            cells,
-            viewer=self._viewer,
-            summary=self._summary,
-            system_verdict=self._site.summaries.system_verdict(),
-        )
-        return cells.html
+    return PageView(site, viewer, "nav_live.html")
 
 
-class OverviewView:
+def overview_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The live part of the page, for all who see the same rows. args: rows, seen: what `live_path` made of the page."""
+    wanted = read_wanted(site, args)
+    queues = Queues(site, viewer)
+    names = site.seen_rows(viewer, args)
+    given = args.get("seen", "")
+    seen = int(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
 
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        self._site = site
-        self._viewer = viewer
-        self._wanted = read_wanted(site, args)
-        self._queues = Queues(site, viewer)
-        names = site.row_lists.find(args.get("rows", ""))
-        self._names = names if names is None or not viewer.token else [*filter(viewer.may_see, names)]
-        seen = args.get("seen", "")
-        self._seen = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else None
-        self._context: dict[str, Any] = {}
+    async def read() -> dict[str, Any]:
+        nonlocal names
+        if names is None:
+            names = (await queues.page(wanted)).names
+        await site.monitor.refresh_ages(names, AGES_SECONDS_MAX)
+        summary = await site.summaries.of(viewer)
+        return {
+            **overview_context(site, viewer, wanted, summary),
+            "rows": await queues.rows(names),
+            "new_queues": 0 if seen is None else summary.queues - seen,
+        }
 
-    async def refresh(self) -> None:
-        site = self._site
-        if self._names is None:
-            self._names = (await self._queues.page(self._wanted)).names
-        await site.monitor.refresh_ages(self._names, AGES_SECONDS_MAX)
-        summary = await site.summaries.of(self._viewer)
-        self._context = overview_context(site, self._viewer, self._wanted, summary)
-        self._context["rows"] = await self._queues.rows(self._names)
-        self._context["new_queues"] = 0 if self._seen is None else summary.queues - self._seen
-
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        self._site.templates.render("overview/live.html", cells, **self._context)
-        return cells.html
+    return PageView(site, viewer, "overview/live.html", read)
 
 
 def overview_context(site: Site, viewer: Viewer, wanted: QueueListQuery, summary: Summary) -> dict[str, Any]:
@@ -336,9 +308,7 @@ def overview_context(site: Site, viewer: Viewer, wanted: QueueListQuery, summary
         "charts_shown": total_charts(site, wanted.range, summary) if viewer.sees_all else [],
         "sparkline": site.sparklines.of,
         "range_words": f"last {RANGES[wanted.range]}",
-        "system_verdict": site.summaries.system_verdict(),
         "show_groups": wanted.sort == "health" and not wanted.descending,
-        "viewer": viewer,
     }
 
 
@@ -361,9 +331,6 @@ def overview_routes(site: Site) -> Blueprint:
             )
         await site.monitor.refresh_ages(found.names, AGES_SECONDS_MAX)
         summary = await site.summaries.of(viewer)
-        context = overview_context(site, viewer, wanted, summary)
-        context["rows"] = await queues.rows(found.names)
-        context["new_queues"] = 0
         seen = max(summary.queues, found.kinds["all"])  # the summary may be a moment older than the list
         return await site.page(
             "overview/page.html",
@@ -378,7 +345,9 @@ def overview_routes(site: Site) -> Blueprint:
             found=found,
             range_choices=RANGES,
             rows_a_page=ROWS_A_PAGE,
-            **{name: value for name, value in context.items() if name not in _ON_EVERY_PAGE},
+            rows=await queues.rows(found.names),
+            new_queues=0,
+            **overview_context(site, viewer, wanted, summary),
         )
 
     return blueprint

@@ -18,7 +18,7 @@ from forq_trio.model.queue_settings import QueueRules
 from forq_trio.monitor.history import Range, Series
 from forq_trio.monitor.watched import Metric
 from forq_trio.ui import curl
-from forq_trio.ui.cells import Cells
+from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.message_list import Listed, MessageList, read_listed
 from forq_trio.ui.queue_limits import limits_of
 from forq_trio.ui.settings_words import default_ones, set_ones
@@ -154,34 +154,18 @@ class QueueFacts:
         return charts
 
 
-class QueueView:
+def queue_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The live part of the page."""
+    queue = check_queue_name(args.get("queue", ""))
+    viewer.require(Scope.BROWSE, queue)
+    facts = QueueFacts(site, viewer, queue, args)
+    state = read_listed(args).state
 
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        queue = check_queue_name(args.get("queue", ""))
-        viewer.require(Scope.BROWSE, queue)
-        self._site = site
-        self._viewer = viewer
-        self._facts = QueueFacts(site, viewer, queue, args)
-        self._state = read_listed(args).state
-        self._context: dict[str, Any] = {}
+    async def read() -> dict[str, Any]:
+        await facts.refresh()
+        return facts.context() | {"listed": Listed(state=state)}
 
-    async def refresh(self) -> None:
-        await self._facts.refresh()
-        self._context = self._facts.context() | {
-            "summary": await self._site.summaries.of(self._viewer),
-            "system_verdict": self._site.summaries.system_verdict(),
-        }
-
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        self._site.templates.render(
-            "queue/live.html",
-            cells,
-            listed=Listed(state=self._state),
-            **self._context,
-        )
-        return cells.html
+    return PageView(site, viewer, "queue/live.html", read)
 
 
 def queue_routes(site: Site) -> Blueprint:

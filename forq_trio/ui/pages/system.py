@@ -15,10 +15,9 @@ from forq_trio.model.access import Scope
 from forq_trio.model.engine_facts import REFUSAL_WORDS
 from forq_trio.model.errors import ServiceError
 from forq_trio.telemetry.rejections import Cause
-from forq_trio.ui.cells import Cells
 from forq_trio.ui.freeing import what_frees_space
+from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.site import Site
-from forq_trio.ui.summary import Summary
 from forq_trio.ui.viewer import Viewer
 from forq_trio.wire.compaction import CompactionInfo
 
@@ -185,33 +184,10 @@ class SystemContext:
         }
 
 
-class SystemView:
+def system_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The live part of the System page."""
-
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        viewer.require(Scope.BROWSE)
-        self._site = site
-        self._viewer = viewer
-        self._context = SystemContext(site, viewer)
-        self._summary = Summary()
-        self._values: dict[str, Any] = {}
-
-    async def refresh(self) -> None:
-        self._summary = await self._site.summaries.of(self._viewer)
-        self._values = await self._context.live()
-
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        self._site.templates.render(
-            "system/live.html",
-            cells,
-            summary=self._summary,
-            system_verdict=self._site.summaries.system_verdict(),
-            viewer=self._viewer,
-            Scope=Scope,
-            **self._values,
-        )
-        return cells.html
+    viewer.require(Scope.BROWSE)
+    return PageView(site, viewer, "system/live.html", SystemContext(site, viewer).live)
 
 
 def system_routes(site: Site) -> Blueprint:
@@ -223,7 +199,6 @@ def system_routes(site: Site) -> Blueprint:
         viewer.require(Scope.BROWSE)
         context = SystemContext(site, viewer)
         values = await context.live() | await context.fixed()
-        del values["now_ms"]
         return await site.page("system/page.html", "system", live=site.url("/live/system"), **values)
 
     @blueprint.post("/system/jobs/<name>/run")

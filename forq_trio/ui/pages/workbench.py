@@ -12,7 +12,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.errors import DeadLettersOnly
 from forq_trio.model.fingerprints import parts
 from forq_trio.model.searches import ErrorTexts, FoundRows
-from forq_trio.ui.cells import Cells
+from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
 from forq_trio.ui.pages.workbench_actions import add_actions
 from forq_trio.ui.site import Site, is_part, see_other
@@ -85,32 +85,20 @@ async def bands_of(site: Site, queue: str) -> list[Band]:
     return [band(task, now_ms) for task in await site.broker.redrives(queue)]
 
 
-class WorkbenchView:
+def workbench_view(site: Site, viewer: Viewer, args: Mapping[str, str]) -> PageView:
     """The live part: the head and the bands of the tasks that the page has."""
+    queue = args.get("queue", "")
+    viewer.require(Scope.BROWSE, queue)
+    site.broker.known.check_dead_letter_queue(queue)
 
-    def __init__(self, site: Site, viewer: Viewer, args: Mapping[str, str]) -> None:
-        self._site = site
-        self._viewer = viewer
-        self._queue = args.get("queue", "")
-        viewer.require(Scope.BROWSE, self._queue)
-        site.broker.known.check_dead_letter_queue(self._queue)
-        self._context: dict[str, Any] = {}
-
-    async def refresh(self) -> None:
-        site = self._site
-        self._context = {
-            "queue": self._queue,
-            "row": await head_of(site, self._viewer, self._queue),
-            "bands": await bands_of(site, self._queue),
-            "summary": await site.summaries.of(self._viewer),
-            "system_verdict": site.summaries.system_verdict(),
-            "viewer": self._viewer,
+    async def read() -> dict[str, Any]:
+        return {
+            "queue": queue,
+            "row": await head_of(site, viewer, queue),
+            "bands": await bands_of(site, queue),
         }
 
-    def cells(self) -> Mapping[str, str]:
-        cells = Cells()
-        self._site.templates.render("workbench/live.html", cells, **self._context)
-        return cells.html
+    return PageView(site, viewer, "workbench/live.html", read)
 
 
 class Workbench:
