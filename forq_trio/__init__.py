@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from forq_trio.model.queue_settings import Rate as Rate
     from forq_trio.model.queue_settings import RatePer as RatePer
     from forq_trio.model.queue_settings import SettingsOptions as SettingsOptions
+    from forq_trio.model.redrives import RedriveInfo as RedriveInfo
+    from forq_trio.model.searches import AppliedFilter as AppliedFilter
     from forq_trio.model.searches import DeadLetterPage as DeadLetterPage
     from forq_trio.system import open_broker as open_broker
     from forq_trio.wire.compaction import CompactionInfo as CompactionInfo
     from forq_trio.wire.consumers import ConsumerInfo as ConsumerInfo
     from forq_trio.wire.consumers import ConsumerLease as ConsumerLease
     from forq_trio.wire.consumers import LeasePage as LeasePage
-    from forq_trio.wire.dead_letters import AppliedFilter as AppliedFilter
     from forq_trio.wire.dead_letters import DeadLetterFilter as DeadLetterFilter
     from forq_trio.wire.dead_letters import MoveResult as MoveResult
-    from forq_trio.wire.dead_letters import RedriveInfo as RedriveInfo
     from forq_trio.wire.export import ExportedMessage as ExportedMessage
     from forq_trio.wire.logs import EventPage as EventPage
     from forq_trio.wire.logs import EventRange as EventRange
@@ -90,11 +90,12 @@ _NAMES = {
     "model.queue_settings": (
         "BackOff ExponentialBackOff Order Overflow QueueRules QueueSettings Rate RatePer SettingsOptions"
     ),
-    "model.searches": "DeadLetterPage",
+    "model.redrives": "RedriveInfo",
+    "model.searches": "AppliedFilter DeadLetterPage",
     "system": "open_broker",
     "wire.compaction": "CompactionInfo",
     "wire.consumers": "ConsumerInfo ConsumerLease LeasePage",
-    "wire.dead_letters": "AppliedFilter DeadLetterFilter MoveResult RedriveInfo",
+    "wire.dead_letters": "DeadLetterFilter MoveResult",
     "wire.export": "ExportedMessage",
     "model.events": "MessageEvent",
     "model.history": "FinishedMessage FinishedPage",

@@ -20,9 +20,9 @@ from forq_trio.model.messages import (
     check_message_id,
     check_queue_name,
 )
-from forq_trio.model.redrives import RedriveAction, RedriveTask
+from forq_trio.model.redrives import RedriveInfo, RedriveTask
 from forq_trio.model.searches import DeadLetterPage
-from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult, RedriveInfo
+from forq_trio.wire.dead_letters import DeadLetterFilter, MoveResult
 
 
 class DeadLetters(Looks):
@@ -160,7 +160,7 @@ class DeadLetters(Looks):
         task = await self.redrive_tasks.start(
             queue,
             self.lists.times_of(wanted),
-            action=RedriveAction.DELETE,
+            action="delete",
             rate_per_second=rate_per_second,
             dry_run=dry_run,
         )

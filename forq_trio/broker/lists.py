@@ -39,8 +39,8 @@ class Lists:
                 check_range(name, age_ms, 0, limits.SEARCH_AGE_MS_MAX, f"filter.{json_name(name)}")
         return MessageFilter(
             reason=wanted.reason,
-            since_ms=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
-            until_ms=None if wanted.min_age_ms is None else now_ms - wanted.min_age_ms,
+            since=None if wanted.max_age_ms is None else now_ms - wanted.max_age_ms,
+            until=None if wanted.min_age_ms is None else now_ms - wanted.min_age_ms,
             attributes=wanted.attributes,
             text=wanted.text,
             error=wanted.error,

@@ -21,7 +21,7 @@ from forq_trio.model import limits
 from forq_trio.model.commands import Command, Delete, Redrive, SaveRedrive
 from forq_trio.model.errors import CommandRefused, Overloaded, ReadDeadlineExceeded, StorageUnavailable
 from forq_trio.model.messages import MessageInfo
-from forq_trio.model.redrives import RedriveAction, RedriveStep, RedriveTask
+from forq_trio.model.redrives import RedriveStep, RedriveTask
 from forq_trio.model.searches import DeadLetterPage, MessageFilter
 from forq_trio.writer_actor import WriterActor
 
@@ -91,8 +91,8 @@ class Walk:
 
 def _bounded(task: RedriveTask) -> MessageFilter:
     """The filter of a task, without what became a dead letter after its start."""
-    until_ms = task.started_at if task.wanted.until_ms is None else min(task.wanted.until_ms, task.started_at)
-    return msgspec.structs.replace(task.wanted, until_ms=until_ms)
+    until = task.started_at if task.filter.until is None else min(task.filter.until, task.started_at)
+    return MessageFilter(**msgspec.structs.asdict(task.filter) | {"until": until})
 
 
 def _above(found: DeadLetterPage, sequence: int | None) -> DeadLetterPage:
@@ -108,13 +108,13 @@ def _can_change(message: MessageInfo, task: RedriveTask) -> bool:
     """True if the engine would move (or delete) this message now."""
     if message.status == "processing":
         return False
-    if task.action is RedriveAction.DELETE:
+    if task.action == "delete":
         return True
     return (task.target or message.source_queue) not in (None, message.queue)
 
 
 def _command(task: RedriveTask, message_ids: tuple[str, ...], step: RedriveStep) -> Command[tuple[bool, ...]]:
-    if task.action is RedriveAction.DELETE:
+    if task.action == "delete":
         return Delete(task.queue, message_ids, step)
     return Redrive(task.queue, message_ids, task.target, step)
 

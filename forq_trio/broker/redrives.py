@@ -44,7 +44,8 @@ from forq_trio.model.errors import (
 )
 from forq_trio.model.messages import check_queue_name
 from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveTask
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.searches import AppliedFilter, MessageFilter
+from forq_trio.model.values import seen
 from forq_trio.telemetry.log import LogEvent, log
 from forq_trio.writer_actor import WriterActor
 
@@ -71,7 +72,7 @@ class _Run:
 
     @property
     def running(self) -> bool:
-        return self._task.state is RedriveState.RUNNING
+        return self._task.state == "running"
 
     def set(self, task: RedriveTask) -> None:
         """Take over the task, now that no walk is under way."""
@@ -113,7 +114,7 @@ class Redrives:
         queue: str,
         wanted: MessageFilter | None = None,
         *,
-        action: RedriveAction = RedriveAction.REDRIVE,
+        action: RedriveAction = "redrive",
         target: str | None = None,
         rate_per_second: int | None = None,
         dry_run: bool = False,
@@ -142,13 +143,21 @@ class Redrives:
             id=str(uuid.uuid4()),
             queue=queue,
             action=action,
-            wanted=wanted,
+            state="running",
+            dry_run=dry_run,
+            filter=seen(AppliedFilter, wanted),
             target=target,
             rate_per_second=rate_per_second,
-            dry_run=dry_run,
-            started_by=started_by,
-            started_at=self._clock.now_ms(),
+            searched=0,
             total=0 if counts is None else counts.total,
+            matched=0,
+            skipped=0,
+            moved=0,
+            started_at=self._clock.now_ms(),
+            started_by=started_by,
+            paused_at=None,
+            finished_at=None,
+            error=None,
         )
         await self._save_running(task)
         stored = self._writer.snapshot().redrives
@@ -178,8 +187,8 @@ class Redrives:
         """
         run = self._find(redrive_id)
         async with run.changing:
-            await self._stop(run, RedriveState.PAUSED, paused_at=self._clock.now_ms())
-        return _in(run.task, RedriveState.PAUSED)
+            await self._stop(run, "paused", paused_at=self._clock.now_ms())
+        return _in(run.task, "paused")
 
     async def resume(self, redrive_id: str) -> RedriveTask:
         """Let a paused or failed task go on from its cursor; one that runs is unchanged.
@@ -190,15 +199,15 @@ class Redrives:
         run = self._find(redrive_id)
         async with run.changing:
             self._find(redrive_id)  # it may have been dismissed meanwhile
-            if run.task.state in (RedriveState.PAUSED, RedriveState.FAILED):
-                task = _changed(run.task, RedriveState.RUNNING, None)
+            if run.task.state in ("paused", "failed"):
+                task = _changed(run.task, "running", None)
                 await self._save_running(task)
                 if run.ended.is_set():
                     run.ended = trio.Event()
                 run.set(task)
                 self._runs[redrive_id] = run  # a new task may have taken its place before it was saved
                 self._begin(run)
-        return _in(run.task, RedriveState.RUNNING)
+        return _in(run.task, "running")
 
     async def cancel(self, redrive_id: str) -> RedriveTask:
         """Stop a task between two transactions for good, and return it; one that has ended is unchanged.
@@ -207,7 +216,7 @@ class Redrives:
         """
         run = self._find(redrive_id)
         async with run.changing:
-            await self._stop(run, RedriveState.CANCELLED, finished_at=self._clock.now_ms())
+            await self._stop(run, "cancelled", finished_at=self._clock.now_ms())
         return run.task
 
     async def dismiss(self, redrive_id: str) -> None:
@@ -215,7 +224,7 @@ class Redrives:
         run = self._find(redrive_id)
         async with run.changing:
             if not run.task.ended:
-                raise RedriveStateConflict(f"the redrive is {run.task.state.value}: cancel it first")
+                raise RedriveStateConflict(f"the redrive is {run.task.state}: cancel it first")
             await self._writer.execute(ForgetRedrive(redrive_id))
             self._runs.pop(redrive_id, None)
 
@@ -292,12 +301,12 @@ class Redrives:
         try:
             with run.scope:
                 await walk.run()
-                ended = _changed(walk.task, RedriveState.DONE, None, finished_at=self._clock.now_ms())
+                ended = _changed(walk.task, "done", None, finished_at=self._clock.now_ms())
         except Stopping:
             pass  # the server stops: the same as cancelled
         except Exception as problem:
             error = _error_text(problem)
-            ended = _changed(walk.task, RedriveState.FAILED, error, finished_at=self._clock.now_ms())
+            ended = _changed(walk.task, "failed", error, finished_at=self._clock.now_ms())
             log(LogEvent.REDRIVE_FAILED, redrive=run.task.id, queue=run.task.queue, error=error)
         finally:
             run.set(ended or walk.task)
@@ -310,7 +319,7 @@ class Redrives:
 def _in(task: RedriveTask, state: RedriveState) -> RedriveTask:
     """Return a task that is in this state; raise RedriveStateConflict for one that has ended otherwise."""
     if task.state is not state and task.ended:
-        raise RedriveStateConflict(f"the redrive is {task.state.value}")
+        raise RedriveStateConflict(f"the redrive is {task.state}")
     return task
 
 

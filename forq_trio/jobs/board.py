@@ -7,7 +7,7 @@ import trio
 from forq_trio.jobs.runs import NOTHING_TO_DO, JobReport, Runs, counted
 from forq_trio.model.clock import Clock
 from forq_trio.model.errors import NotFound
-from forq_trio.model.redrives import RedriveState, RedriveTask
+from forq_trio.model.redrives import RedriveTask
 
 
 class JobNotFound(NotFound):
@@ -62,7 +62,7 @@ class JobBoard:
 def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
     """The report on redrives: of those that run, else of the one that ended last. tasks: the latest first."""
     name, title, when = "redrives", "Redrive dead letters", "when somebody starts one"
-    running = [task for task in tasks if task.state is RedriveState.RUNNING]
+    running = [task for task in tasks if task.state == "running"]
     if running:
         moved = counted(sum(task.moved for task in running), "message moved", "messages moved")
         said = f"{len(running)} running, {'none moved yet' if moved == NOTHING_TO_DO else moved + ' so far'}"
@@ -83,7 +83,7 @@ def redrives_report(tasks: Sequence[RedriveTask]) -> JobReport:
     )
     if ended is None or ended.finished_at is None:
         return JobReport(name=name, title=title, next_when=when, runnable=False)
-    failed = ended.state is RedriveState.FAILED
+    failed = ended.state == "failed"
     moved = counted(ended.moved, "message moved", "messages moved")
     said = f"{'none' if moved == NOTHING_TO_DO else moved} from {ended.queue}"
     return JobReport(

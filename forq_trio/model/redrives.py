@@ -1,64 +1,59 @@
-"""Tasks over all dead letters that match a filter, as they are stored."""
+"""Tasks over all dead letters that match a filter."""
 
-from enum import Enum
+from collections.abc import Collection
+from typing import Literal
 
 from msgspec import Struct
 
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.searches import AppliedFilter
+from forq_trio.model.values import Count, EpochMs
 
-
-class RedriveAction(Enum):
-    """What a task does with the messages that match: move them back, or remove them for good."""
-
-    REDRIVE = "redrive"
-    DELETE = "delete"
-
-
-class RedriveState(Enum):
-    """RUNNING and PAUSED go on, a FAILED one may; DONE and CANCELLED are for good."""
-
-    RUNNING = "running"
-    PAUSED = "paused"
-    DONE = "done"
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-
-
-ENDED = frozenset({RedriveState.DONE, RedriveState.CANCELLED, RedriveState.FAILED})
+RedriveAction = Literal["redrive", "delete"]
+"""What a task does with the messages that match: move them back, or remove them for good."""
+RedriveState = Literal["running", "paused", "done", "cancelled", "failed"]
+"""A task that is running or paused goes on, a failed one may; done and cancelled are for good."""
+ENDED: Collection[RedriveState] = ("done", "cancelled", "failed")
 """The states in which a task does nothing by itself any more, and may be forgotten."""
 
 
-class RedriveTask(Struct, frozen=True, kw_only=True, gc=False):
-    """A task over all that match, and how far it has come.
+class RedriveInfo(Struct, frozen=True, rename="camel"):
+    """A task over dead letters, with its progress.
 
-    wanted: the filter, without the bound of its start. target: None moves each message to where it came from.
-    started_by: the name of the access token, None for the holder of the server's secret or of the `Broker`.
-    before_sequence: its cursor: what is at or above this sequence is done; None before the first page.
-    searched: how many messages were looked at, of `total` in the queue at the start. matched: how many of them match
-    and can be moved (or deleted); skipped: how many match and cannot, because they are processing or have no queue to
-    go to. moved: how many were moved or deleted; fewer than matched at the end if others were faster with some.
-    A dry run moves none. started_at, paused_at, finished_at: epoch ms. error: why it failed.
+    action: what it does with those that match. startedBy: the name of the access token, null for the server's secret.
+    searched: how many messages were read, of the `total` at its start. matched: how many of them match and can be
+    moved or deleted; skipped: how many match and cannot (processing, or without a queue to go to). moved: how many were
+    moved or deleted. error: why it failed.
     """
 
     id: str
     queue: str
-    action: RedriveAction = RedriveAction.REDRIVE
-    wanted: MessageFilter
+    action: RedriveAction
+    state: RedriveState
+    dry_run: bool
+    filter: AppliedFilter
     target: str | None
     rate_per_second: int | None
-    dry_run: bool
-    started_by: str | None = None
-    started_at: int
-    total: int
-    state: RedriveState = RedriveState.RUNNING
+    searched: Count
+    total: Count
+    matched: Count
+    skipped: Count
+    moved: Count
+    started_at: EpochMs
+    started_by: str | None
+    paused_at: EpochMs | None
+    finished_at: EpochMs | None
+    error: str | None
+
+
+class RedriveTask(RedriveInfo, frozen=True, kw_only=True, gc=False):
+    """A task as it is stored. before_sequence: its cursor: what is at or above this sequence is done; None before the
+    first page.
+
+    started_by: None also for the holder of the `Broker`. matched, moved: fewer are moved than match if others were
+    faster with some; a dry run moves none.
+    """
+
     before_sequence: int | None = None
-    searched: int = 0
-    matched: int = 0
-    skipped: int = 0
-    moved: int = 0
-    paused_at: int | None = None
-    finished_at: int | None = None
-    error: str | None = None
 
     @property
     def ended(self) -> bool:

@@ -5,13 +5,13 @@ from typing import Literal, Self
 from msgspec import Struct
 
 from forq_trio.model.messages import MessageInfo, Status, StatusName
-from forq_trio.model.values import Count, seen
+from forq_trio.model.values import Count, EpochMs, seen
 
 
 class MessageFilter(Struct, frozen=True, gc=False):
     """Which messages to find; None and {} mean any.
 
-    reason: why it was dead-lettered, exactly. since_ms, until_ms: when it was dead-lettered, else received (epoch ms,
+    reason: why it was dead-lettered, exactly. since, until: when it was dead-lettered, else received (epoch ms,
     both included). attributes: those that it must have, with these values. text: part of the content, exactly.
     error: its last error, exactly; "" for those without one. error_like: a last error with the fingerprint of this one
     (fingerprints.py). above_sequence: only those with a sequence above it; a
@@ -19,14 +19,27 @@ class MessageFilter(Struct, frozen=True, gc=False):
     """
 
     reason: str | None = None
-    since_ms: int | None = None
-    until_ms: int | None = None
+    since: int | None = None
+    until: int | None = None
     attributes: dict[str, str] = {}
     text: str | None = None
     error: str | None = None
     error_like: str | None = None
     status: Status | None = None
     above_sequence: int | None = None
+
+
+class AppliedFilter(Struct, frozen=True, rename="camel"):
+    """The filter of a task, with times instead of ages. aboveSequence: only messages with a greater sequence."""
+
+    reason: str | None
+    since: EpochMs | None
+    until: EpochMs | None
+    attributes: dict[str, str]
+    text: str | None
+    error: str | None
+    above_sequence: int | None
+    error_like: str | None = None
 
 
 class DeadLetterPage(Struct, frozen=True, rename="camel"):

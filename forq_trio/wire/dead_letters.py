@@ -1,12 +1,13 @@
 """Dead letters: searches, redrives, resubmits and deletions; and tasks that redrive or delete all that match."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
 from forq_trio.model import limits
 from forq_trio.model.messages import Attributes, Content
-from forq_trio.model.values import LEFT_OUT, Count, EpochMs, bounded, up_to
+from forq_trio.model.redrives import RedriveAction, RedriveInfo
+from forq_trio.model.values import LEFT_OUT, bounded, up_to
 from forq_trio.wire.errors import Explanation
 
 MessageIds = Annotated[list[str], up_to(limits.MOVE_BATCH_MAX, "Ids of messages of this queue.")]
@@ -14,7 +15,6 @@ Target = Annotated[str, Meta(description="The queue to go to; without it, the on
 AgeMs = Annotated[
     int, bounded(0, limits.SEARCH_AGE_MS_MAX, "Milliseconds since the message became a dead letter.")
 ]
-Action = Literal["redrive", "delete"]
 Rate = Annotated[int, bounded(1, limits.REDRIVE_RATE_MAX, "How many to move a second; null: no limit.")]
 
 
@@ -82,49 +82,7 @@ class StartRedrive(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     target: Target | None = None
     rate_per_second: Rate | None = None
     dry_run: bool = False
-    action: Action = "redrive"
-
-
-class AppliedFilter(Struct, frozen=True, rename="camel"):
-    """The filter of a task, with times instead of ages. aboveSequence: only messages with a greater sequence."""
-
-    reason: str | None
-    since: EpochMs | None
-    until: EpochMs | None
-    attributes: dict[str, str]
-    text: str | None
-    error: str | None
-    above_sequence: int | None
-    error_like: str | None = None
-
-
-class RedriveInfo(Struct, frozen=True, rename="camel"):
-    """A task over dead letters, with its progress.
-
-    action: what it does with those that match. startedBy: the name of the access token, null for the server's secret.
-    searched: how many messages were read, of the `total` at its start. matched: how many of them match and can be
-    moved or deleted; skipped: how many match and cannot (processing, or without a queue to go to). moved: how many were
-    moved or deleted. error: why it failed.
-    """
-
-    id: str
-    queue: str
-    action: Action
-    state: Literal["running", "paused", "done", "cancelled", "failed"]
-    dry_run: bool
-    filter: AppliedFilter
-    target: str | None
-    rate_per_second: int | None
-    searched: Count
-    total: Count
-    matched: Count
-    skipped: Count
-    moved: Count
-    started_at: EpochMs
-    started_by: str | None
-    paused_at: EpochMs | None
-    finished_at: EpochMs | None
-    error: str | None
+    action: RedriveAction = "redrive"
 
 
 class RedriveList(Struct, frozen=True, rename="camel"):

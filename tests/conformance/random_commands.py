@@ -4,6 +4,8 @@ What only an engine can give has stand-ins: `Receipt(n, 0)` is the receipt of th
 a message id "n" is that of the n-th message sent, counted the same way; times are relative to the batch's.
 """
 
+from typing import get_args
+
 import msgspec
 from hypothesis import strategies as st
 
@@ -66,11 +68,12 @@ from forq_trio.model.messages import (
 )
 from forq_trio.model.publishing import Stage, StagedPart
 from forq_trio.model.queue_settings import SettingsChange
-from forq_trio.model.redrives import RedriveState, RedriveStep, RedriveTask
+from forq_trio.model.redrives import RedriveState, RedriveStep
 from forq_trio.model.searches import MessageFilter
 from forq_trio.model.sessions import UiSession
 from forq_trio.storage.rules import message_bytes
 from support.access import access_token
+from support.redrives import redrive_task
 from support.settings import EXAMPLES
 
 SENT_TO = ("a", "a", "b", "c_lifo")
@@ -137,16 +140,12 @@ sessions = st.builds(
     agent=st.just("größe"),
 )
 tasks = st.builds(
-    RedriveTask,
+    redrive_task,
     id=st.sampled_from("xyz"),
     queue=st.just("a-dlq"),
-    wanted=st.builds(MessageFilter, text=maybe("ö")),
-    target=st.none(),
-    rate_per_second=st.none(),
-    dry_run=st.just(False),
-    started_at=st.just(1),
+    text=maybe("ö"),
     total=st.just(3),
-    state=st.sampled_from(RedriveState),
+    state=st.sampled_from(get_args(RedriveState)),
 )
 steps = st.one_of(
     st.none(),
@@ -281,8 +280,8 @@ commands = st.one_of(
 filters = st.builds(
     MessageFilter,
     reason=maybe(REASON_EXPIRED, REASON_OVERFLOW),
-    since_ms=maybe(1_700_000_000_000, 1_700_000_040_000),
-    until_ms=maybe(1_700_000_000_000, 1_700_000_040_000),
+    since=maybe(1_700_000_000_000, 1_700_000_040_000),
+    until=maybe(1_700_000_000_000, 1_700_000_040_000),
     attributes=st.sampled_from(({}, {}, {"k": "v"}, {"k": "w", "v": "k"})),
     text=maybe("x", "ö", "", "%"),
     error=maybe("", "broke"),

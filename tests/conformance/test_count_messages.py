@@ -22,7 +22,7 @@ def test_nothing_matches_in_a_queue_that_is_not_there(reader):
         {"text": "odd"},
         {"text": "none"},
         {"attributes": {"n": "1"}},
-        {"since_ms": T0 + 2, "until_ms": T0 + 5},
+        {"since": T0 + 2, "until": T0 + 5},
         {"above_sequence": 4},
         {"error": ""},
         {"reason": "x"},

@@ -196,8 +196,8 @@ def test_searches_go_from_the_newest_down(engine):
     assert [m.content for m in found(engine, MessageFilter(text="o")).messages] == ["gone", "two", "one"]
     assert [m.content for m in found(engine, outcome="deleted").messages] == ["gone"]
     assert [m.content for m in found(engine, MessageFilter(attributes={"k": "v"})).messages] == ["gone"]
-    assert [m.content for m in found(engine, MessageFilter(since_ms=T0 + 2)).messages] == ["gone"]
-    assert len(found(engine, MessageFilter(until_ms=T0 + 1, error="")).messages) == 3
+    assert [m.content for m in found(engine, MessageFilter(since=T0 + 2)).messages] == ["gone"]
+    assert len(found(engine, MessageFilter(until=T0 + 1, error="")).messages) == 3
     assert found(engine, scan_max=1, outcome="acked").next_before == 4
     assert found(engine, MessageFilter(reason="overflow")).messages == []
 

@@ -7,25 +7,24 @@ import pytest
 from forq_trio.model import limits
 from forq_trio.model.commands import Delete, ForgetRedrive, Redrive, SaveRedrive
 from forq_trio.model.errors import TooManyRedrives
-from forq_trio.model.redrives import RedriveAction, RedriveState, RedriveStep, RedriveTask
-from forq_trio.model.searches import MessageFilter
+from forq_trio.model.redrives import RedriveStep
+from forq_trio.model.searches import AppliedFilter, MessageFilter
+from forq_trio.model.values import seen
 from forq_trio.storage.engine import Batch
+from support.redrives import redrive_task
 
 from .script import T0, do, run, send, send_dead_letter
 
 
 def task(number=1, **members):
     values = {
-        "queue": "q-dlq",
-        "wanted": MessageFilter(text="ö", attributes={"k": "v"}, above_sequence=3),
-        "target": None,
+        "filter": seen(AppliedFilter, MessageFilter(text="ö", attributes={"k": "v"}, above_sequence=3)),
         "rate_per_second": 5,
-        "dry_run": False,
         "started_at": T0,
         "total": 9,
         **members,
     }
-    return RedriveTask(id=str(UUID(int=number)), **values)
+    return redrive_task(str(UUID(int=number)), **values)
 
 
 def stored(engine):
@@ -37,9 +36,9 @@ def stored(engine):
     [
         task(),
         task(
-            action=RedriveAction.DELETE,
+            action="delete",
             started_by="ann",
-            state=RedriveState.FAILED,
+            state="failed",
             finished_at=T0 + 5,
             error="why",
             before_sequence=7,
@@ -53,8 +52,8 @@ def test_a_task_is_kept_as_it_is(engine, whole):
 
 def test_it_is_changed_in_its_place_and_forgotten(engine):
     run(engine, SaveRedrive(task(1)), SaveRedrive(task(2)))
-    do(engine, SaveRedrive(task(1, state=RedriveState.PAUSED, paused_at=T0)))
-    assert [each.state for each in stored(engine)] == [RedriveState.PAUSED, RedriveState.RUNNING]
+    do(engine, SaveRedrive(task(1, state="paused", paused_at=T0)))
+    assert [each.state for each in stored(engine)] == ["paused", "running"]
     assert do(engine, ForgetRedrive(task(1).id)) is True
     assert do(engine, ForgetRedrive(task(1).id)) is False
     assert stored(engine) == [task(2)]
@@ -88,7 +87,7 @@ def test_neither_the_move_nor_the_step_is_there_without_the_commit(engine):
 
 def test_there_is_a_bound_and_the_first_that_ended_goes(engine, monkeypatch):
     monkeypatch.setattr(limits, "REDRIVES_REMEMBERED_MAX", 3)
-    states = (RedriveState.PAUSED, RedriveState.DONE, RedriveState.CANCELLED)
+    states = ("paused", "done", "cancelled")
     for number, state in enumerate(states):
         do(engine, SaveRedrive(task(number, state=state)))
     do(engine, SaveRedrive(task(3)))
@@ -101,11 +100,11 @@ def test_there_is_a_bound_and_the_first_that_ended_goes(engine, monkeypatch):
 
 def test_a_key_has_a_share_of_those_that_have_not_ended(engine, monkeypatch):
     monkeypatch.setattr(limits, "REDRIVES_A_KEY_MAX", 2)
-    states = (RedriveState.PAUSED, RedriveState.DONE, RedriveState.RUNNING)
+    states = ("paused", "done", "running")
     for number, state in enumerate(states):
         do(engine, SaveRedrive(task(number, state=state, started_by="t")))
     assert isinstance(do(engine, SaveRedrive(task(3, started_by="t"))), TooManyRedrives)
     assert do(engine, SaveRedrive(task(3, started_by="u"))) is None
     assert do(engine, SaveRedrive(task(4))) is None
-    assert do(engine, SaveRedrive(task(2, state=RedriveState.DONE, started_by="t"))) is None
+    assert do(engine, SaveRedrive(task(2, state="done", started_by="t"))) is None
     assert do(engine, SaveRedrive(task(5, started_by="t"))) is None

@@ -101,10 +101,10 @@ def test_by_reason_and_age_as_a_dead_letter(engine, reader):
     send(engine, "sent", queue="q-dlq", now=T0 + 30)
     assert found(reader, "q-dlq", reason=REASON_MAX_ATTEMPTS) == ["failed"]
     assert found(reader, "q-dlq", reason=REASON_EXPIRED) == ["expired"]
-    assert found(reader, "q-dlq", since_ms=T0 + 11) == ["sent", "expired"]
-    assert found(reader, "q-dlq", since_ms=T0 + 10, until_ms=T0 + 20) == ["expired", "failed"]
-    assert found(reader, "q-dlq", until_ms=T0 + 9) == []
-    assert found(reader, "q-dlq", since_ms=T0 + 11, reason=REASON_MAX_ATTEMPTS) == []
+    assert found(reader, "q-dlq", since=T0 + 11) == ["sent", "expired"]
+    assert found(reader, "q-dlq", since=T0 + 10, until=T0 + 20) == ["expired", "failed"]
+    assert found(reader, "q-dlq", until=T0 + 9) == []
+    assert found(reader, "q-dlq", since=T0 + 11, reason=REASON_MAX_ATTEMPTS) == []
 
 
 def test_what_is_found_is_told_whole(engine, reader):

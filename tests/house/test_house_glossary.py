@@ -34,7 +34,7 @@ CLOSED_LISTS = {
     "Orders": values(Order),
     "Scopes": values(Scope),
     "Sweeps": values(SweepKind),
-    "States of a redrive": values(RedriveState),
+    "States of a redrive": set(get_args(RedriveState)),
     "Durability": {*get_args(get_type_hints(open_broker)["durability"]), NO_DURABILITY},
     "Subjects of log events": {event.value.partition(".")[0] for event in LogEvent},
 }

@@ -88,8 +88,8 @@ def find(
 def _matches(message: FinishedMessage, wanted: MessageFilter) -> bool:
     return (
         wanted.reason in (None, message.reason)
-        and (wanted.since_ms is None or message.finished_at >= wanted.since_ms)
-        and (wanted.until_ms is None or message.finished_at <= wanted.until_ms)
+        and (wanted.since is None or message.finished_at >= wanted.since)
+        and (wanted.until is None or message.finished_at <= wanted.until)
         and all(message.attributes.get(key) == value for key, value in wanted.attributes.items())
         and (wanted.text is None or wanted.text in message.content)
         and wanted.error in (None, message.last_error or "")

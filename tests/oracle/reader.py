@@ -294,8 +294,8 @@ def _matches(row: Row, wanted: MessageFilter) -> bool:
     attributes = row.attributes or {}
     return (
         wanted.reason in (None, row.failure_reason)
-        and (wanted.since_ms is None or came_at >= wanted.since_ms)
-        and (wanted.until_ms is None or came_at <= wanted.until_ms)
+        and (wanted.since is None or came_at >= wanted.since)
+        and (wanted.until is None or came_at <= wanted.until)
         and all(attributes.get(key) == value for key, value in wanted.attributes.items())
         and (wanted.text is None or wanted.text in row.content)
         and wanted.error in (None, row.last_error or "")

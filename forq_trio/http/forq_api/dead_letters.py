@@ -12,7 +12,6 @@ from forq_trio.http.message import Request, Response, json_response
 from forq_trio.http.router import Route
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Principal, Scope
-from forq_trio.model.redrives import RedriveAction
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.dead_letters import DeadLetterFilter
 from forq_trio.wire.endpoints import dead_letters as api
@@ -72,7 +71,7 @@ class DeadLetterEndpoints:
         started = await self._broker.redrive_tasks.start(
             queue,
             self._broker.lists.times_of(wanted.filter),
-            action=RedriveAction(wanted.action),
+            action=wanted.action,
             target=wanted.target,
             rate_per_second=wanted.rate_per_second,
             dry_run=wanted.dry_run,

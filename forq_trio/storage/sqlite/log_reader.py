@@ -77,8 +77,8 @@ def find(
     filters = (
         outcome,
         wanted.reason,
-        wanted.since_ms,
-        wanted.until_ms,
+        wanted.since,
+        wanted.until,
         wanted.error,
         attributes,
         wanted.text,

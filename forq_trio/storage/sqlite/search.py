@@ -54,8 +54,8 @@ def count_matching(query: Query, queue: str, wanted: MessageFilter, span: Span) 
 def _bindings(wanted: MessageFilter) -> tuple[Any, ...]:
     return (
         wanted.reason,
-        wanted.since_ms,
-        wanted.until_ms,
+        wanted.since,
+        wanted.until,
         wanted.error,
         wanted.status,
         write_attributes(wanted.attributes),

@@ -8,12 +8,12 @@ from quart import Blueprint, Response, request
 
 from forq_trio.drawing import format
 from forq_trio.model.messages import QueueCounts
+from forq_trio.model.redrives import RedriveInfo
 from forq_trio.ui.directory import Known
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
 from forq_trio.ui.workbench.filter import read_number
-from forq_trio.wire.dead_letters import RedriveInfo
 
 ROWS_A_PAGE = 50
 SOURCES_SHOWN_MAX = 3

@@ -11,6 +11,7 @@ from forq_trio.model import limits
 from forq_trio.model.access import Scope
 from forq_trio.model.errors import DeadLettersOnly
 from forq_trio.model.fingerprints import parts
+from forq_trio.model.redrives import RedriveInfo
 from forq_trio.model.searches import ErrorTexts, FoundRows
 from forq_trio.ui.live.page_view import PageView
 from forq_trio.ui.pages.dead import AGES_SECONDS_MAX, DeadQueues, DeadRow
@@ -22,7 +23,6 @@ from forq_trio.ui.workbench.filter import AGES, REASONS, Filter, error_words, re
 from forq_trio.ui.workbench.groups import Groups, key_of, largest
 from forq_trio.ui.workbench.search import Search
 from forq_trio.ui.workbench.tasks import Band, band
-from forq_trio.wire.dead_letters import RedriveInfo
 
 ROWS_A_PAGE = 50
 BANDS_SHOWN_MAX = 3

@@ -20,7 +20,7 @@ from forq_trio.model.access import Scope
 from forq_trio.model.durations import TEXT_LENGTH_MAX
 from forq_trio.model.errors import InvalidQueueName, OutOfRange
 from forq_trio.model.messages import check_message_id, check_queue_name
-from forq_trio.model.redrives import RedriveAction
+from forq_trio.model.redrives import RedriveInfo
 from forq_trio.ui.pages.dialogs import show_dialog
 from forq_trio.ui.site import Site
 from forq_trio.ui.viewer import Viewer
@@ -29,7 +29,7 @@ from forq_trio.ui.workbench.filter import Filter, Parameters, read_filter
 from forq_trio.ui.workbench.groups import Groups
 from forq_trio.ui.workbench.search import Search, is_near, read_search
 from forq_trio.ui.workbench.tasks import remaining
-from forq_trio.wire.dead_letters import MoveResult, RedriveInfo
+from forq_trio.wire.dead_letters import MoveResult
 
 Require = Callable[[Site, str, Scope], Viewer]
 CONFIRM_TEXT = "Are you sure you want to permanently delete all messages? This cannot be undone."
@@ -208,7 +208,7 @@ class Actions:
             await broker.redrive_tasks.start(
                 queue,
                 chosen.wanted.question(chosen.search.above),
-                action=RedriveAction.DELETE,
+                action="delete",
                 started_by=viewer.started_by,
             )
             said = f"Deleting {format.plural(chosen.count, 'message')}"
@@ -257,7 +257,7 @@ class Actions:
             return await self._delete_all_dialog(queue, typed, error, 400)
         for task in await self._open_tasks(queue):
             await broker.cancel_redrive(queue, task.id)
-        await broker.redrive_tasks.start(queue, action=RedriveAction.DELETE, started_by=viewer.started_by)
+        await broker.redrive_tasks.start(queue, action="delete", started_by=viewer.started_by)
         self._groups.forget(queue)
         return self._site.done(
             f"Deleting {format.plural(count, 'message')}", go=self._site.url(f"/dead/{queue}")

@@ -14,8 +14,7 @@ from forq_trio.model.messages import (
     REASON_MAX_ATTEMPTS,
     REASON_OVERFLOW,
 )
-from forq_trio.model.searches import MessageFilter
-from forq_trio.wire.dead_letters import AppliedFilter
+from forq_trio.model.searches import AppliedFilter, MessageFilter
 
 AGES: Mapping[str, tuple[int, str]] = {
     "10m": (10 * 60_000, "10 min"),
@@ -135,8 +134,8 @@ class Filter(Struct, frozen=True):
         """As the broker's lists, counts and tasks take it."""
         return MessageFilter(
             reason=self.reason,
-            since_ms=self.as_of - AGES[self.age][0] if self.age else None,
-            until_ms=self.as_of,
+            since=self.as_of - AGES[self.age][0] if self.age else None,
+            until=self.as_of,
             attributes=self.attributes,
             text=self.q or None,
             error=self.error,

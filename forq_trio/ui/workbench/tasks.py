@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from forq_trio.drawing import format
+from forq_trio.model.redrives import RedriveInfo
 from forq_trio.ui.workbench.filter import ALL_WORDS, task_words
-from forq_trio.wire.dead_letters import RedriveInfo
 
 _SECONDS_SEEN_MIN = 2.0
 

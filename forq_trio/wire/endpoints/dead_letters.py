@@ -5,6 +5,7 @@ from types import NoneType
 from forq_trio.model import errors, limits
 from forq_trio.model.access import Scope
 from forq_trio.model.messages import MessageInfo, Produced
+from forq_trio.model.redrives import RedriveInfo
 from forq_trio.model.searches import DeadLetterPage
 from forq_trio.wire import dead_letters as wire
 from forq_trio.wire.endpoints.endpoint import (
@@ -112,7 +113,7 @@ START_REDRIVE = Endpoint(
     summary="Move or delete all dead letters that match",
     description="A task takes those that are there now, one transaction after the other, also over a restart.",
     body=wire.StartRedrive,
-    answers=(Answer(202, "The task.", wire.RedriveInfo),),
+    answers=(Answer(202, "The task.", RedriveInfo),),
     errors=(errors.DeadLettersOnly, errors.QueueNotFound, errors.TooManyRedrives, *WRITE_ERRORS),
 )
 LIST_REDRIVES = Endpoint(
@@ -132,7 +133,7 @@ SHOW_REDRIVE = Endpoint(
     name="showRedrive",
     tag=_TAG,
     summary="How far a redrive is",
-    answers=(Answer(200, "The task.", wire.RedriveInfo),),
+    answers=(Answer(200, "The task.", RedriveInfo),),
 )
 PAUSE_REDRIVE = Endpoint(
     "POST",
@@ -142,7 +143,7 @@ PAUSE_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Stop a redrive until it is resumed",
     description="Answered once that is stored: it stays paused over a restart. A paused one is left as it is.",
-    answers=(Answer(200, "The task.", wire.RedriveInfo),),
+    answers=(Answer(200, "The task.", RedriveInfo),),
     errors=(errors.RedriveStateConflict, *WRITE_ERRORS),
 )
 RESUME_REDRIVE = Endpoint(
@@ -153,7 +154,7 @@ RESUME_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Let a paused or failed redrive go on from where it was",
     description="One that runs is left as it is.",
-    answers=(Answer(200, "The task.", wire.RedriveInfo),),
+    answers=(Answer(200, "The task.", RedriveInfo),),
     errors=(errors.RedriveStateConflict, errors.TooManyRedrives, *WRITE_ERRORS),
 )
 CANCEL_REDRIVE = Endpoint(
@@ -164,7 +165,7 @@ CANCEL_REDRIVE = Endpoint(
     tag=_TAG,
     summary="Stop a redrive between two transactions for good",
     description="Answered once it has ended; what it moved stays moved. One that has ended is left as it is.",
-    answers=(Answer(200, "The task.", wire.RedriveInfo),),
+    answers=(Answer(200, "The task.", RedriveInfo),),
     errors=WRITE_ERRORS,
 )
 DISMISS_REDRIVE = Endpoint(

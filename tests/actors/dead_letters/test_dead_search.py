@@ -39,17 +39,17 @@ async def test_by_age_both_ends_included(bench: Workbench) -> None:
         await bench.advance(10)
     first, second, third = ids
     at = T0 + 10_000
-    assert await bench.ids(DEAD, MessageFilter(since_ms=at)) == [third, second]
-    assert await bench.ids(DEAD, MessageFilter(since_ms=at + 1)) == [third]
-    assert await bench.ids(DEAD, MessageFilter(until_ms=at)) == [second, first]
-    assert await bench.ids(DEAD, MessageFilter(until_ms=at - 1)) == [first]
-    assert await bench.ids(DEAD, MessageFilter(since_ms=at, until_ms=at)) == [second]
+    assert await bench.ids(DEAD, MessageFilter(since=at)) == [third, second]
+    assert await bench.ids(DEAD, MessageFilter(since=at + 1)) == [third]
+    assert await bench.ids(DEAD, MessageFilter(until=at)) == [second, first]
+    assert await bench.ids(DEAD, MessageFilter(until=at - 1)) == [first]
+    assert await bench.ids(DEAD, MessageFilter(since=at, until=at)) == [second]
 
 
 async def test_the_age_is_that_of_the_dead_letter_not_of_the_message(bench: Workbench) -> None:
     sent = await bench.broker.produce(QUEUE, "old", ttl_ms=60_000)
     await bench.advance(60)
-    assert await bench.ids(DEAD, MessageFilter(since_ms=T0 + 60_000)) == [sent.id]
+    assert await bench.ids(DEAD, MessageFilter(since=T0 + 60_000)) == [sent.id]
 
 
 async def test_by_attributes_all_of_them(bench: Workbench) -> None:

@@ -3,7 +3,8 @@
 import pytest
 from werkzeug.datastructures import MultiDict
 
-from forq_trio.model.searches import ErrorGroup, ErrorGroups
+from forq_trio.model.redrives import RedriveInfo
+from forq_trio.model.searches import AppliedFilter, ErrorGroup, ErrorGroups
 from forq_trio.ui.pages.dead import headline
 from forq_trio.ui.pages.workbench_actions import outcome, read_rate
 from forq_trio.ui.rendering import encode_query
@@ -11,7 +12,7 @@ from forq_trio.ui.workbench.filter import Filter, read_filter, splits, task_word
 from forq_trio.ui.workbench.groups import GROUPS_SECONDS, Group, Groups
 from forq_trio.ui.workbench.search import Search, is_near, read_search
 from forq_trio.ui.workbench.tasks import band, to_go_ms
-from forq_trio.wire.dead_letters import AppliedFilter, MoveResult, RedriveInfo
+from forq_trio.wire.dead_letters import MoveResult
 
 NOW = 1_700_000_000_000
 ANY = AppliedFilter(None, None, None, {}, None, None, None)
@@ -55,7 +56,7 @@ def test_what_is_not_valid_in_a_url_is_left_out():
 def test_a_filter_asks_for_what_was_there_at_its_moment():
     wanted = Filter(NOW, q="x", error="", age="1h", attributes={"a": "b"})
     question = wanted.question(above_sequence=7)
-    assert (question.since_ms, question.until_ms) == (NOW - 3_600_000, NOW)
+    assert (question.since, question.until) == (NOW - 3_600_000, NOW)
     assert (question.text, question.error, question.above_sequence) == ("x", "", 7)
 
 
