@@ -6,7 +6,7 @@ from forq_trio.model import limits
 from forq_trio.model.checks import check_attributes, check_range, check_text
 from forq_trio.model.clock import Clock
 from forq_trio.model.history import FinishedPage, Outcome
-from forq_trio.model.messages import Receipt, check_queue_name, json_name
+from forq_trio.model.messages import Receipt, check_queue_name
 from forq_trio.model.places import check_cursor
 from forq_trio.model.searches import (
     DeadLetterPage,
@@ -18,6 +18,7 @@ from forq_trio.model.searches import (
     MessageFilter,
     MessagePage,
 )
+from forq_trio.model.values import json_name
 from forq_trio.readers.pool import ReaderPool
 from forq_trio.wire.dead_letters import DeadLetterFilter
 

@@ -9,12 +9,12 @@ import click
 
 from forq_trio.cli.connection import connect
 from forq_trio.cli.dead_delete import delete
-from forq_trio.cli.dead_filter import distinct, filter_of, filter_options
+from forq_trio.cli.dead_filter import filter_of, filter_options
 from forq_trio.cli.dead_redrives import redrive, redrives
 from forq_trio.cli.exits import Exit, Failure
 from forq_trio.cli.found_messages import PREVIEW_LENGTH_MAX, print_message, summary
 from forq_trio.cli.groups import CommandGroup
-from forq_trio.cli.options import json_option, pair, url_option
+from forq_trio.cli.options import json_option, pairs, url_option
 from forq_trio.cli.output import (
     one_line,
     print_json,
@@ -119,15 +119,7 @@ def show(queue: str, message_id: str, as_json: bool, url: str) -> int:
 @click.argument("queue")
 @click.argument("message_id", metavar="ID")
 @click.option("--content", help="The copy's content; - reads it from stdin.  [default: the same]")
-@click.option(
-    "--attribute",
-    "attributes",
-    type=pair,
-    multiple=True,
-    callback=distinct,
-    metavar="NAME=VALUE",
-    help="Set an attribute of the copy; may be repeated.",
-)
+@pairs("--attribute", "attributes", help="Set an attribute of the copy; may be repeated.")
 @click.option(
     "--drop-attribute",
     "dropped",

@@ -4,19 +4,8 @@ from collections.abc import Sequence
 
 import click
 
-from forq_trio.cli.options import CommandT, duration_ms, pair
+from forq_trio.cli.options import CommandT, duration_ms, pairs
 from forq_trio.client.types import DeadLetterFilter
-
-
-def distinct(
-    context: click.Context, parameter: click.Parameter, pairs: tuple[tuple[str, str], ...]
-) -> dict[str, str]:
-    """Pairs as a mapping. For use as an option's callback."""
-    attributes = dict(pairs)
-    if len(attributes) < len(pairs):
-        raise click.BadParameter("two have the same name", context, parameter)
-    return attributes
-
 
 _OPTIONS = (
     click.option("--reason", help="Only those dead-lettered for this reason."),
@@ -34,15 +23,7 @@ _OPTIONS = (
         metavar="DURATION",
         help="Only those dead-lettered at most so long ago.",
     ),
-    click.option(
-        "--attribute",
-        "attributes",
-        type=pair,
-        multiple=True,
-        callback=distinct,
-        metavar="NAME=VALUE",
-        help="Only those with this attribute; may be repeated.",
-    ),
+    pairs("--attribute", "attributes", help="Only those with this attribute; may be repeated."),
     click.option("--text", help="Only those whose content contains this."),
     click.option("--error", help='Only those with this last error, exactly; "" for those without one.'),
     click.option(

@@ -41,6 +41,20 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def _distinct(
+    context: click.Context, parameter: click.Parameter, pairs: tuple[tuple[str, str], ...]
+) -> dict[str, str]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise click.BadParameter("two have the same name", context, parameter)
+    return names
+
+
+def pairs(*names: str, help: str) -> Callable[[CommandT], CommandT]:
+    """An option that is given once for each pair of a mapping, as NAME=VALUE."""
+    return click.option(*names, type=pair, multiple=True, callback=_distinct, metavar="NAME=VALUE", help=help)
+
+
 def url_option(command: CommandT) -> CommandT:
     """--url, or FORQ_URL."""
     return click.option(

@@ -6,11 +6,11 @@ import click
 
 from forq_trio.cli.confirm import confirm_deletion
 from forq_trio.cli.connection import connect
+from forq_trio.cli.declared_options import FORMS, setting_options
 from forq_trio.cli.exits import Exit
 from forq_trio.cli.groups import CommandGroup
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import members, print_json
-from forq_trio.cli.queue_options import FORMS, setting_options
 from forq_trio.cli.tables import Column, print_table
 from forq_trio.model.errors import Forbidden, QueueNotFound
 from forq_trio.model.queue_settings import SETTINGS

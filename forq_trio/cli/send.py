@@ -16,10 +16,10 @@ from typing import IO, TYPE_CHECKING, Unpack
 import click
 
 from forq_trio.cli.connection import connect
+from forq_trio.cli.declared_options import given, message_options
 from forq_trio.cli.exits import Exit, Failure, did_nothing
 from forq_trio.cli.interrupts import Interrupts
 from forq_trio.cli.lines import Line, LineCutter
-from forq_trio.cli.message_options import given, message_options
 from forq_trio.cli.options import json_option, url_option
 from forq_trio.cli.output import print_json
 from forq_trio.cli.progress import progress_bar

@@ -1,8 +1,11 @@
 """Validates the parts of commands: numbers, texts, attributes, messages. All functions raise CallerErrors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any
 
 from forq_trio.model import limits
+from forq_trio.model.declared import Kind
 from forq_trio.model.errors import (
     ContentTooLarge,
     InvalidAttributes,
@@ -12,7 +15,9 @@ from forq_trio.model.errors import (
     ProcessAfterInPast,
     ProcessAfterTooFar,
 )
-from forq_trio.model.messages import NewMessage, check_queue_name, json_name
+from forq_trio.model.messages import check_queue_name
+from forq_trio.model.new_message import OPTIONS, NewMessage, Option
+from forq_trio.model.values import json_name
 
 
 def check_range(name: str, value: int, low: int, high: int, field: str | None = None) -> int:
@@ -60,12 +65,15 @@ def check_texts(message: NewMessage) -> None:
     """Raise TypeError unless it is a message and its text members are text."""
     check_is_message(message)
     check_is_text("content", message.content)
-    for name in ("deduplication_id", "group", "dead_letter_queue"):
+    for name in _TEXTS:
         value = getattr(message, name)
         if value is not None:
             check_is_text(name, value)
     if message.attributes:
         check_pairs(message.attributes)
+
+
+_TEXTS = tuple(name for name, option in OPTIONS.items() if option.kind in (Kind.TEXT, Kind.QUEUE))
 
 
 def check_pairs(attributes: Mapping[str, str]) -> None:
@@ -148,47 +156,61 @@ def check_message(
     """
     check_is_message(message)
     check_content(message.content, content_bytes_max)
-    if message.process_after is not None:
-        check_is_integer("process_after", message.process_after)
-        if message.process_after < now_ms - limits.PROCESS_AFTER_GRACE_MS:
-            past_ms = now_ms - message.process_after
-            raise ProcessAfterInPast(
-                f"process_after lies {past_ms} ms in the past; at most {limits.PROCESS_AFTER_GRACE_MS} are allowed",
-                field="processAfter",
-            )
-        if message.process_after > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
-            ahead_ms = message.process_after - now_ms
-            raise ProcessAfterTooFar(
-                f"process_after lies {ahead_ms} ms ahead; at most {limits.PROCESS_AFTER_AHEAD_MS_MAX} are allowed",
-                field="processAfter",
-            )
-    if (
-        type(message.priority) is not int
-        or not limits.PRIORITY_MIN <= message.priority <= limits.PRIORITY_MAX
-    ):
-        check_range("priority", message.priority, limits.PRIORITY_MIN, limits.PRIORITY_MAX)
-    if message.deduplication_id is not None:
-        check_text("deduplication_id", message.deduplication_id, 1, limits.DEDUPLICATION_ID_LENGTH_MAX)
-    if message.group is not None:
-        check_text("group", message.group, 1, limits.GROUP_LENGTH_MAX)
-    if message.attributes is not None:
-        check_attributes(message.attributes)
-    _check_bounds(message)
+    values = _options_of(message)
+    if values == _WITHOUT and type(message.priority) is int:
+        return message
+    for value, default, option, check in zip(values, _WITHOUT, _OPTIONS, _CHECKS, strict=True):
+        if value is not default:
+            check(option, value, now_ms)
+    if message.delay_ms is not None and message.process_after is not None:
+        raise OutOfRange("process_after and a delay exclude each other", field="processAfter")
     return message
 
 
-def _check_bounds(message: NewMessage) -> None:
-    """Check the members by which a message overrides its queue's rules."""
-    if message.delay_ms is not None:
-        if message.process_after is not None:
-            raise OutOfRange("process_after and a delay exclude each other", field="processAfter")
-        check_range("delay_ms", message.delay_ms, 0, limits.DELAY_MS_MAX)
-    if message.ttl_ms is not None:
-        check_range("ttl_ms", message.ttl_ms, 1, limits.TTL_MS_MAX)
-    if message.max_attempts is not None:
-        check_range("max_attempts", message.max_attempts, 1, limits.MAX_ATTEMPTS_MAX)
-    if message.deduplication_window_ms is not None:
-        window_ms = message.deduplication_window_ms
-        check_range("deduplication_window_ms", window_ms, 1, limits.DEDUPLICATION_WINDOW_MS_MAX)
-    if message.dead_letter_queue:
-        check_queue_name(message.dead_letter_queue, "deadLetterQueue")
+def _check_time(option: Option, at_ms: int, now_ms: int) -> None:
+    check_is_integer(option.name, at_ms)
+    if at_ms < now_ms - limits.PROCESS_AFTER_GRACE_MS:
+        raise ProcessAfterInPast(
+            f"{option.name} lies {now_ms - at_ms} ms in the past;"
+            f" at most {limits.PROCESS_AFTER_GRACE_MS} are allowed",
+            field=option.json_name,
+        )
+    if at_ms > now_ms + limits.PROCESS_AFTER_AHEAD_MS_MAX:
+        raise ProcessAfterTooFar(
+            f"{option.name} lies {at_ms - now_ms} ms ahead;"
+            f" at most {limits.PROCESS_AFTER_AHEAD_MS_MAX} are allowed",
+            field=option.json_name,
+        )
+
+
+def _check_number(option: Option, value: int, now_ms: int) -> None:
+    if type(value) is not int or not option.low <= value <= option.high:
+        check_range(option.name, value, option.low, option.high, option.json_name)
+
+
+def _check_text(option: Option, value: str, now_ms: int) -> None:
+    check_text(option.name, value, option.low, option.high, option.json_name)
+
+
+def _check_pairs(option: Option, value: dict[str, str], now_ms: int) -> None:
+    check_attributes(value, option.json_name)
+
+
+def _check_queue(option: Option, value: str, now_ms: int) -> None:
+    if value:
+        check_queue_name(value, option.json_name)
+
+
+_OF_KIND: dict[Kind, Callable[[Option, Any, int], None]] = {
+    Kind.TIME: _check_time,
+    Kind.DURATION: _check_number,
+    Kind.COUNT: _check_number,
+    Kind.TEXT: _check_text,
+    Kind.PAIRS: _check_pairs,
+    Kind.QUEUE: _check_queue,
+}
+_OPTIONS = tuple(OPTIONS.values())
+_CHECKS = tuple(_OF_KIND[option.kind] for option in _OPTIONS)
+_options_of = attrgetter(*OPTIONS)
+_WITHOUT = _options_of(NewMessage(""))
+"""The options of a message without any."""

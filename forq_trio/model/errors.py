@@ -6,9 +6,11 @@ answers, with that word; its docstring is the sentence that says why. Forq's API
 docs/api.md follow from it. Another dialect has a table of its own codes.
 """
 
+from forq_trio.model.declared import Kind
 from forq_trio.model.forq_error import KINDS
 from forq_trio.model.forq_error import ForqError as ForqError
-from forq_trio.model.queue_settings import SETTINGS, Kind
+from forq_trio.model.new_message import OPTIONS
+from forq_trio.model.queue_settings import SETTINGS
 
 
 class CallerError(ForqError, status=400):
@@ -90,6 +92,10 @@ class ReceiptMissing(InvalidRequest, code="bad_request.receipt.missing"):
 
 
 _RANGES = {
+    each.json_name: f"{each.json_name} is not {each.low:,} to {each.high:,}."
+    for each in OPTIONS.values()
+    if each.kind in (Kind.COUNT, Kind.DURATION)
+} | {
     "max": "max is not 1 to 100.",
     "waitMs": "waitMs is not 0 to 30,000.",
     "leaseMs": "leaseMs is not 0 to 43,200,000.",
@@ -100,25 +106,23 @@ _RANGES = {
     "limit": (
         "limit is not an integer of 1 to 100 (of a list of queues: 1,000; of an export, or of events: 10,000)."
     ),
-    "priority": "priority is not 0 to 1,000.",
-    "ttlMs": "ttlMs is not 1 to 31,622,400,000.",
-    "maxAttempts": "maxAttempts is not 1 to 1,000.",
-    "deduplicationWindowMs": "deduplicationWindowMs is not 1 to 43,200,000.",
 }
 _OTHER_RANGES = {
     "processAfter": (
         "bad_request.body.processAfter.with_delayMs",
         "processAfter and delayMs exclude each other.",
     ),
-    "deduplicationId": (
-        "bad_request.body.deduplicationId.invalid",
-        "deduplicationId is not 1 to 128 characters.",
-    ),
-    "group": ("bad_request.body.group.invalid", "group is not 1 to 128 characters."),
     "messages": (
         "bad_request.body.too_many_messages",
         "A batch holds more than 1,000 messages, or a page of a stage more than 10,000.",
     ),
+} | {
+    each.json_name: (
+        f"bad_request.body.{each.json_name}.invalid",
+        f"{each.json_name} is not {each.low} to {each.high} characters.",
+    )
+    for each in OPTIONS.values()
+    if each.kind is Kind.TEXT
 }
 
 

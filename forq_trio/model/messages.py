@@ -7,13 +7,15 @@ the Unix epoch. The columns that Forq has, too, mean what they mean there (contr
 import json
 import re
 from enum import IntEnum
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from forq_trio.model import limits
 from forq_trio.model.errors import InvalidQueueName, MalformedMessageId, MalformedReceipt
-from forq_trio.model.values import Count, EpochMs, bounded, text_up_to
+from forq_trio.model.new_message import MessageOptions as MessageOptions
+from forq_trio.model.new_message import NewMessage as NewMessage
+from forq_trio.model.values import Count, EpochMs
 
 REASON_MAX_ATTEMPTS = "max_attempts_reached"
 REASON_EXPIRED = "message_expired"
@@ -38,17 +40,6 @@ class Status(IntEnum):
     FAILED = 2
     DELAYED = 3
     HELD = 4
-
-
-def json_name(name: str) -> str:
-    """The name of a member in JSON: lease_ms is leaseMs there."""
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
-
-
-def python_name(name: str) -> str:
-    """The name in Python of a member with this name in JSON."""
-    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
 
 
 def check_queue_name(name: str, field: str = "queue") -> str:
@@ -109,93 +100,6 @@ class Receipt(NamedTuple):
         if number >> 62 & 0x3FFFF != 0x8000 << 2 | 0b10:  # version 8, twelve bits of ours, RFC 9562's variant
             return cls(0, 0)
         return cls(number >> 80, number & 0x3FFF_FFFF_FFFF_FFFF)
-
-
-Content = Annotated[
-    str,
-    Meta(
-        description="Any text of at most 256 KiB in UTF-8.",
-        extra_json_schema={"maxLength": limits.CONTENT_BYTES_MAX},
-    ),
-]
-Priority = Annotated[
-    int, bounded(limits.PRIORITY_MIN, limits.PRIORITY_MAX, "Messages of a higher priority come first.")
-]
-DeduplicationId = Annotated[
-    str,
-    text_up_to(
-        limits.DEDUPLICATION_ID_LENGTH_MAX, "A second message with it, within the window, is not stored."
-    ),
-]
-WindowMs = Annotated[
-    int, bounded(1, limits.DEDUPLICATION_WINDOW_MS_MAX, "How long the deduplicationId is remembered.")
-]
-DelayMs = Annotated[
-    int,
-    bounded(0, limits.DELAY_MS_MAX, "How long the message is delayed. Not together with processAfter."),
-]
-TtlMs = Annotated[int, bounded(1, limits.TTL_MS_MAX, "How long the message lives from when it is due.")]
-Attributes = Annotated[
-    dict[str, str],
-    Meta(
-        description="Delivered with the message. Keys of 1 to 64 characters, values of at most 1,024.",
-        extra_json_schema={"maxProperties": limits.ATTRIBUTES_MAX},
-    ),
-]
-Group = Annotated[
-    str, text_up_to(limits.GROUP_LENGTH_MAX, "Messages of a group keep their order; groups take turns.")
-]
-MaxAttempts = Annotated[int, bounded(1, limits.MAX_ATTEMPTS_MAX, "Deliveries before the message fails.")]
-DeadLetterQueue = Annotated[
-    str, Meta(description="The queue for the message when it fails or expires; empty: it is deleted.")
-]
-
-
-class MessageOptions(TypedDict, total=False):
-    """The members of `NewMessage` besides its content, as keywords of `produce`."""
-
-    process_after: int | None
-    delay_ms: int | None
-    priority: int
-    ttl_ms: int | None
-    attributes: dict[str, str] | None
-    deduplication_id: str | None
-    deduplication_window_ms: int | None
-    group: str | None
-    max_attempts: int | None
-    dead_letter_queue: str | None
-
-
-class NewMessage(
-    Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
-    """A message to send. Without processAfter and delayMs it is due at once. null is like absent: the queue's rule."""
-
-    content: Content
-    process_after: EpochMs | None = None
-    delay_ms: DelayMs | None = None
-    priority: Priority = limits.PRIORITY_DEFAULT
-    ttl_ms: TtlMs | None = None
-    attributes: Attributes | None = None
-    deduplication_id: DeduplicationId | None = None
-    deduplication_window_ms: WindowMs | None = None
-    group: Group | None = None
-    max_attempts: MaxAttempts | None = None
-    dead_letter_queue: DeadLetterQueue | None = None
-
-    @classmethod
-    def of_json(cls, value: Any, **options: Unpack[MessageOptions]) -> Self:
-        """A message whose content is `value` as JSON; `Delivery.json` reads it.
-
-        Raises TypeError for what JSON has no form for (bytes, dates), ValueError for NaN and infinities.
-        """
-        content = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return cls(content, **options)
-
-    @property
-    def default_max_receives(self) -> int | None:
-        """None; see NewMessageWithDefaultBound."""
-        return None
 
 
 class NewMessageWithDefaultBound(NewMessage, frozen=True, gc=False):

@@ -9,7 +9,7 @@ settings with the defaults filled in. A queue without settings has rules, too, a
 """
 
 from collections.abc import Callable, Mapping
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
@@ -17,22 +17,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from forq_trio.model import limits
+from forq_trio.model.declared import Declared, Kind, documented, members_declared
 from forq_trio.model.queue_names import DLQ_SUFFIX, is_dead_letter_queue, is_lifo_queue
 
 NO_DEAD_LETTERS = ""
 """The name of a dead-letter queue that says that there is none: failed and expired messages are deleted."""
-
-
-class Kind(Enum):
-    """What the value of a setting is, hence how it is typed and shown."""
-
-    DURATION = auto()
-    COUNT = auto()
-    BYTES = auto()
-    WORD = auto()
-    QUEUE = auto()
-    BACK_OFF = auto()
-    RATE = auto()
 
 
 class Section(StrEnum):
@@ -52,29 +41,20 @@ class Defaults(Struct, frozen=True, gc=False):
     backoff_ms: tuple[int, ...] = limits.BACKOFF_MS
 
 
-class Setting(Struct, frozen=True, kw_only=True):
+class Setting(Declared, frozen=True, kw_only=True):
     """All that is known about a setting.
 
-    name: of the member of `QueueSettings`, json_name: in JSON, option: of `forq queue set`, where it is not the name;
-    label: in the admin UI; meaning: a sentence, and one about an empty value that is not the default. low, high: the
-    range of a number, both ends included. words: the values of a WORD, each with what the admin UI says. default: by
-    the queue's name; default_text: the default in words, None where all queues have the same. phrase: the default in
-    the sentence of the admin UI about all defaults, with {} for the value; None: it is not mentioned.
+    label: in the admin UI. words: the values of a WORD, each with what the admin UI says. default: by the queue's name;
+    default_text: the default in words, None where all queues have the same. phrase: the default in the sentence of the
+    admin UI about all defaults, with {} for the value; None: it is not mentioned.
     """
 
     label: str
-    meaning: str
-    kind: Kind
     section: Section
     default: Callable[[str, Defaults], Any]
     default_text: str | None = None
-    low: int = 0
-    high: int = 0
     words: Mapping[str, str] = {}
     phrase: str | None = None
-    option: str = ""
-    name: str = ""
-    json_name: str = ""
 
 
 def _fixed(value: Any) -> Callable[[str, Defaults], Any]:
@@ -88,17 +68,6 @@ def _ttl_ms(queue: str, defaults: Defaults) -> int:
 
 def _dead_letter_queue(queue: str, defaults: Defaults) -> str:
     return NO_DEAD_LETTERS if is_dead_letter_queue(queue) else queue + DLQ_SUFFIX
-
-
-def _declared(setting: Setting) -> Meta:
-    """For the type of a setting. What a schema says of a number is enforced by `check_change`, which names the code."""
-    extra = {"setting": setting}
-    if setting.kind in (Kind.WORD, Kind.BACK_OFF, Kind.RATE):
-        return Meta(extra=extra)  # their types say what they are
-    if not setting.high:
-        return Meta(description=setting.meaning, extra=extra)
-    bounds = {"minimum": setting.low, "maximum": setting.high}
-    return Meta(description=setting.meaning, extra_json_schema=bounds, extra=extra)
 
 
 def _from_to(low: float, high: float, meaning: str) -> Any:
@@ -171,7 +140,7 @@ class Rate(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
 
 LeaseMs = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Lease",
             meaning="How long a lease is if the receive names no length.",
@@ -185,7 +154,7 @@ LeaseMs = Annotated[
 ]
 DelayMs = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Delay",
             meaning="How long a message waits before it can be received.",
@@ -199,7 +168,7 @@ DelayMs = Annotated[
 ]
 TtlMs = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Time to live",
             meaning="How long a message lives from when it falls due.",
@@ -215,7 +184,7 @@ TtlMs = Annotated[
 ]
 MaxAttempts = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Attempts",
             meaning="Deliveries before a message fails.",
@@ -230,7 +199,7 @@ MaxAttempts = Annotated[
 ]
 BackOffOrNone = Annotated[
     BackOff | UnsetType | None,
-    _declared(
+    documented(
         Setting(
             label="Back-off",
             meaning="How long a message waits after a failed attempt.",
@@ -243,7 +212,7 @@ BackOffOrNone = Annotated[
 ]
 DeadLetterQueue = Annotated[
     str,
-    _declared(
+    documented(
         Setting(
             label="Dead letters to",
             meaning="Where messages go that fail or expire. Empty: they are deleted.",
@@ -257,7 +226,7 @@ DeadLetterQueue = Annotated[
 ]
 WindowMs = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Deduplication",
             meaning="How long a deduplication id is remembered.",
@@ -272,7 +241,7 @@ WindowMs = Annotated[
 ]
 MaxMessages = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Most messages",
             meaning="How many messages the queue takes, in whatever state.",
@@ -286,7 +255,7 @@ MaxMessages = Annotated[
 ]
 MaxBytes = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="Most bytes",
             meaning="How many bytes of content and attributes the queue takes.",
@@ -300,7 +269,7 @@ MaxBytes = Annotated[
 ]
 WhenFull = Annotated[
     Overflow,
-    _declared(
+    documented(
         Setting(
             label="When it is full",
             meaning="What a send to a full queue does.",
@@ -317,7 +286,7 @@ WhenFull = Annotated[
 ]
 InOrder = Annotated[
     Order,
-    _declared(
+    documented(
         Setting(
             label="Order",
             meaning="Which message of a priority comes first: the oldest (fifo) or the newest (lifo).",
@@ -332,7 +301,7 @@ InOrder = Annotated[
 ]
 GroupInFlightMax = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="In flight, a group",
             meaning="How many messages of one group may be in process at once.",
@@ -346,7 +315,7 @@ GroupInFlightMax = Annotated[
 ]
 InFlightMax = Annotated[
     int,
-    _declared(
+    documented(
         Setting(
             label="In flight, at most",
             meaning="How many messages of the queue may be in process at once.",
@@ -361,7 +330,7 @@ InFlightMax = Annotated[
 
 RateOrNone = Annotated[
     Rate | UnsetType | None,
-    _declared(
+    documented(
         Setting(
             label="Rate",
             meaning="How many messages are delivered in how much time, of the queue or of each group.",
@@ -472,20 +441,7 @@ class QueueRules(Struct, frozen=True, kw_only=True, rename="camel"):
         return self.rate if self.rate is not None and self.rate.per is RatePer.GROUP else None
 
 
-def _setting_of(field: msgspec.inspect.Field) -> Setting:
-    """The declaration in the type of a member."""
-    types = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
-    for each in types:
-        if isinstance(each, msgspec.inspect.Metadata) and each.extra is not None:
-            setting: Setting = each.extra["setting"]
-            option = setting.option or field.name.removesuffix("_ms").replace("_", "-")
-            return replace(setting, name=field.name, json_name=field.encode_name, option=option)
-    raise TypeError(f"{field.name} is not declared")
-
-
-_CHANGE = msgspec.inspect.type_info(SettingsChange)
-assert isinstance(_CHANGE, msgspec.inspect.StructType)
-SETTINGS = {field.name: _setting_of(field) for field in _CHANGE.fields}
+SETTINGS = members_declared(SettingsChange, Setting)
 """All settings by name, in the order in which people see them."""
 
 

@@ -36,3 +36,14 @@ def seen(kind: type[SeenT], whole: Struct, **others: Any) -> SeenT:
     """What callers see of a value that has more: its members that `kind` has, too, and the others of `kind`."""
     same = {name: getattr(whole, name) for name in kind.__struct_fields__ if name not in others}
     return kind(**same, **others)
+
+
+def json_name(name: str) -> str:
+    """The name of a member in JSON: lease_ms is leaseMs there."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def python_name(name: str) -> str:
+    """The name in Python of a member with this name in JSON."""
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)

@@ -8,7 +8,8 @@ from msgspec import Struct
 from forq_trio.model import limits
 from forq_trio.model.durations import parse_duration
 from forq_trio.model.errors import CallerError
-from forq_trio.model.messages import NewMessage, python_name
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.values import python_name
 from forq_trio.ui import attributes
 from forq_trio.ui.sizes import parse_count
 

@@ -10,16 +10,16 @@ from msgspec import Struct
 from forq_trio.config.settings import Config
 from forq_trio.drawing import format
 from forq_trio.model import limits
+from forq_trio.model.declared import Kind
 from forq_trio.model.durations import parse_duration, parse_durations
 from forq_trio.model.errors import CallerError
-from forq_trio.model.messages import QueueCounts, python_name
+from forq_trio.model.messages import QueueCounts
 from forq_trio.model.queue_settings import (
     NO_DEAD_LETTERS,
     SETTINGS,
     BackOff,
     Defaults,
     ExponentialBackOff,
-    Kind,
     Overflow,
     QueueRules,
     QueueSettings,
@@ -31,6 +31,7 @@ from forq_trio.model.queue_settings import (
     rules_of,
 )
 from forq_trio.model.setting_checks import check_change
+from forq_trio.model.values import python_name
 from forq_trio.ui.sizes import parse_count, parse_size
 
 BACK_OFFS = {"": "Default", "list": "A list of delays", "exponential": "Growing"}

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from forq_trio.model import limits
-from forq_trio.model.messages import Attributes, Content
+from forq_trio.model.new_message import Attributes, Content
 from forq_trio.model.redrives import RedriveAction, RedriveInfo
 from forq_trio.model.values import LEFT_OUT, bounded, up_to
 from forq_trio.wire.errors import Explanation

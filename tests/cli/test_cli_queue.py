@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from forq_trio import ExponentialBackOff, ForqClient, QueueSettings
-from forq_trio.cli.queue_options import back_off, size_bytes
+from forq_trio.cli.declared_options import back_off, size_bytes
 from forq_trio.model import durations
 from forq_trio.model.queue_settings import SETTINGS
 from support.settings import EXAMPLES
@@ -171,7 +171,7 @@ def test_delete(connected: Forq, client: ForqClient, queue: str):
         (("--lease", "1s", "--unset", "lease"), "--lease and --unset lease exclude each other"),
         (("--unset", "colour"), "Invalid value for '--unset'"),
         (("--lease", "soon"), "'soon' is not a duration"),
-        (("--max-attempts", "0"), "0 is not in the range x>=1"),
+        (("--max-attempts", "0"), "0 is not in the range 1<=x<=1000"),
         (("--max-bytes", "10MB"), "'10MB' is not a size such as 5000, 64KiB, 10MiB or 2GiB"),
         (("--overflow", "explode"), "'explode' is not one of 'reject', 'drop-oldest', 'dead-letter'"),
         (("--back-off", "1s,,5s"), "'' is not a duration"),

@@ -249,7 +249,7 @@ def test_a_full_queue_is_tried_again_for_a_second(
         (("x", "--attribute", "=red"), "'=red' is not of the form NAME=VALUE"),
         (("x", "--attribute", "a=1", "--attribute", "a=2"), "'--attribute': two have the same name"),
         (("x", "--priority", "1001"), "1001 is not in the range 0<=x<=1000"),
-        (("x", "--max-attempts", "0"), "0 is not in the range x>=1"),
+        (("x", "--max-attempts", "0"), "0 is not in the range 1<=x<=1000"),
     ],
 )
 def test_wrong_use_is_told_before_any_server_is_asked(forq: Forq, arguments: tuple[str, ...], sentence: str):

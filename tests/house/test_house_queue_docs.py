@@ -1,16 +1,16 @@
 """docs/queues.md names everything that a message can say and that can be set for a queue, and nothing else."""
 
-import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from forq_trio.model.messages import NewMessage
+from forq_trio.drawing import format
+from forq_trio.model import limits
+from forq_trio.model.declared import Kind
+from forq_trio.model.new_message import OPTIONS, MessageOptions, NewMessage, Option
 from forq_trio.model.queue_settings import (
     SETTINGS,
     Defaults,
-    Kind,
     QueueRules,
     QueueSettings,
     Setting,
@@ -23,21 +23,40 @@ from support.settings import EVERYTHING, EXAMPLES
 PAGE = (Path(__file__).parents[2] / "docs" / "queues.md").read_text(encoding="utf-8")
 
 
-def rows_below(heading: str) -> set[str]:
-    """The first column of the table below a heading."""
-    section = PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+def options_of_a_message() -> str:
+    """The table of docs/queues.md."""
+    rows = ["| `content` | | Any text. | up to 256 KiB of UTF-8 | |"]
+    for option in OPTIONS.values():
+        cells = f"`{option.json_name}`", f"`--{option.option}`", option.meaning, RANGE[option.kind](option)
+        rows.append(f"| {' | '.join((*cells, option.default))}".rstrip() + " |")
+    return "\n".join(rows)
 
 
-def camel(name: str) -> str:
-    head, *rest = name.removesuffix("_ms").split("_")
-    word = head + "".join(part.capitalize() for part in rest)
-    return f"{word}Ms" if name.endswith("_ms") else word
+def number_range(option: Option) -> str:
+    show = format.setting if option.kind is Kind.DURATION else format.whole
+    return f"{show(option.low)} to {show(option.high)}"
 
 
-def test_every_member_of_a_message_is_documented() -> None:
-    members = {camel(field.name) for field in msgspec.structs.fields(NewMessage)} - {"processAfterMs"}
-    assert rows_below("Options of a message") == members | {"processAfter"}
+RANGE: dict[Kind, Callable[[Option], str]] = {
+    Kind.TIME: lambda option: f"up to {format.setting(limits.PROCESS_AFTER_AHEAD_MS_MAX)} ahead",
+    Kind.DURATION: number_range,
+    Kind.COUNT: number_range,
+    Kind.TEXT: lambda option: f"{option.low} to {option.high} characters",
+    Kind.PAIRS: lambda option: f"up to {option.high}",
+    Kind.QUEUE: lambda option: "a queue's name",
+}
+
+
+def test_every_option_of_a_message_is_documented_as_it_is_declared() -> None:
+    assert (
+        f"| member | option | meaning | range | without it |\n|---|---|---|---|---|\n{options_of_a_message()}\n\n"
+        in PAGE
+    )
+
+
+def test_every_option_of_a_message_is_in_both_classes() -> None:
+    assert list(MessageOptions.__annotations__) == list(OPTIONS)
+    assert list(NewMessage.__struct_fields__) == ["content", *OPTIONS]
 
 
 def value_text(setting: Setting, value: Any) -> str:

@@ -13,7 +13,7 @@ from forq_trio.http.forq_api.refusals import Refused, answer, forqs_answer, shor
 from forq_trio.http.message import Request, Response
 from forq_trio.model import errors
 from forq_trio.model.forq_error import REASONS
-from forq_trio.model.messages import python_name
+from forq_trio.model.values import python_name
 from forq_trio.wire.errors import RECEIPT_HEADER
 
 PART_BY_ERROR: dict[type[errors.ForqError], str] = {

@@ -16,7 +16,7 @@ from forq_trio.http.message import Request, Response
 from forq_trio.http.router import Route, Router
 from forq_trio.model.errors import QueueFull, QueueNotFound
 from forq_trio.model.forq_error import REASONS
-from forq_trio.model.messages import json_name
+from forq_trio.model.values import json_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 from forq_trio.wire.endpoints.queues import SHOW_QUEUE

@@ -1,18 +1,20 @@
-"""The settings of a queue as options of `forq queue set` and as `forq queue show` prints them.
+"""Options that follow from declarations: those of `forq queue set` and `forq send`, by the kind of their values.
 
-A value is printed as its option takes it, so that it can be copied to another queue.
+`forq queue show` prints a value as its option takes it, so that it can be copied to another queue.
 """
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import click
 
-from forq_trio.cli.options import CommandT, duration_ms
-from forq_trio.client.types import BackOff, ExponentialBackOff
+from forq_trio.cli.options import CommandT, duration_ms, moment_ms, pairs
+from forq_trio.client.types import BackOff, ExponentialBackOff, MessageOptions
 from forq_trio.model import durations
-from forq_trio.model.queue_settings import SETTINGS, Kind, Rate, RatePer, Setting
+from forq_trio.model.declared import Declared, Kind
+from forq_trio.model.new_message import OPTIONS
+from forq_trio.model.queue_settings import SETTINGS, Rate, RatePer, Setting
 
 _UNITS_BYTES = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "": 1}
 _NO_BOUND = "no limit"
@@ -100,20 +102,30 @@ def _rate_text(rate: Rate | None) -> str:
 
 
 class Form(NamedTuple):
-    """How a kind of setting is typed and printed. hint: behind its meaning, what is typed."""
+    """How a kind of value is typed and printed. hint: behind its meaning, what is typed."""
 
-    type: Callable[[Setting], Any]
+    type: Callable[[Any], Any]
     metavar: str | None
     text: Callable[[Any], str]
     hint: str = ""
 
 
+def _number_type(declared: Declared) -> click.IntRange:
+    return click.IntRange(declared.low, declared.high)
+
+
+def _word_type(setting: Setting) -> _Word:
+    return _Word([_word_text(word) for word in setting.words])
+
+
 FORMS = {
-    Kind.DURATION: Form(lambda setting: duration_ms, "DURATION", durations.as_option),
-    Kind.COUNT: Form(lambda setting: click.IntRange(min=setting.low), "INTEGER", _number_text),
+    Kind.TIME: Form(lambda option: moment_ms, "TIME", str, " In ISO 8601, or epoch ms."),
+    Kind.DURATION: Form(lambda declared: duration_ms, "DURATION", durations.as_option),
+    Kind.COUNT: Form(_number_type, "INTEGER", _number_text),
     Kind.BYTES: Form(lambda setting: size_bytes, "SIZE", _size_text),
-    Kind.WORD: Form(lambda setting: _Word([_word_text(word) for word in setting.words]), None, _word_text),
-    Kind.QUEUE: Form(lambda setting: str, "NAME", lambda name: name or "(none)"),
+    Kind.TEXT: Form(lambda option: str, "TEXT", str),
+    Kind.WORD: Form(_word_type, None, _word_text),
+    Kind.QUEUE: Form(lambda declared: str, "NAME", lambda name: name or "(none)"),
     Kind.BACK_OFF: Form(
         lambda setting: back_off,
         "DELAYS",
@@ -124,15 +136,35 @@ FORMS = {
 }
 
 
+def _option(declared: Declared, default: str = "") -> Callable[[CommandT], CommandT]:
+    names = f"--{declared.option}", declared.name
+    ending = default and f"  [default: {default}]"
+    if declared.kind is Kind.PAIRS:
+        return pairs(*names, help=f"{declared.meaning} May be repeated.{ending}")
+    form = FORMS[declared.kind]
+    return click.option(
+        *names,
+        type=form.type(declared),
+        metavar=form.metavar,
+        help=f"{declared.meaning}{form.hint}{ending}",
+    )
+
+
 def setting_options(command: CommandT) -> CommandT:
-    """An option for each setting, None where it is not given."""
+    """An option for each setting of a queue, None where it is not given."""
     for setting in reversed(SETTINGS.values()):
-        form = FORMS[setting.kind]
-        command = click.option(
-            f"--{setting.option}",
-            setting.name,
-            type=form.type(setting),
-            metavar=form.metavar,
-            help=setting.meaning + form.hint,
-        )(command)
+        command = _option(setting)(command)
     return command
+
+
+def message_options(command: CommandT) -> CommandT:
+    """An option for each option of a message."""
+    for option in reversed(OPTIONS.values()):
+        command = _option(option, option.default)(command)
+    return command
+
+
+def given(options: MessageOptions) -> MessageOptions:
+    """The options that were given on the command line."""
+    chosen = {name: value for name, value in options.items() if value is not None and value != {}}
+    return cast("MessageOptions", chosen)

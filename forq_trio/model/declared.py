@@ -1,0 +1,82 @@
+"""What is declared once, in the type of a member: the settings of a queue and the options of a message.
+
+A declaration is in the annotation of a type, and a member of that type makes it known. Who validates, documents, types
+or shows members reads the declarations.
+"""
+
+from enum import Enum, auto
+from typing import TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+
+class Kind(Enum):
+    """What a value is, hence how it is typed and shown."""
+
+    TIME = auto()
+    DURATION = auto()
+    COUNT = auto()
+    BYTES = auto()
+    TEXT = auto()
+    PAIRS = auto()
+    WORD = auto()
+    QUEUE = auto()
+    BACK_OFF = auto()
+    RATE = auto()
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """All that is known about a member.
+
+    meaning: a sentence, and one about an empty value that is not the default. low, high: the range of a number, of the
+    length of a text, or of how many pairs there are, both ends included. option: on the command line, where it is not
+    the name. name: of the member; json_name: in JSON.
+    """
+
+    meaning: str
+    kind: Kind
+    low: int = 0
+    high: int = 0
+    option: str = ""
+    name: str = ""
+    json_name: str = ""
+
+
+DeclaredT = TypeVar("DeclaredT", bound=Declared)
+
+
+def documented(declared: Declared) -> Meta:
+    """For the type of a member. What a schema says of the range is enforced elsewhere, by checks that name the code."""
+    extra = {"declared": declared}
+    if declared.kind in (Kind.WORD, Kind.BACK_OFF, Kind.RATE):
+        return Meta(extra=extra)  # their types say what they are
+    meaning = declared.meaning
+    if declared.kind is Kind.TIME:
+        meaning = f"{meaning} Milliseconds since the Unix epoch."
+    return Meta(description=meaning, extra_json_schema=_range(declared), extra=extra)
+
+
+def _range(declared: Declared) -> dict[str, int] | None:
+    if not declared.high:
+        return None
+    if declared.kind is Kind.TEXT:
+        return {"minLength": declared.low, "maxLength": declared.high}
+    if declared.kind is Kind.PAIRS:
+        return {"maxProperties": declared.high}
+    return {"minimum": declared.low, "maximum": declared.high}
+
+
+def members_declared(struct: type[Struct], kind: type[DeclaredT]) -> dict[str, DeclaredT]:
+    """The declarations in the types of the members of `struct`, by name and in their order."""
+    found = {}
+    for field in msgspec.inspect.type_info(struct).fields:  # type: ignore[attr-defined]  # those of a Struct
+        types = field.type.types if isinstance(field.type, msgspec.inspect.UnionType) else (field.type,)
+        for each in types:
+            declared = isinstance(each, msgspec.inspect.Metadata) and (each.extra or {}).get("declared")
+            if isinstance(declared, kind):
+                option = declared.option or field.name.removesuffix("_ms").replace("_", "-")
+                found[field.name] = msgspec.structs.replace(
+                    declared, name=field.name, json_name=field.encode_name, option=option
+                )
+    return found
