@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from forq_trio import AsyncForqClient
-from forq_trio.model.messages import NewMessage, python_name
+from forq_trio.model.messages import NewMessage
+from forq_trio.model.values import python_name
 from forq_trio.wire import endpoints
 from forq_trio.wire.endpoints.endpoint import Endpoint
 
